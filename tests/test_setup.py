@@ -1,0 +1,231 @@
+"""The set-up keeps its promises: the lock fits, no file names a machine, the wheel is whole."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHONS = ("3.11", "3.12", "3.13")
+SYSTEMS = ("linux", "darwin")
+LOCKS = ("run", "dev")
+
+SET_UP_FILES = (
+    ".ci/run",
+    ".gitignore",
+    "CONTRIBUTING.md",
+    "Makefile",
+    "pyproject.toml",
+    "requirements/dev.txt",
+    "requirements/run.in",
+    "requirements/run.txt",
+    "scripts/check_libraries.py",
+    "scripts/lock.sh",
+    "scripts/setup.sh",
+)
+
+
+def read_project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project
+
+
+def read_lock(name: str) -> Iterator[tuple[Requirement, list[str]]]:
+    """Yield each entry of a lock with its hashes."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
+    for line in text.splitlines():
+        entry, *hashes = line.split("--hash=")
+        if entry.strip():
+            yield Requirement(entry.strip()), [each.strip() for each in hashes]
+
+
+def pins_for(name: str, python: str, system: str) -> dict[str, list[Version]]:
+    """List, for one Python on one system, the versions that a lock pins of each package."""
+    environment = {
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "python_full_version": f"{python}.0",
+        "python_version": python,
+        "sys_platform": system,
+    }
+    pins: dict[str, list[Version]] = {}
+    for requirement, _ in read_lock(name):
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            (specifier,) = requirement.specifier
+            pins.setdefault(canonicalize_name(requirement.name), []).append(
+                Version(specifier.version)
+            )
+    return pins
+
+
+def direct_requirements(name: str) -> list[Requirement]:
+    project = read_project()
+    lines = list(project["dependencies"])
+    if name == "dev":
+        lines += project["optional-dependencies"]["dev"]
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("name", LOCKS)
+def test_the_lock_pins_one_fitting_version_of_every_dependency(
+    name: str, python: str, system: str
+) -> None:
+    pins = pins_for(name, python, system)
+    for requirement in direct_requirements(name):
+        versions = pins.get(canonicalize_name(requirement.name), [])
+        assert len(versions) == 1, f"{requirement.name} is pinned {len(versions)} times"
+        assert requirement.specifier.contains(versions[0]), f"{requirement} but {versions[0]}"
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_entry_of_the_lock_is_exact_and_hashed(name: str) -> None:
+    entries = list(read_lock(name))
+    assert entries
+    for requirement, hashes in entries:
+        assert [specifier.operator for specifier in requirement.specifier] == ["=="], requirement
+        assert hashes, requirement
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in hashes), requirement
+
+
+def test_the_tests_run_with_the_packages_that_the_program_runs_with() -> None:
+    run, dev = (pins_for(name, "3.11", "linux") for name in LOCKS)
+    assert {package: dev.get(package) for package in run} == run
+
+
+def test_every_python_gets_the_same_version_of_a_package() -> None:
+    pins = [pins_for("dev", python, "linux") for python in PYTHONS]
+    assert all(each == pins[0] for each in pins)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_the_lock_brings_the_build_backend_and_no_torch(name: str) -> None:
+    packages = {canonicalize_name(requirement.name) for requirement, _ in read_lock(name)}
+    assert "hatchling" in packages
+    assert not {each for each in packages if each.startswith(("torch", "nvidia"))}
+
+
+@pytest.mark.parametrize("name", SET_UP_FILES)
+def test_a_set_up_file_names_no_registry_and_no_machine(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert not re.findall(r"pypi|pythonhosted|artifactory|index-url\s*=|--find-links", text)
+    assert not re.findall(r"https?://|file://", text)
+    assert not re.findall(r"(?<![\w.])/(?:root|home|Users|work|srv|mnt)/\S*", text)
+
+
+def test_continuous_integration_runs_make_test(tmp_path: Path) -> None:
+    run = ROOT / ".ci" / "run"
+    assert run.stat().st_mode & stat.S_IXUSR
+    fake = tmp_path / "make"
+    fake.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
+    fake.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [run], env={"PATH": path}, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(ROOT), "test"]
+
+
+@pytest.mark.parametrize(
+    ("target", "commands"),
+    [
+        ("demo", ["setup.sh run", "recourse-audit demo"]),
+        ("lint", ["setup.sh dev", "ruff check", "ruff format --check", "mypy"]),
+        ("test", ["setup.sh dev", "ruff check", "ruff format --check", "mypy", "pytest"]),
+        ("bench", ["setup.sh dev", "-m benchmarks --data"]),
+    ],
+)
+def test_a_make_target_sets_up_first_and_then_does_its_work(
+    target: str, commands: list[str]
+) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not installed")
+    done = subprocess.run(
+        [make, "--dry-run", target, "DATA=here"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    places = [done.stdout.find(command) for command in commands]
+    assert -1 not in places, done.stdout
+    assert places == sorted(places), done.stdout
+
+
+def test_setup_says_in_one_sentence_that_a_python_is_too_old(tmp_path: Path) -> None:
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for name in ("pyproject.toml", "requirements", "scripts"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    done = subprocess.run(
+        ["sh", "scripts/setup.sh", "run"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHON": str(old)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"setup: PYTHON={old} is not a Python 3.11 or newer.\n"
+
+
+def test_the_wheel_shows_the_readme_if_there_is_one() -> None:
+    assert (ROOT / "README.md").exists() == ("readme" in read_project())
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_the_package_and_its_types(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "recourse_audit").rglob("*.py")}
+    assert modules <= names
+    assert "recourse_audit/py.typed" in names
+
+
+@pytest.mark.parametrize("folder", ["sample_models", "templates"])
+def test_the_wheel_holds_the_data_that_lies_beside_the_package(wheel: Path, folder: str) -> None:
+    names = {
+        name
+        for name in zipfile.ZipFile(wheel).namelist()
+        if name.startswith(f"recourse_audit/_data/{folder}/")
+    }
+    expected = {
+        f"recourse_audit/_data/{path.relative_to(ROOT)}"
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix not in {".py", ".pyc"}
+    }
+    assert expected or not (ROOT / folder).exists()
+    assert names == expected
+
+
+def test_the_wheel_holds_nothing_that_only_developers_need(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    (metadata,) = tops - {"recourse_audit"}
+    assert metadata.endswith(".dist-info")
