@@ -1,0 +1,67 @@
+"""Every way in which an audit can stop, with the exit code that a pipeline sees.
+
+    AuditError                     1   our own mistake, or one nobody foresaw
+    ├── InputError                 2   what the user gave cannot be used
+    │   ├── SettingsError              a key or value of audit.toml
+    │   ├── GraphError                 a node or tie table
+    │   ├── ModelError                 a model file, its inputs or its outputs
+    │   └── SubjectError               an id that is not in the graph
+    ├── AnswerError                4   the model answered, but not with numbers that can be used
+    ├── BudgetError                4   the query limit was reached before the work was done
+    ├── FindingError               3   a finding over a threshold of `--fail-on`
+    └── VerificationError          5   a bundle is not what its manifest says
+
+A message says what is wrong, where (file, row, key), and what to do next.
+"""
+
+
+class AuditError(Exception):
+    """The root of the tree: anything the command line turns into one line and an exit code."""
+
+    exit_code = 1
+
+
+class InputError(AuditError):
+    """The user's files, settings or arguments cannot be used as they are."""
+
+    exit_code = 2
+
+
+class SettingsError(InputError):
+    """A key or a value of the settings is missing, unknown or impossible."""
+
+
+class GraphError(InputError):
+    """A node or tie table cannot be read as a graph."""
+
+
+class ModelError(InputError):
+    """A model file cannot be opened, or cannot be asked what we need to ask."""
+
+
+class SubjectError(InputError):
+    """A subject was named that the graph does not hold."""
+
+
+class AnswerError(AuditError):
+    """The model gave an answer that is not a number; the subject at hand cannot be judged."""
+
+    exit_code = 4
+
+
+class BudgetError(AuditError):
+    """The limit on queries was reached before the question was answered."""
+
+    exit_code = 4
+
+
+class FindingError(AuditError):
+    """A finding lies over the threshold that the user set with `--fail-on`."""
+
+    exit_code = 3
+
+
+class VerificationError(AuditError):
+    """A bundle's content does not agree with its manifest."""
+
+    exit_code = 5

@@ -1,0 +1,295 @@
+"""The one door to pyarrow: CSV and Parquet files come in, numpy arrays go out.
+
+A `Table` is a file with some of its columns; its methods give a column as numbers, as labels or
+as codes, and match the ends of ties with ids. pyarrow ships no types, so its objects are `Any`
+inside this module and never leave it but inside a `Table` or a `Keys`.
+"""
+
+import csv
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from recourse_audit.errors import GraphError
+from recourse_audit.graph.arrays import Indices, Strings
+from recourse_audit.graph.columns import (
+    Numbers,
+    as_labels,
+    as_strings,
+    bad_value,
+    empty_id,
+    parse_numbers,
+    repeated_id,
+)
+from recourse_audit.graph.csv_lines import Lines
+from recourse_audit.graph.places import Place
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """Ids or ends of ties, as whole numbers where all of them are, else as text."""
+
+    values: Any
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether the keys are numbers."""
+        return bool(pa.types.is_int64(self.values.type))
+
+    def text(self, row: int) -> str:
+        """One key as text; a missing one is empty."""
+        value = self.values[row].as_py()
+        return "" if value is None else str(value)
+
+    def first_empty(self) -> int:
+        """The first row without a key, or -1."""
+        empty = pc.is_null(self.values)
+        if not self.are_whole:
+            blank = pc.equal(pc.utf8_trim_whitespace(self.values), "")
+            empty = pc.or_(empty, pc.fill_null(blank, True))
+        return int(pc.index(empty, True).as_py())
+
+
+@contextmanager
+def arrow_errors(name: str) -> Iterator[None]:
+    """Turn whatever pyarrow complains about into one sentence about a file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, csv.Error, UnicodeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise GraphError(
+            f"{name}: cannot be read ({reason}); check the file with the program that wrote it"
+        ) from None
+
+
+def open_table(path: Path, *, as_text: Collection[str], few: Collection[str] = ()) -> "Table":
+    """Look at a file's header; the suffix says what it is.
+
+    The columns in `as_text` of a CSV file stay as they are written, so that 007 stays 007. Those
+    in `few` have few different values, so that a Parquet file's own codes for them are kept.
+    """
+    name = path.name.lower()
+    if name.endswith(TEXT_SUFFIXES):
+        return _CsvTable(Lines(path), as_text)
+    if name.endswith(PARQUET_SUFFIXES):
+        return _ParquetTable(Place(path), few)
+    known = ", ".join(TEXT_SUFFIXES + PARQUET_SUFFIXES)
+    raise GraphError(f"{path}: is not of a known type; save it with one of the endings {known}")
+
+
+class Table:
+    """A file of rows, of which only the columns asked for are read."""
+
+    def __init__(self, place: Place, names: list[str]) -> None:
+        self.place = place
+        self.names = names
+        self._data: Any = None
+        repeated = [name for position, name in enumerate(names) if name in names[:position]]
+        if repeated:
+            raise GraphError(
+                f"{place.name}: has more than one column {repeated[0]!r}; rename one of them"
+            )
+
+    def load(self, columns: list[str]) -> None:
+        """Read these columns."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return int(self._data.num_rows)
+
+    def numbers(self, name: str) -> Numbers:
+        """A column as numbers, with no cell empty; text is parsed."""
+        column = self._plain(name)
+        kind = column.type
+        if column.null_count:
+            row = int(pc.index(pc.is_null(column), True).as_py())
+            raise bad_value(self.place, row, name, None)
+        if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+            column = column.cast(pa.float64())
+        elif pa.types.is_large_string(kind):
+            return self._parsed(column, name)
+        elif not _is_number(kind):
+            raise GraphError(
+                f"{self.place.name}: column {name!r} holds values of type {kind} where numbers "
+                "are needed; store it as numbers"
+            )
+        return _to_numpy(column)
+
+    def _parsed(self, column: Any, name: str) -> Numbers:
+        try:
+            return _to_numpy(column.cast(pa.float64()))
+        except pa.ArrowInvalid:
+            return parse_numbers(column.to_pylist(), name, self.place)
+
+    def labels(self, name: str) -> NDArray[np.generic] | None:
+        """A column as it describes nodes: numbers (NaN: empty) or text ("": empty).
+
+        Lists, records and bytes describe nobody and give None.
+        """
+        column = self._plain(name)
+        if pa.types.is_decimal(column.type):
+            column = column.cast(pa.float64())
+        kind = column.type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            return None
+        if _is_number(kind) and not (pa.types.is_boolean(kind) and column.null_count):
+            return _to_numpy(column)
+        return as_labels(_to_strings(column))
+
+    def codes(self, name: str) -> tuple[Indices, list[str]]:
+        """A column as places in a list of its distinct texts ("": empty)."""
+        column = self._data.column(name)
+        if not pa.types.is_dictionary(column.type) or column.null_count:
+            text = self._plain(name).cast(pa.large_string())
+            column = pc.fill_null(text, "").dictionary_encode()
+        whole = column.unify_dictionaries().combine_chunks()
+        codes: Indices = whole.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        texts = whole.dictionary.cast(pa.large_string()).to_pylist()
+        used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
+        place = np.zeros(len(texts), np.int32)
+        place[used] = np.arange(len(used))
+        return place[codes], [texts[code] for code in used]
+
+    def keys(self, name: str) -> Keys:
+        """A column as ids; whole numbers stored as floating ones lose their point (7.0 is 7)."""
+        column = self._plain(name)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            try:
+                return Keys(values=column.cast(pa.int64()))
+            except pa.ArrowInvalid:
+                pass
+        return Keys(values=column.cast(pa.large_string()))
+
+    def identifiers(self, keys: Keys) -> Strings:
+        """Keys as the ids of nodes: none empty, none twice."""
+        row = keys.first_empty()
+        if row >= 0:
+            raise empty_id(self.place, row)
+        if pc.count_distinct(keys.values).as_py() < len(keys.values):
+            # Codes count up as long as ids are new: the first that does not is the repeated one.
+            encoded = keys.values.combine_chunks().dictionary_encode()
+            codes = encoded.indices.to_numpy(zero_copy_only=False)
+            second = int(np.flatnonzero(codes != np.arange(len(codes)))[0])
+            name = keys.text(second)
+            raise repeated_id(self.place, name, int(codes[second]), second)
+        return _to_strings(keys.values)
+
+    def _plain(self, name: str) -> Any:
+        """A column without dictionaries, its text (also that of a column of bytes) as one type."""
+        column = self._data.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        return column
+
+
+class _CsvTable(Table):
+    """A text table; a column is numbers, booleans or text, whichever fits all of it."""
+
+    def __init__(self, lines: Lines, as_text: Collection[str]) -> None:
+        super().__init__(lines, lines.header())
+        self._lines = lines
+        self._as_text = as_text
+
+    def load(self, columns: list[str]) -> None:
+        try:
+            data = self._read(columns, self._as_text)
+            dates = [field.name for field in data.schema if pa.types.is_temporal(field.type)]
+            if dates:
+                data = self._read(columns, {*self._as_text, *dates})
+        except (pa.ArrowException, OSError) as error:
+            raise self._lines.explain(error) from None
+        if any(pa.types.is_binary(field.type) for field in data.schema):
+            raise self._lines.explain(ValueError("bytes that are not text"))
+        self._data = data
+
+    def _read(self, columns: list[str], as_text: Collection[str]) -> Any:
+        return pacsv.read_csv(
+            self._lines.path,
+            parse_options=pacsv.ParseOptions(
+                delimiter=self._lines.delimiter, newlines_in_values=True
+            ),
+            convert_options=pacsv.ConvertOptions(
+                column_types={name: pa.string() for name in as_text}, include_columns=columns
+            ),
+        )
+
+
+class _ParquetTable(Table):
+    """A Parquet file, whose columns have the types it was written with."""
+
+    def __init__(self, place: Place, few: Collection[str]) -> None:
+        try:
+            with pq.ParquetFile(place.name) as file:
+                schema = file.schema_arrow
+        except (pa.ArrowException, OSError) as error:
+            reason = " ".join(str(error).split())[:120]
+            raise GraphError(
+                f"{place.name}: is not a Parquet file ({reason}); "
+                "write it again, or give it the ending of what it is"
+            ) from None
+        super().__init__(place, list(schema.names))
+        self._few = [f.name for f in schema if f.name in few and pa.types.is_string(f.type)]
+
+    def load(self, columns: list[str]) -> None:
+        with pq.ParquetFile(self.place.name, read_dictionary=self._few) as file:
+            self._data = file.read(columns=columns)
+
+
+def match(ids: Keys, ends: Keys) -> Indices:
+    """Find the node of each end of a tie; -1 where there is none, or no end.
+
+    Keys of different types meet as text. Whole numbers that lie close together are looked up in a
+    table, everything else in a hash table.
+    """
+    known, wanted = ids.values, ends.values
+    if ids.are_whole and ends.are_whole and len(known) and not wanted.null_count:
+        numbers = _to_numpy(known)
+        least, most = int(numbers.min()), int(numbers.max())
+        if most - least < 8 * len(numbers) + 1024:
+            return _look_up(numbers, _to_numpy(wanted), least, most)
+    if known.type != wanted.type:
+        known, wanted = known.cast(pa.large_string()), wanted.cast(pa.large_string())
+    found = pc.index_in(wanted, value_set=known)
+    places: Indices = _to_numpy(pc.fill_null(found, -1))
+    return places
+
+
+def _look_up(ids: NDArray[Any], ends: NDArray[Any], least: int, most: int) -> Indices:
+    table = np.full(most - least + 2, -1, np.int32)
+    table[ids - least] = np.arange(len(ids), dtype=np.int32)
+    inside = (ends >= least) & (ends <= most)
+    offset = ends - least if inside.all() else np.where(inside, ends - least, -1)
+    places: Indices = table[offset]
+    return places
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    )
+
+
+def _to_numpy(column: Any) -> NDArray[Any]:
+    """Numbers as an array; an empty cell is NaN, which makes whole numbers floating ones."""
+    array: NDArray[Any] = column.to_numpy()
+    return array
+
+
+def _to_strings(column: Any) -> Strings:
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return as_strings(_to_numpy(column))
+    return as_strings(_to_numpy(pc.fill_null(column.cast(pa.large_string()), "")))

@@ -1,0 +1,259 @@
+"""A GraphML file, or a networkx graph in hand, becomes a `Graph`: for small graphs.
+
+networkx keeps a dictionary for every node and tie, some 1,000 bytes each, so a file with more
+than `MOST_TIES` ties is refused; Parquet holds larger ones. What networkx passes over in silence,
+a node declared twice or a tie to a node that is not declared, is found by a scan before it.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import GraphError
+from recourse_audit.graph.arrays import Graph, Ties, build_graph
+from recourse_audit.graph.columns import (
+    as_labels,
+    bad_value,
+    check_column,
+    check_finite,
+    check_ids,
+    code_kinds,
+    no_nodes,
+    one_kind,
+    repeated_id,
+    single_precision,
+    stack_features,
+    to_strings,
+)
+from recourse_audit.graph.places import Place, check_is_file
+from recourse_audit.settings import GraphSettings
+
+MOST_TIES = 200_000
+
+Column = list[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieColumns:
+    """Which edge attributes say what about a tie; those `required` must be there."""
+
+    kind: str
+    kinds: Sequence[str]
+    weight: str
+    attributes: Sequence[str]
+    required: frozenset[str] = frozenset()
+
+
+class Elements(Place):
+    """Nodes or ties of a drawing, which have names where other files have rows."""
+
+    def __init__(self, name: str | Path, word: str, names: Sequence[str]) -> None:
+        super().__init__(name)
+        self._word = word
+        self._names = names
+
+    def row(self, index: int) -> str:
+        """Name an element by its own name."""
+        return f"{self.name}, {self._word} {self._names[index]}"
+
+
+def read_graphml(settings: GraphSettings) -> Graph:
+    """Read `settings.graphml`, in which node and edge attributes are columns.
+
+    The id is the node's own unless `settings.id` names an attribute. A file says itself whether
+    its ties are directed: `settings.directed`, if set to false, reads them both ways all the same.
+    """
+    path = settings.graphml
+    assert path is not None
+    check_is_file(path, "graphml")
+    try:
+        _scan(path)
+        drawing = nx.read_graphml(path)
+    except GraphError:
+        raise
+    except Exception as error:  # networkx trusts its input, so damage can raise anything
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(
+            f"{path}: is not a GraphML file that can be read ({reason}); export it again"
+        ) from None
+    given = settings.model_fields_set
+    directed = settings.directed if "directed" in given else drawing.is_directed()
+    if directed and not drawing.is_directed():
+        raise GraphError(
+            f"{path}: says that its ties are undirected, but graph.directed is true; "
+            "set it to false or export the graph as directed"
+        )
+    return _convert(
+        drawing,
+        name=str(path),
+        identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
+        features=settings.features,
+        tie_columns=TieColumns(
+            kind=settings.kind,
+            kinds=settings.kinds,
+            weight=settings.weight,
+            attributes=settings.edge_attributes,
+            required=frozenset(given & {"kind", "weight"}),
+        ),
+        directed=directed,
+    )
+
+
+def from_networkx(
+    graph: "nx.Graph[Any]",
+    features: Sequence[str],
+    *,
+    kind: str = "kind",
+    weight: str = "weight",
+    edge_attributes: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+) -> Graph:
+    """Make a `Graph` of a networkx graph, simple or multiple, directed or not.
+
+    `features` and `edge_attributes` name node and edge attributes in the model's order; the other
+    node attributes stay beside them. Nodes of any type become text ids: 7 is "7".
+    """
+    return _convert(
+        graph,
+        name="networkx graph",
+        identifier=None,
+        features=features,
+        tie_columns=TieColumns(kind=kind, kinds=kinds, weight=weight, attributes=edge_attributes),
+        directed=graph.is_directed(),
+    )
+
+
+def _convert(
+    drawing: "nx.Graph[Any]",
+    *,
+    name: str,
+    identifier: str | None,
+    features: Sequence[str],
+    tie_columns: TieColumns,
+    directed: bool,
+) -> Graph:
+    own = [*drawing.nodes]
+    nodes = Elements(name, "node", [repr(str(node)) for node in own])
+    if not own:
+        raise no_nodes(nodes)
+    if not features:
+        raise GraphError(f"{name}: no features are named; name those that the model takes")
+    columns = _columns([data for _, data in drawing.nodes(data=True)])
+    if identifier is not None:
+        check_column(identifier, [*columns], "id", nodes)
+    for feature in features:
+        check_column(feature, [*columns], "features", nodes)
+    ids = to_strings(own if identifier is None else columns.pop(identifier))
+    check_ids(ids, nodes)
+    matrix = stack_features({f: _numbers(columns[f], f, nodes) for f in features}, nodes)
+    ties = _ties(drawing, name, tie_columns)
+    return build_graph(
+        ids=ids,
+        features=matrix,
+        feature_names=tuple(features),
+        attributes={n: _labels(values) for n, values in columns.items() if n not in features},
+        ties=ties,
+        directed=directed,
+        origin=name,
+    )
+
+
+def _ties(drawing: "nx.Graph[Any]", name: str, wanted: TieColumns) -> Ties:
+    number: dict[Hashable, int] = {node: position for position, node in enumerate(drawing.nodes)}
+    rows = [*drawing.edges(data=True)]
+    edges = Elements(name, "tie", [f"{str(a)!r}-{str(b)!r}" for a, b, _ in rows])
+    columns = _columns([data for _, _, data in rows])
+    for key in sorted(wanted.required):
+        check_column(getattr(wanted, key), [*columns], key, edges)
+    for column in wanted.attributes:
+        check_column(column, [*columns], "edge_attributes", edges)
+    if wanted.kind in columns:
+        names, codes = np.unique(to_strings(columns[wanted.kind]), return_inverse=True)
+        code, kinds = code_kinds(codes, names.tolist(), wanted.kinds, edges)
+    else:
+        code, kinds = one_kind(len(rows), wanted.kinds, edges)
+    singles = {
+        column: single_precision(_numbers(columns[column], column, edges), column, edges)
+        for column in (wanted.weight, *wanted.attributes)
+        if column in columns
+    }
+    attributes = [singles[column] for column in wanted.attributes]
+    return Ties(
+        source=np.array([number[a] for a, _, _ in rows], np.int32),
+        target=np.array([number[b] for _, b, _ in rows], np.int32),
+        kind=code,
+        kinds=kinds,
+        weight=singles.get(wanted.weight),
+        attributes=np.stack(attributes, axis=1) if attributes else None,
+    )
+
+
+def _scan(path: Path) -> None:
+    """Count the ties, and find nodes declared twice and ties to nodes not declared."""
+    nodes: dict[str, int] = {}
+    ends: list[tuple[int, str]] = []
+    parser = expat.ParserCreate(namespace_separator=" ")
+    place = _FileLines(path)
+
+    def start(tag: str, given: Mapping[str, str]) -> None:
+        line = parser.CurrentLineNumber
+        match tag.rpartition(" ")[2]:
+            case "node":
+                name = given.get("id", "")
+                if nodes.setdefault(name, line) != line:
+                    raise repeated_id(place, name, nodes[name] - 1, line - 1)
+            case "edge":
+                ends.extend((line, given.get(end, "")) for end in ("source", "target"))
+                if len(ends) > 2 * MOST_TIES:
+                    raise GraphError(
+                        f"{path}: has more than {MOST_TIES:,} ties, too many for GraphML; "
+                        "save the nodes and ties as Parquet tables"
+                    )
+
+    parser.StartElementHandler = start
+    with path.open("rb") as file:
+        parser.ParseFile(file)
+    for line, name in ends:
+        if name not in nodes:
+            raise GraphError(
+                f"{path}, line {line}: {name!r} is not the id of a node in the file; "
+                "add the node or leave the tie out"
+            )
+
+
+class _FileLines(Place):
+    def row(self, index: int) -> str:
+        return f"{self.name}, line {index + 1}"
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    """Turn dictionaries into columns in the order of first use; None where one lacks a key."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _numbers(column: Column, name: str, place: Place) -> NDArray[np.float64]:
+    for index, value in enumerate(column):
+        if value is None or not isinstance(value, bool | int | float | np.number | np.bool_):
+            raise bad_value(place, index, name, None if value is None else str(value))
+    numbers = np.array(column, float)
+    check_finite(numbers, name, place)
+    return numbers
+
+
+def _labels(column: Column) -> NDArray[np.generic]:
+    """Numbers (NaN: missing) where all values are some, else text ("": missing)."""
+    present = [value for value in column if value is not None]
+    if present and all(isinstance(value, bool | int | float) for value in present):
+        booleans = [isinstance(value, bool) for value in present]
+        if all(booleans) and len(present) == len(column):
+            return np.array(column)
+        if not any(booleans):
+            return np.array([np.nan if v is None else v for v in column])
+    return as_labels(to_strings(column))

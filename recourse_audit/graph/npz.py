@@ -1,0 +1,155 @@
+"""A numpy archive becomes a `Graph`, and no code in it ever runs.
+
+An archive holds `x` [N, F] (or the pieces of a scipy CSR matrix, `x_data`, `x_indices`,
+`x_indptr`, `x_shape`) and `edge_index` [2, E], whose entries are positions in `x`; beside them
+perhaps `ids`, `feature_names`, `edge_weight` [E], `edge_attr` [E, A] and `edge_type` [E]. Every
+other one-dimensional array with an entry a node is an attribute. Archives with pickled objects
+are refused: opening one could run a stranger's code.
+"""
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from recourse_audit.errors import GraphError
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.assembly import Array, assemble_arrays, check_numbers, check_shape
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.places import Place, Positions, check_is_file
+from recourse_audit.settings import GraphSettings
+
+PIECES = ("x_data", "x_indices", "x_indptr", "x_shape")
+RESERVED = {
+    *("x", *PIECES, "edge_index", "edge_weight", "edge_attr", "edge_type", "feature_names", "ids")
+}
+
+
+def read_npz(settings: GraphSettings) -> Graph:
+    """Read `settings.npz`.
+
+    `settings.features`, if given, picks columns of `x` by their `feature_names`, or names all of
+    them where the archive does not.
+    """
+    assert settings.npz is not None
+    check_is_file(settings.npz, "npz")
+    place = Positions(settings.npz)
+    arrays = _load(settings.npz)
+    x = _pick_x(arrays, place)
+    if "edge_index" not in arrays:
+        raise GraphError(
+            f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
+        )
+    names, x = _pick_features(x, arrays.get("feature_names"), settings.features, place)
+    attributes = {
+        name: array
+        for name, array in arrays.items()
+        if name not in RESERVED and array.shape == (x.shape[0],)
+    }
+    return assemble_arrays(
+        place,
+        x=x,
+        edge_index=arrays["edge_index"],
+        ids=arrays.get("ids", attributes.pop(settings.id, None)),
+        attributes=attributes,
+        kind=arrays.get("edge_type"),
+        kinds=settings.kinds,
+        weight=arrays.get("edge_weight"),
+        edge_attributes=_pick_tie_attributes(arrays, settings.edge_attributes, place),
+        directed=settings.directed,
+        feature_names=names,
+    )
+
+
+@contextmanager
+def _archive_errors(path: Path) -> Iterator[None]:
+    """Turn what numpy and zipfile complain about into one sentence about the archive."""
+    try:
+        yield
+    except Exception as error:  # numpy parses headers as Python, so damage can raise anything
+        if "pickle" in str(error):
+            raise GraphError(
+                f"{path}: holds pickled objects, which are not opened because they may run code; "
+                "save plain arrays of numbers or text"
+            ) from None
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(
+            f"{path}: is a damaged npz archive ({reason}); write it again with numpy.savez"
+        ) from None
+
+
+def _load(path: Path) -> dict[str, Array]:
+    if not zipfile.is_zipfile(path):
+        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
+    with _archive_errors(path), np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    strangers = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if strangers:
+        raise GraphError(
+            f"{path}: holds {strangers[0]!r}, which is no array; write it with numpy.savez"
+        )
+    return arrays
+
+
+def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
+    if "x" in arrays:
+        return arrays["x"]
+    if not all(name in arrays for name in PIECES):
+        hint = near_matches("x", arrays) if arrays else "it is empty"
+        raise GraphError(
+            f"{place.name}: there is no array 'x' with the features (nor {', '.join(PIECES)}); "
+            f"{hint}"
+        )
+    data, indices, indptr, shape = (arrays[name] for name in PIECES)
+    try:
+        x = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        x.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise GraphError(
+            f"{place.name}: {', '.join(PIECES)} are not a CSR matrix ({error}); "
+            "write them from scipy.sparse.csr_array"
+        ) from None
+    return x
+
+
+def _pick_features(
+    x: Array | sparse.csr_array, stored: Array | None, wanted: Sequence[str], place: Place
+) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
+    names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
+    if not wanted or x.ndim != 2:
+        return names, x
+    if names is None or len(names) != x.shape[1]:
+        return (wanted if names is None else names), x
+    for name in wanted:
+        if name not in names:
+            raise GraphError(
+                f"{place.name}: 'feature_names' does not hold {name!r} (from graph.features); "
+                f"{near_matches(name, names)}"
+            )
+    return wanted, x[:, [names.index(name) for name in wanted]]
+
+
+def _pick_tie_attributes(
+    arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
+) -> Array | None:
+    """`edge_attr` as it is; where there is none, the arrays that the settings name."""
+    stored = arrays.get("edge_attr")
+    if stored is not None and wanted and stored.ndim == 2 and stored.shape[1] != len(wanted):
+        raise GraphError(
+            f"{place.name}: 'edge_attr' has {stored.shape[1]} columns, but graph.edge_attributes "
+            f"names {len(wanted)}; name each column, or none of them"
+        )
+    if stored is not None or not wanted:
+        return stored
+    for name in wanted:
+        if name not in arrays:
+            raise GraphError(
+                f"{place.name}: there is no array {name!r} (from graph.edge_attributes); "
+                f"{near_matches(name, arrays)}"
+            )
+        check_numbers(arrays[name], name, place)
+        check_shape(arrays[name], name, arrays["edge_index"].shape[-1:], place)
+    return np.stack([arrays[name] for name in wanted], axis=1)

@@ -1,0 +1,138 @@
+"""A node table and a tie table, CSV or Parquet, become a `Graph`.
+
+Nodes keep the order of their rows. A column of the node table is the id, a feature, or else an
+attribute; of the tie table only the columns that the settings name are read. A kind or weight
+column that no setting names is used when it is there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import GraphError
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Strings, Ties, build_graph
+from recourse_audit.graph.arrow import Keys, Table, arrow_errors, match, open_table
+from recourse_audit.graph.columns import (
+    check_column,
+    code_kinds,
+    no_nodes,
+    one_kind,
+    single_precision,
+    stack_features,
+)
+from recourse_audit.graph.places import check_is_file
+from recourse_audit.settings import GraphSettings
+
+
+def read_tables(settings: GraphSettings) -> Graph:
+    """Read `settings.nodes` and `settings.edges`.
+
+    Notes
+    -----
+    Ends are matched with ids by table or hash: O(N + T) beside the indexing of `build_graph`.
+    """
+    assert settings.nodes is not None
+    assert settings.edges is not None
+    check_is_file(settings.nodes, "nodes")
+    check_is_file(settings.edges, "edges")
+    with arrow_errors(str(settings.nodes)):
+        nodes = _read_nodes(settings)
+    with arrow_errors(str(settings.edges)):
+        ties = _read_ties(settings, nodes.keys)
+    return build_graph(
+        ids=nodes.ids,
+        features=nodes.features,
+        feature_names=settings.features,
+        attributes=nodes.attributes,
+        ties=ties,
+        directed=settings.directed,
+        origin=str(settings.edges),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nodes:
+    """What is kept of the node table; `keys` are the ids in the type they are stored in."""
+
+    keys: Keys
+    ids: Strings
+    features: Floats
+    attributes: Mapping[str, NDArray[np.generic]]
+
+
+def _read_nodes(settings: GraphSettings) -> _Nodes:
+    assert settings.nodes is not None
+    table = open_table(settings.nodes, as_text={settings.id})
+    check_column(settings.id, table.names, "id", table.place)
+    for name in settings.features:
+        check_column(name, table.names, "features", table.place)
+    table.load(table.names)
+    if not len(table):
+        raise no_nodes(table.place)
+    keys = table.keys(settings.id)
+    used = {settings.id, *settings.features}
+    labels = {name: table.labels(name) for name in table.names if name not in used}
+    return _Nodes(
+        keys=keys,
+        ids=table.identifiers(keys),
+        features=stack_features({n: table.numbers(n) for n in settings.features}, table.place),
+        attributes={name: values for name, values in labels.items() if values is not None},
+    )
+
+
+def _read_ties(settings: GraphSettings, ids: Keys) -> Ties:
+    assert settings.edges is not None
+    ends = (settings.source, settings.target)
+    edges = open_table(settings.edges, as_text={*ends, settings.kind}, few={settings.kind})
+    required = {"source": settings.source, "target": settings.target}
+    required |= {
+        key: getattr(settings, key)
+        for key in ("kind", "weight")
+        if key in settings.model_fields_set
+    }
+    for key, name in required.items():
+        check_column(name, edges.names, key, edges.place)
+    for name in settings.edge_attributes:
+        check_column(name, edges.names, "edge_attributes", edges.place)
+    wanted = {*ends, settings.kind, settings.weight, *settings.edge_attributes}
+    edges.load([name for name in edges.names if name in wanted])
+
+    source, target = (_match_ends(edges, name, ids, str(settings.nodes)) for name in ends)
+    if settings.kind in edges.names:
+        kind, kinds = code_kinds(*edges.codes(settings.kind), settings.kinds, edges.place)
+    else:
+        kind, kinds = one_kind(len(edges), settings.kinds, edges.place)
+    weight = None
+    if settings.weight in edges.names:
+        weight = single_precision(edges.numbers(settings.weight), settings.weight, edges.place)
+    attributes = None
+    if settings.edge_attributes:
+        attributes = np.empty((len(edges), len(settings.edge_attributes)), np.float32)
+        for position, name in enumerate(settings.edge_attributes):
+            attributes[:, position] = single_precision(edges.numbers(name), name, edges.place)
+    return Ties(
+        source=source, target=target, kind=kind, kinds=kinds, weight=weight, attributes=attributes
+    )
+
+
+def _match_ends(edges: Table, column: str, ids: Keys, nodes_name: str) -> Indices:
+    """Turn the ids in a column of ties into node numbers."""
+    if not len(edges):
+        return np.empty(0, np.int32)
+    keys = edges.keys(column)
+    places = match(ids, keys)
+    if places.min() < 0:
+        unknown = np.flatnonzero(places < 0)
+        first, name = int(unknown[0]), keys.text(int(unknown[0]))
+        if not name.strip():
+            raise GraphError(
+                f"{edges.place.row(first)}: column {column!r} is empty; a tie needs two ids"
+            )
+        others = f" (and {len(unknown) - 1:,} more like it)" if len(unknown) > 1 else ""
+        raise GraphError(
+            f"{edges.place.row(first)}: {name!r} in column {column!r} is not the id of a node in "
+            f"{nodes_name}{others}; add the node or leave the tie out"
+        )
+    return places

@@ -1,0 +1,271 @@
+"""A user's `audit.toml` becomes one frozen, checked `Settings`; nothing below reads a file of settings.
+
+Paths are resolved against the folder of the file, unknown keys are refused with the nearest known
+one, and every message names the key.
+"""
+
+import difflib
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from recourse_audit.errors import SettingsError
+
+Role = Literal[
+    "features",
+    "edges",
+    "sources",
+    "targets",
+    "adjacency",
+    "edge_weight",
+    "edge_attributes",
+    "edge_type",
+    "node_ids",
+    "batch",
+    "node_count",
+    "target",
+]
+OutputKind = Literal["logits", "probabilities", "log_probabilities"]
+
+LARGEST_EXPLANATION = 8
+
+
+def _resolve(path: Path, info: ValidationInfo) -> Path:
+    folder: Path = (info.context or {}).get("folder", Path())
+    return folder / path
+
+
+FilePath = Annotated[Path, AfterValidator(_resolve)]
+
+
+class Section(BaseModel):
+    """One table of `audit.toml`: frozen, and closed to keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class ModelSettings(Section):
+    """Where the sealed model is, and what its makers declare about its inputs and output."""
+
+    path: FilePath = Field(description="The ONNX file.")
+    roles: dict[str, Role] = Field(
+        default_factory=dict, description="What each input takes; guessed where absent."
+    )
+    output: OutputKind | None = Field(
+        default=None, description="What the output holds; guessed if absent."
+    )
+    output_name: str | None = Field(
+        default=None, description="Which output to read, if there are several."
+    )
+    depth: int | None = Field(
+        default=None, ge=0, le=16, description="Hops that reach a node; probed if absent."
+    )
+    self_loops: Literal["none", "add"] = Field(
+        default="none", description="'add': the model expects self-loops in its list of ties."
+    )
+    normalisation: Literal["none", "symmetric", "row"] = Field(
+        default="none",
+        description="Degree normalisation done outside the model, given as tie weights.",
+    )
+    adjacency_rows: Literal["targets", "sources"] = Field(
+        default="targets", description="What a row of a dense adjacency matrix stands for."
+    )
+
+
+class GraphSettings(Section):
+    """Where the nodes and ties are, and what their columns mean."""
+
+    nodes: FilePath | None = Field(default=None, description="CSV or Parquet, a row a node.")
+    edges: FilePath | None = Field(default=None, description="CSV or Parquet, a row a tie.")
+    npz: FilePath | None = Field(default=None, description="x, edge_index and arrays beside them.")
+    graphml: FilePath | None = Field(default=None, description="A GraphML file, for small graphs.")
+    id: str = Field(default="id", description="The column of `nodes` that names a node.")
+    source: str = Field(default="source", description="The column of `edges` a tie starts from.")
+    target: str = Field(default="target", description="The column of `edges` a tie leads to.")
+    kind: str = Field(default="kind", description="The column of `edges` with the kind of tie.")
+    weight: str = Field(default="weight", description="The column of `edges` with the weight.")
+    features: tuple[str, ...] = Field(
+        default=(), description="Columns of `nodes` in the order the model was trained on."
+    )
+    edge_attributes: tuple[str, ...] = Field(
+        default=(), description="Columns of `edges` that the model takes, in order."
+    )
+    kinds: tuple[str, ...] = Field(
+        default=(), description="Kinds of ties in the model's order of codes; sorted if absent."
+    )
+    directed: bool = Field(default=False, description="Whether a tie leads one way only.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        given = [name for name in ("nodes", "npz", "graphml") if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "none of them"
+            raise ValueError(f"needs exactly one of nodes (with edges), npz or graphml (got {found})")
+        if (self.nodes is None) != (self.edges is None):
+            missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
+            raise ValueError(f"needs {missing} beside {other}")
+        if self.npz is None and not self.features:
+            raise ValueError("needs features: the columns the model takes, in its order")
+        return self
+
+
+class DecisionSettings(Section):
+    """What the model's classes are called, and which of them a person hopes for."""
+
+    classes: tuple[str, ...] = Field(min_length=2, description="In the order of the output.")
+    favourable: tuple[str, ...] = Field(min_length=1, description="The classes a person hopes for.")
+
+    @field_validator("classes")
+    @classmethod
+    def _distinct(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(classes)) < len(classes):
+            raise ValueError(f"must not repeat a class (got {', '.join(classes)})")
+        return classes
+
+    @model_validator(mode="after")
+    def _some_favourable(self) -> Self:
+        strangers = [name for name in self.favourable if name not in self.classes]
+        if strangers:
+            raise ValueError(
+                f"favourable names {strangers[0]!r}, which is not in classes "
+                f"({', '.join(self.classes)})"
+            )
+        if set(self.favourable) == set(self.classes):
+            raise ValueError("favourable names every class, so nobody could be refused")
+        return self
+
+
+class GroupSettings(Section):
+    """Which columns of the nodes are protected attributes."""
+
+    attributes: tuple[str, ...] = ()
+
+
+class SearchSettings(Section):
+    """How large an explanation may be, and how far and how long to look for it."""
+
+    max_nodes: int = Field(
+        default=4, ge=2, le=LARGEST_EXPLANATION, description="C of the paper: nodes, at most."
+    )
+    max_hops: int | None = Field(
+        default=None, ge=1, le=8, description="D of the paper; the model's depth if absent."
+    )
+    budget: int = Field(
+        default=200_000, ge=1, description="Subgraphs evaluated for one subject, at most."
+    )
+    counterfactuals: int = Field(
+        default=3, ge=1, le=20, description="Diverse counterfactuals shown for a subject."
+    )
+    seed: int = Field(default=0, ge=0, description="Of every random draw of the search.")
+
+
+class TieRule(Section):
+    """Whether ties of one kind may be dropped or added, and at what cost."""
+
+    kind: str
+    allow: tuple[Literal["drop", "add"], ...]
+    cost: float = Field(default=1.0, ge=0)
+
+
+class AttributeRule(Section):
+    """How an attribute may move, in the user's units."""
+
+    name: str
+    direction: Literal["up", "down", "any"] = "any"
+    step: float = Field(gt=0)
+    min: float | None = None
+    max: float | None = None
+    cost: float = Field(default=1.0, ge=0, description="Of one step.")
+
+
+class RecourseSettings(Section):
+    """What a person may be told to change."""
+
+    max_changes: int = Field(default=3, ge=1, le=6)
+    options: int = Field(default=3, ge=1, le=10)
+    budget: int = Field(default=5000, ge=1, description="Evaluations on the whole graph a subject.")
+    ties: tuple[TieRule, ...] = ()
+    attributes: tuple[AttributeRule, ...] = ()
+
+
+class Settings(Section):
+    """Everything an audit is told, checked once."""
+
+    model: ModelSettings
+    graph: GraphSettings
+    decision: DecisionSettings
+    groups: GroupSettings = GroupSettings()
+    search: SearchSettings = SearchSettings()
+    recourse: RecourseSettings = RecourseSettings()
+
+
+def load_settings(path: Path) -> Settings:
+    """Read and check an `audit.toml`; its paths become relative to the folder it lies in."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(
+            f"{path}: there is no such file; `recourse-audit init` writes one"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read as text ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: is not valid TOML: {error}") from None
+    return parse_settings(table, folder=path.parent, origin=str(path))
+
+
+def parse_settings(table: dict[str, Any], *, folder: Path, origin: str) -> Settings:
+    """Check a settings table that came from `origin`; report the first thing wrong with it."""
+    try:
+        return Settings.model_validate(table, context={"folder": folder})
+    except ValidationError as error:
+        raise SettingsError(f"{origin}: {_first_problem(error)}") from None
+
+
+def settings_schema() -> str:
+    """The JSON Schema of `audit.toml`, for editors and for other programs."""
+    return json.dumps(Settings.model_json_schema(), indent=2)
+
+
+def _first_problem(error: ValidationError) -> str:
+    problems = error.errors(include_url=False)
+    first = problems[0]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    key = ".".join(str(part) for part in first["loc"])
+    match first["type"]:
+        case "extra_forbidden":
+            return f"{key}: is not a known key{_nearest(first['loc'])}{more}"
+        case "missing":
+            return f"{key}: is missing{more}"
+        case "value_error":
+            return f"{key}: {first['ctx']['error']}{more}"
+        case _:
+            message = first["msg"][0].lower() + first["msg"][1:]
+            return f"{key}: {message} (got {first['input']!r}){more}"
+
+
+def _nearest(location: tuple[int | str, ...]) -> str:
+    """Name the known key that a mistyped one most likely meant."""
+    section: Any = Settings
+    for part in location[:-1]:
+        if isinstance(part, int):
+            continue
+        section = section.model_fields[part].annotation
+        section = next(
+            (inner for inner in getattr(section, "__args__", ()) if inner is not Ellipsis), section
+        )
+    known = list(getattr(section, "model_fields", {}))
+    close = difflib.get_close_matches(str(location[-1]), known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known here: {', '.join(known)}"

@@ -1,0 +1,63 @@
+"""A neighbourhood is what networkx finds within the same number of hops."""
+
+import networkx as nx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recourse_audit.graph.neighbourhoods import neighbourhood, spans
+from recourse_audit.graph.readers import from_arrays
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], list[int], int]:
+    count = draw(st.integers(1, 12))
+    node = st.integers(0, count - 1)
+    ties = draw(st.lists(st.tuples(node, node), max_size=20))
+    return count, ties, draw(st.lists(node, min_size=1, max_size=4)), draw(st.integers(0, 6))
+
+
+@given(questions(), st.booleans())
+def test_a_neighbourhood_agrees_with_networkx(
+    question: tuple[int, list[tuple[int, int]], list[int], int], directed: bool
+) -> None:
+    count, ties, start, hops = question
+    edge_index = np.array(ties, np.int64).reshape(-1, 2).T
+    graph = from_arrays(np.ones((count, 1)), edge_index, directed=directed)
+    reference: nx.Graph[int] = nx.Graph()
+    reference.add_nodes_from(range(count))
+    reference.add_edges_from(ties)
+    nearest: dict[int, int] = {}
+    for node in start:
+        found = nx.single_source_shortest_path_length(reference, node, cutoff=hops)
+        for other, distance in found.items():
+            nearest[other] = min(distance, nearest.get(other, hops))
+    result = neighbourhood(graph, np.array(start), hops)
+    assert result.nodes.tolist() == sorted(nearest)
+    assert result.hops.tolist() == [nearest[node] for node in sorted(nearest)]
+
+
+def test_a_node_without_ties_is_its_own_neighbourhood() -> None:
+    graph = from_arrays(np.ones((3, 1)), [[0, 2], [1, 2]])
+    result = neighbourhood(graph, np.array([2]), 3)
+    assert result.nodes.tolist() == [2]
+    assert result.hops.tolist() == [0]
+
+
+def test_no_start_gives_no_nodes() -> None:
+    graph = from_arrays(np.ones((2, 1)), [[0], [1]])
+    assert neighbourhood(graph, np.array([], np.int64), 2).nodes.tolist() == []
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
+def test_spans_list_rows_one_after_the_other(lengths: list[int], data: st.DataObject) -> None:
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    row = st.integers(0, len(lengths) - 1)
+    rows = data.draw(st.lists(row, max_size=6))
+    positions, owner = spans(starts, np.array(rows, np.int32))
+    expected = [
+        (position, place)
+        for place, number in enumerate(rows)
+        for position in range(starts[number], starts[number + 1])
+    ]
+    assert list(zip(positions.tolist(), owner.tolist(), strict=True)) == expected
