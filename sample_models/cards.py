@@ -1,0 +1,97 @@
+"""Every sample model has a card: how it was made, how good it is, what goes in and out."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from export import Exported
+from make_lending import FEATURES
+
+PACKAGES = ("torch", "torch_geometric", "onnx", "onnxscript", "numpy", "onnxruntime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """Accuracy against the true outcome, as shares of people, and how many are denied."""
+
+    train: float
+    test: float
+    denied: float
+    baseline_train: float
+    baseline_test: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """All that a card says about one model."""
+
+    title: str
+    about: str
+    route: str
+    output: str
+    data: str
+    seed: int
+    quality: Quality
+    exported: Exported
+
+
+def installed(package: str) -> str:
+    """A package's public version, without the local build tag."""
+    return version(package).split("+")[0]
+
+
+def write_card(card: Card, path: Path) -> None:
+    """Write one card as Markdown."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(card_lines(card)) + "\n", encoding="utf-8", newline="\n")
+
+
+def card_lines(card: Card) -> list[str]:
+    """The card's text, line by line."""
+    quality, exported = card.quality, card.exported
+    digest = hashlib.sha256(exported.path.read_bytes()).hexdigest()
+    return [
+        f"# {card.title}",
+        "",
+        card.about,
+        "",
+        "**Intended use**: synthetic; for tests and the demo only. It decides about nobody.",
+        "",
+        "## How it was made",
+        "",
+        f"- Script: `sample_models/train.py`, seed {card.seed}.",
+        f"- Export: {card.route}",
+        f"- Versions: {', '.join(f'{name} {installed(name)}' for name in PACKAGES)}.",
+        f"- Data: `sample_models/{card.data}/`, made by `sample_models/make_lending.py`.",
+        "- Label: approved for people who repaid, denied for people who defaulted.",
+        "- The model does not see gender, origin, age_band or community, nor the kind, weight or",
+        "  year of a tie.",
+        "",
+        "## How good it is",
+        "",
+        "| accuracy against the true outcome | train | test |",
+        "|---|---|---|",
+        f"| this model | {quality.train:.3f} | {quality.test:.3f} |",
+        f"| a network of the same size, blind to ties | {quality.baseline_train:.3f} "
+        f"| {quality.baseline_test:.3f} |",
+        "",
+        f"It denies {100 * quality.denied:.1f} % of the people.",
+        "",
+        "## What goes in and out",
+        "",
+        *(f"- in: {port}" for port in exported.inputs),
+        *(f"- out: {port}" for port in exported.outputs),
+        "",
+        f"Features in order, in real units (standardised inside): {', '.join(FEATURES)}.",
+        f"Output: {card.output}",
+        "",
+        "## File",
+        "",
+        f"- `{exported.path.name}`, {exported.path.stat().st_size:,} bytes, one file, opset 18.",
+        f"- sha256 `{digest}`",
+        "- onnxruntime against torch, largest difference relative to the largest answer:",
+        *(f"  - {check}" for check in exported.checks),
+    ]

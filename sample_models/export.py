@@ -1,0 +1,121 @@
+"""A trained network becomes one ONNX file that answers as torch does, or the build stops.
+
+Comes in: a network in evaluation mode and example inputs. Goes out: a single file (weights
+inside), opset 18, checked in onnxruntime against torch on graphs of several sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+OPSET = 18
+TOLERANCE = 1e-4
+Inputs = dict[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What a file turned out to be: its ports as onnxruntime reports them, and its errors."""
+
+    path: Path
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    checks: tuple[str, ...]
+
+
+def export(
+    network: nn.Module,
+    path: Path,
+    example: Inputs,
+    *,
+    output: str,
+    dynamic: bool,
+    strict: bool,
+) -> None:
+    """Write `path` with torch's exporter; `strict` traces first with torch.export.
+
+    The strict route is for attention with self-loops, which the direct route cannot guard.
+    """
+    people, arcs = torch.export.Dim("people", min=1), torch.export.Dim("arcs", min=0)
+    axes: dict[str, dict[int, torch.export.Dim]] = {
+        "x": {0: people},
+        "edge_index": {1: arcs},
+        "edge_weight": {0: arcs},
+        "adj": {0: people, 1: people},
+    }
+    shapes = {name: axes[name] for name in example} if dynamic else None
+    arguments = tuple(example.values())
+    source: nn.Module | torch.export.ExportedProgram = network
+    if strict:
+        source = torch.export.export(network, arguments, dynamic_shapes=shapes, strict=True)
+    torch.onnx.export(
+        source,
+        () if strict else arguments,
+        path,
+        input_names=list(example),
+        output_names=[output],
+        opset_version=OPSET,
+        dynamo=True,
+        dynamic_shapes=None if strict else shapes,
+        external_data=False,
+        verbose=False,
+    )
+    forget_sources(path)
+
+
+def forget_sources(path: Path) -> None:
+    """Remove the exporter's notes (source lines, folders of this computer) from the file."""
+    model = onnx.load(path)
+    for node in model.graph.node:
+        del node.metadata_props[:]
+        node.doc_string = ""
+    for function in model.functions:
+        del function.metadata_props[:]
+        function.doc_string = ""
+        for node in function.node:
+            del node.metadata_props[:]
+            node.doc_string = ""
+    for value in [*model.graph.input, *model.graph.output, *model.graph.value_info]:
+        del value.metadata_props[:]
+    for tensor in model.graph.initializer:
+        del tensor.metadata_props[:]
+    del model.metadata_props[:]
+    del model.graph.metadata_props[:]
+    model.graph.name = path.stem
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, path)
+
+
+def compare(network: nn.Module, path: Path, cases: dict[str, Inputs]) -> Exported:
+    """Ask torch and onnxruntime the same questions; stop at the first answer that differs."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    checks = []
+    for title, case in cases.items():
+        with torch.no_grad():
+            wanted = network(*case.values()).numpy()
+        feed = {name: value.numpy() for name, value in case.items()}
+        got = np.asarray(session.run(None, feed)[0])
+        if got.shape != wanted.shape:
+            raise SystemExit(f"{path.name}: {title}: shape {got.shape}, torch {wanted.shape}")
+        error = float(np.abs(got - wanted).max() / max(1.0, float(np.abs(wanted).max())))
+        if not error < TOLERANCE:
+            raise SystemExit(f"{path.name}: {title}: onnxruntime and torch differ by {error:.2g}")
+        checks.append(f"{title}: {error:.1e}")
+    return Exported(
+        path=path,
+        inputs=tuple(f"`{p.name}` {p.type} {shape_text(p.shape)}" for p in session.get_inputs()),
+        outputs=tuple(f"`{p.name}` {p.type} {shape_text(p.shape)}" for p in session.get_outputs()),
+        checks=tuple(checks),
+    )
+
+
+def shape_text(shape: list[int | str]) -> str:
+    """A shape as people write it: [people, 7]."""
+    return "[" + ", ".join(str(size) for size in shape) + "]"

@@ -1,0 +1,344 @@
+"""Two synthetic lending networks come out of here: one with a planted gap, and its twin without.
+
+Comes in: nothing but the seeds below. Goes out: `lending/` and `lending_twin/`, each with
+`nodes.csv` (one person a row, real units) and `edges.csv` (one undirected tie a row).
+
+Vocabulary
+----------
+record      a person's own payment history; about one person in seventeen has a bad one.
+circle      which people someone is tied to, apart from their own attributes:
+            *plain*      ties to people with good records only;
+            *thin*       few ties, one or two of them to bad records, of kinds that are easy to drop;
+            *entangled*  many ties to bad records, so that dropping three leaves several more.
+exposed     a hidden trait that decides how likely each circle is.
+origin      the protected attribute. With the gap on it follows *exposed*; with the gap off it is
+            dealt out at random among people of the same hidden trait, circle and record, so that
+            it has nothing to do with ties or risk.
+
+Everything else (attributes, circles, ties, outcomes) is drawn the same way in both networks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+PEOPLE = 1800
+COMMUNITIES = 36
+SEEDS = {"lending": 20240, "lending_twin": 20241}
+
+FEATURES = (
+    "income",
+    "debt_ratio",
+    "savings",
+    "years_employed",
+    "late_payments",
+    "loan_amount",
+    "open_accounts",
+)
+PROTECTED = ("gender", "origin", "age_band")
+KINDS = ("guarantor", "co-borrower", "employer", "address", "payment", "family")
+
+BAD_RECORD_SHARE = 0.06
+ISOLATED_PEOPLE = 16
+PARALLEL_SHARE = 0.05
+NEXT_DOOR = 2
+SOUTH_FOLLOWS_EXPOSED = 0.96
+
+PLAIN, THIN, ENTANGLED = 0, 1, 2
+# Rows: not exposed, exposed. Columns: plain, thin, entangled.
+CIRCLE_SHARES = np.array([[0.825, 0.17, 0.005], [0.62, 0.03, 0.35]])
+
+# How likely each kind of tie is, in the order of KINDS.
+KINDS_OF_GOOD_TIES = np.array([0.12, 0.12, 0.20, 0.16, 0.18, 0.22])
+KINDS_OF_THIN_TIES = np.array([0.38, 0.24, 0.03, 0.03, 0.30, 0.02])
+KINDS_OF_ENTANGLED_TIES = np.array([0.04, 0.04, 0.08, 0.38, 0.42, 0.04])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """What is true of every person before any tie exists: one array entry a person."""
+
+    community: Ints
+    exposed: Mask
+    bad_record: Mask
+    circle: Ints
+    isolated: Mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tie:
+    """One undirected tie; `source` and `target` are row numbers of people."""
+
+    source: int
+    target: int
+    kind: str
+    weight: float
+    since: int
+
+
+def draw_people(random: np.random.Generator) -> Person:
+    """Deal communities, the hidden trait, records and circles; none of it depends on origin."""
+    community = random.permutation(np.arange(PEOPLE) % COMMUNITIES)
+    exposed_share = np.where(random.permutation(COMMUNITIES) < COMMUNITIES // 2, 0.70, 0.10)
+    exposed = random.random(PEOPLE) < exposed_share[community]
+    bad_record = random.random(PEOPLE) < BAD_RECORD_SHARE
+    draw = random.random(PEOPLE)[:, None]
+    circle = (draw > np.cumsum(CIRCLE_SHARES[exposed.astype(int)], axis=1)).sum(axis=1)
+    isolated = np.zeros(PEOPLE, dtype=bool)
+    loners = np.flatnonzero(~bad_record & (circle == PLAIN))
+    isolated[random.choice(loners, ISOLATED_PEOPLE, replace=False)] = True
+    return Person(
+        community=community,
+        exposed=exposed,
+        bad_record=bad_record,
+        circle=circle.astype(np.int64),
+        isolated=isolated,
+    )
+
+
+def draw_ages(random: np.random.Generator) -> Ints:
+    """Ages in years, 20 to 74, independent of everything but the years in the present job."""
+    return np.asarray(np.clip(random.normal(42, 13, PEOPLE), 20, 74), dtype=np.int64)
+
+
+def draw_attributes(random: np.random.Generator, person: Person, age: Ints) -> dict[str, Floats]:
+    """Attributes in real units; they depend on the record, never on exposure or origin."""
+    bad = person.bad_record
+    income = np.round(random.lognormal(10.45, 0.38, PEOPLE) * np.where(bad, 0.86, 1.0), -2)
+    debt_ratio = np.round(np.where(bad, random.beta(6, 5, PEOPLE), random.beta(3, 7, PEOPLE)), 3)
+    savings = np.round(random.gamma(1.8, 4200, PEOPLE) * np.where(bad, 0.35, 1.0), -1)
+    years_employed = np.round(np.minimum(random.gamma(1.6, 3.5, PEOPLE), age - 18), 1)
+    late_payments = np.where(bad, 5 + random.poisson(2.5, PEOPLE), random.poisson(0.45, PEOPLE))
+    loan_amount = np.round(np.clip(random.gamma(2.4, 5200, PEOPLE), 1000, 60000), -2)
+    open_accounts = 1 + random.poisson(2.2, PEOPLE)
+    columns = (
+        income,
+        debt_ratio,
+        savings,
+        years_employed,
+        late_payments,
+        loan_amount,
+        open_accounts,
+    )
+    return {name: np.asarray(c, float) for name, c in zip(FEATURES, columns, strict=True)}
+
+
+def draw_origin(random: np.random.Generator, person: Person, *, gap: bool) -> NDArray[np.str_]:
+    """Origin follows the hidden trait when the gap is on, and is dealt at random when it is off.
+
+    Dealing at random happens inside blocks of equal trait, circle and record (as a stratified
+    trial deals its arms), with the same number of southerners overall as following would give.
+    """
+    follows = random.random(PEOPLE) < SOUTH_FOLLOWS_EXPOSED
+    south = np.where(follows, person.exposed, ~person.exposed)
+    if not gap:
+        south = deal_in_blocks(random, person, share=float(south.mean()))
+    return np.where(south, "south", "north")
+
+
+def deal_in_blocks(random: np.random.Generator, person: Person, *, share: float) -> Mask:
+    """Mark `share` of every block of people alike, at random inside the block."""
+    block = person.exposed * 6 + person.bad_record * 3 + person.circle
+    marked = np.zeros(PEOPLE, dtype=bool)
+    for number in np.unique(block):
+        members = random.permutation(np.flatnonzero(block == number))
+        marked[members[: int(np.floor(share * members.size + random.random()))]] = True
+    return marked
+
+
+class TieBook:
+    """Collects ties and refuses a second one of the same kind between the same two people."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self.random = random
+        self.ties: list[Tie] = []
+        self.taken: set[tuple[int, int, str]] = set()
+        self.partners: set[tuple[int, int]] = set()
+
+    def add(self, first: int, second: int, kind: str, *, parallel: bool = False) -> bool:
+        """Add a tie unless the two are one person or (without `parallel`) already tied."""
+        low, high = min(first, second), max(first, second)
+        if low == high or (low, high, kind) in self.taken:
+            return False
+        if (low, high) in self.partners and not parallel:
+            return False
+        self.taken.add((low, high, kind))
+        self.partners.add((low, high))
+        weight = round(float(self.random.uniform(0.2, 1.0)), 1)
+        since = int(self.random.integers(2005, 2024))
+        self.ties.append(Tie(source=low, target=high, kind=kind, weight=weight, since=since))
+        return True
+
+    def draw_kind(self, shares: Floats) -> str:
+        """One kind of tie, drawn with the given shares."""
+        return KINDS[int(self.random.choice(len(KINDS), p=shares))]
+
+
+def draw_ties(random: np.random.Generator, person: Person) -> list[Tie]:
+    """Ties follow communities and circles; origin is not an input, so it can have no effect."""
+    book = TieBook(random)
+    good = np.flatnonzero(~person.bad_record & ~person.isolated)
+    bad = np.flatnonzero(person.bad_record)
+    for member in good:
+        circle = int(person.circle[member])
+        tie_to_good(book, person, int(member), good, count=good_tie_count(random, circle))
+        tie_to_bad(book, person, int(member), bad, circle)
+    for member in bad:
+        # People with bad records know each other, which keeps their own surroundings bad.
+        count = 3 + int(random.integers(0, 3))
+        for partner in near(random, person, int(member), bad, count, inside=0.3):
+            book.add(int(member), partner, book.draw_kind(KINDS_OF_GOOD_TIES))
+    add_parallel_ties(book)
+    return sorted(book.ties, key=lambda tie: (tie.source, tie.target, KINDS.index(tie.kind)))
+
+
+def good_tie_count(random: np.random.Generator, circle: int) -> int:
+    """How many ties to good records a person starts; others may start more towards them."""
+    if circle == PLAIN:
+        return 1 + int(random.random() < 0.8)
+    return int(random.integers(0, 2))
+
+
+def tie_to_good(book: TieBook, person: Person, member: int, good: Ints, *, count: int) -> None:
+    """Start `count` ties to people with good records, most inside the community."""
+    # Partners with plain circles only: a thin circle stays thin.
+    candidates = good[person.circle[good] == PLAIN]
+    for partner in near(book.random, person, member, candidates, count, inside=0.85):
+        book.add(member, partner, book.draw_kind(KINDS_OF_GOOD_TIES))
+
+
+def tie_to_bad(book: TieBook, person: Person, member: int, bad: Ints, circle: int) -> None:
+    """Start the ties to bad records that a thin or an entangled circle consists of."""
+    if circle == THIN:
+        count, shares = int(book.random.integers(1, 3)), KINDS_OF_THIN_TIES
+    elif circle == ENTANGLED:
+        count, shares = int(book.random.integers(5, 8)), KINDS_OF_ENTANGLED_TIES
+    else:
+        return
+    for partner in near(book.random, person, member, bad, count, inside=0.35):
+        book.add(member, partner, book.draw_kind(shares))
+
+
+def near(
+    random: np.random.Generator,
+    person: Person,
+    member: int,
+    candidates: Ints,
+    count: int,
+    *,
+    inside: float,
+) -> list[int]:
+    """Draw partners from the member's own community with probability `inside`, else next door.
+
+    Communities stand in a ring and next door is at most two places away, so that three hops
+    reach a district and not the whole network.
+    """
+    apart = np.abs(person.community[candidates] - person.community[member])
+    apart = np.minimum(apart, COMMUNITIES - apart)
+    own, close = candidates[apart == 0], candidates[apart <= NEXT_DOOR]
+    partners = []
+    for _ in range(count):
+        pool = own if own.size and random.random() < inside else close
+        partners.append(int(random.choice(pool)))
+    return partners
+
+
+def add_parallel_ties(book: TieBook) -> None:
+    """Give a few pairs of people a second tie of another kind."""
+    for tie in list(book.ties):
+        if book.random.random() < PARALLEL_SHARE:
+            kind = book.draw_kind(KINDS_OF_GOOD_TIES)
+            book.add(tie.source, tie.target, kind, parallel=True)
+
+
+def draw_outcome(
+    random: np.random.Generator, attributes: dict[str, Floats], ties: Sequence[Tie]
+) -> NDArray[np.str_]:
+    """Repaid or defaulted, from a person's own attributes and their partners' late payments."""
+    late = np.minimum(attributes["late_payments"], 8)
+    total, degree = np.zeros(PEOPLE), np.zeros(PEOPLE)
+    for tie in ties:
+        for person, partner in ((tie.source, tie.target), (tie.target, tie.source)):
+            total[person] += late[partner]
+            degree[person] += 1
+    partners_late = total / np.maximum(degree, 1)
+    own = (
+        0.45 * late
+        + 2.6 * (attributes["debt_ratio"] - 0.3)
+        - 0.18 * (attributes["savings"] - 7000) / 1000
+        - 0.4 * (attributes["income"] - 36000) / 15000
+        + 0.25 * (attributes["loan_amount"] - 12500) / 8000
+        - 0.03 * (attributes["years_employed"] - 5)
+    )
+    score = 1.9 * own + 1.3 * partners_late - 4.4
+    defaulted = random.random(PEOPLE) < 1 / (1 + np.exp(-1.6 * score))
+    return np.where(defaulted, "defaulted", "repaid")
+
+
+def age_bands(age: Ints) -> NDArray[np.str_]:
+    """Ages as three bands."""
+    return np.where(age < 35, "20-34", np.where(age < 55, "35-54", "55-74"))
+
+
+def person_name(row: int) -> str:
+    """The public id of the person in a row: P0001 is row 0."""
+    return f"P{row + 1:04d}"
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file with line feeds on every system, so that its bytes repeat."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def make_network(folder: Path, *, seed: int, gap: bool) -> None:
+    """Write `nodes.csv` and `edges.csv` of one network; same seed and gap, same bytes."""
+    random = np.random.default_rng(seed)
+    person = draw_people(random)
+    age = draw_ages(random)
+    attributes = draw_attributes(random, person, age)
+    ties = draw_ties(random, person)
+    outcome = draw_outcome(random, attributes, ties)
+    gender = np.where(random.random(PEOPLE) < 0.5, "woman", "man")
+    origin = draw_origin(random, person, gap=gap)
+    folder.mkdir(parents=True, exist_ok=True)
+    columns: list[Iterable[str]] = [(person_name(row) for row in range(PEOPLE))]
+    columns += [(f"{value:g}" for value in attributes[name]) for name in FEATURES]
+    columns += [gender, origin, age_bands(age)]
+    columns += [(f"C{number + 1:02d}" for number in person.community), outcome]
+    header = ("id", *FEATURES, *PROTECTED, "community", "outcome")
+    write_rows(folder / "nodes.csv", header, zip(*columns, strict=True))
+    write_rows(
+        folder / "edges.csv",
+        ("source", "target", "kind", "weight", "since"),
+        (
+            (person_name(t.source), person_name(t.target), t.kind, f"{t.weight:g}", str(t.since))
+            for t in ties
+        ),
+    )
+
+
+def main() -> None:
+    """Write both networks below the chosen folder."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--into", type=Path, default=Path(__file__).parent)
+    into: Path = parser.parse_args().into
+    make_network(into / "lending", seed=SEEDS["lending"], gap=True)
+    make_network(into / "lending_twin", seed=SEEDS["lending_twin"], gap=False)
+
+
+if __name__ == "__main__":
+    main()
