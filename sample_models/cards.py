@@ -75,9 +75,9 @@ def card_lines(card: Card) -> list[str]:
         "| accuracy against the true outcome | train | test |",
         "|---|---|---|",
         f"| this model | {quality.train:.3f} | {quality.test:.3f} |",
-        f"| a network of the same size, blind to ties | {quality.baseline_train:.3f} "
-        f"| {quality.baseline_test:.3f} |",
+        f"| blind to ties | {quality.baseline_train:.3f} | {quality.baseline_test:.3f} |",
         "",
+        "Blind to ties: a perceptron with as many hidden units that sees the person only.",
         f"It denies {100 * quality.denied:.1f} % of the people.",
         "",
         "## What goes in and out",

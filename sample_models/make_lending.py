@@ -8,7 +8,7 @@ Vocabulary
 record      a person's own payment history; about one person in seventeen has a bad one.
 circle      which people someone is tied to, apart from their own attributes:
             *plain*      ties to people with good records only;
-            *thin*       few ties, one or two of them to bad records, of kinds that are easy to drop;
+            *thin*       few ties, one or two of them to bad records, of kinds easy to drop;
             *entangled*  many ties to bad records, so that dropping three leaves several more.
 exposed     a hidden trait that decides how likely each circle is.
 origin      the protected attribute. With the gap on it follows *exposed*; with the gap off it is

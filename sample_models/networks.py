@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+from torch_geometric.nn import (  # type: ignore[import-untyped]
+    GATConv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+)
 
 HIDDEN = 16
 CLASSES = 2

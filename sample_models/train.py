@@ -180,7 +180,7 @@ def fit(
     for _ in range(EPOCHS):
         optimiser.zero_grad()
         answer = network(*arguments)[material.train]
-        loss(answer, material.approved[material.train]).backward()
+        loss(answer, material.approved[material.train]).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     return network.eval()
 
