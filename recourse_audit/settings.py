@@ -79,6 +79,11 @@ class ModelSettings(Section):
         default="none",
         description="Degree normalisation done outside the model, given as tie weights.",
     )
+    tie_weights: Literal["column", "ones"] | None = Field(
+        default=None,
+        description="Where tie weights come from. If absent: the weight column for an input of "
+        "weights that the model normalises itself, else ones.",
+    )
     adjacency_rows: Literal["targets", "sources"] = Field(
         default="targets", description="What a row of a dense adjacency matrix stands for."
     )
@@ -163,12 +168,22 @@ class SearchSettings(Section):
         default=None, ge=1, le=8, description="D of the paper; the model's depth if absent."
     )
     budget: int = Field(
-        default=200_000, ge=1, description="Subgraphs evaluated for one subject, at most."
+        default=200_000, description="Subgraphs evaluated for one subject, at most."
     )
     counterfactuals: int = Field(
         default=3, ge=1, le=20, description="Diverse counterfactuals shown for a subject."
     )
     seed: int = Field(default=0, ge=0, description="Of every random draw of the search.")
+
+    @model_validator(mode="after")
+    def _room_for_one(self) -> Self:
+        least = 2**self.max_nodes
+        if self.budget < least:
+            raise ValueError(
+                f"budget must be at least {least}, enough for one explanation of "
+                f"{self.max_nodes} nodes with its counterfactuals (got {self.budget})"
+            )
+        return self
 
 
 class TieRule(Section):

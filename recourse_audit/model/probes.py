@@ -1,0 +1,396 @@
+"""Probes measure, from outside, what may be relied on before anything else is asked.
+
+Each probe puts two questions that an honest graph model must answer alike (or, for `ties_matter`
+and `depth`, differently), on small graphs whose features are drawn from the user's nodes or, with
+no graph at hand, from several scales, because a model that standardises its inputs is blind to
+noise of the wrong size.
+
+A model that answers at random (exported with its dropout on) is asked many times over, and means
+are compared by their standard errors, so that one defect does not look like five.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import ModelError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.output import guess_kind
+from recourse_audit.model.protocol import SealedModel
+from recourse_audit.model.queries import Pool, Union
+from recourse_audit.model.signature import OutputPort
+from recourse_audit.records import ProbeReport
+from recourse_audit.settings import ModelSettings
+
+TRIALS = 8
+FARTHEST = 9
+REPEATS = 60
+STANDARD_ERRORS = 6.0
+TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}
+
+SENTENCES = {
+    "deterministic": "The same question gets different answers: the model was probably exported "
+    "with its dropout on. Figures in this audit cannot be repeated; ask for an export in "
+    "evaluation mode.",
+    "node_order": "Answers depend on the order in which nodes are listed. Nodes are always listed "
+    "in ascending order here, but another order would give other decisions.",
+    "tie_order": "Answers depend on the order in which ties are listed: messages are lost when "
+    "several arrive at one node (a known fault of exports below opset 16), so the model's numbers "
+    "are probably not those its makers measured.",
+    "ties_matter": "Answers do not change when ties do: the training graph was probably baked "
+    "into the export. No explanation by ties is possible.",
+    "packing": "A graph's answer changes with what is asked beside it, so every graph is asked "
+    "alone, which is slower.",
+    "depth": "Every node of a query reaches every other, however far apart, so no number of hops "
+    "bounds what carried a decision.",
+}
+NO_ROOM = (
+    "The model was exported for a size too small to measure how many hops reach a node; declare "
+    "model.depth."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sketch:
+    """One small graph of a probe."""
+
+    nodes: Ints
+    sources: Ints
+    targets: Ints
+    ties: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Answers to one question: their mean, and its standard error where they vary."""
+
+    mean: Floats
+    error: Floats
+
+
+def probe(
+    model: OnnxModel, settings: ModelSettings, pool: Pool | None = None, *, seed: int = 0
+) -> ProbeReport:
+    """Identify the model's output, then run every probe.
+
+    The output's kind and classes are written into the model's signature, since nothing can be
+    asked without them.
+    """
+    generator = np.random.default_rng(seed)
+    pools = [pool] if pool is not None else made_up_pools(model, generator)
+    pools = identify_output(model, settings, pools, generator)
+    report = Prober(model, pools, generator).report()
+    if settings.depth is None:
+        return report
+    sentences = {key: text for key, text in report.sentences.items() if key != "depth"}
+    if report.depth != settings.depth:
+        measured = "no limit" if report.depth is None else f"{report.depth}"
+        sentences["depth"] = (
+            f"The settings declare a depth of {settings.depth} hops; the probe measured {measured}."
+        )
+    return replace(report, depth=settings.depth, sentences=sentences)
+
+
+def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:
+    """Features for a model that comes without a graph, on the scales that features come in."""
+    width = model.signature.feature_count
+    if width is None:
+        raise ModelError(
+            f"{model.path}: the model does not say how many features it takes; give it a graph "
+            "with --graph"
+        )
+    rows = 64
+    scales = (
+        generator.normal(size=(rows, width)),
+        generator.lognormal(1.0, 1.5, size=(rows, width)),
+        generator.lognormal(7.0, 2.0, size=(rows, width)),
+        (generator.random((rows, width)) < 0.3).astype(float),
+    )
+    port = model.signature.port("edge_attributes")
+    columns = port.inner[1] if port is not None else 1
+    attributes = generator.normal(size=(rows, columns if isinstance(columns, int) else 1))
+    return [
+        Pool(
+            features=features,
+            attributes=attributes.astype(np.float32),
+            kind=np.zeros(rows, np.int16),
+        )
+        for features in scales
+    ]
+
+
+def identify_output(
+    model: OnnxModel, settings: ModelSettings, pools: list[Pool], generator: np.random.Generator
+) -> list[Pool]:
+    """Find out what the output holds, and which pools get answers that are numbers.
+
+    Where none gets only numbers, pools that get some will do: the rest is for the subjects' pages.
+    """
+    asked = []
+    for pool in pools:
+        desk = QueryDesk(model, pool, graphs_per_query=1)
+        sketches = [ring(generator, pool, _room(model, 6)) for _ in range(TRIALS)]
+        union = joined(sketches)
+        asked.append((pool, desk.ask_raw(union, np.arange(len(union.nodes)))))
+    usable = [(pool, raw) for pool, raw in asked if np.isfinite(raw).all()]
+    usable = usable or [(pool, raw) for pool, raw in asked if np.isfinite(raw).all(axis=1).any()]
+    if not usable:
+        raise ModelError(
+            f"{model.path}: every answer to a small graph is NaN or infinite, so the model cannot "
+            "be audited as exported; check that the features are in the units it was trained on"
+        )
+    rows_seen = np.concatenate([raw for _, raw in usable])
+    rows_seen = rows_seen[np.isfinite(rows_seen).all(axis=1)]
+    kind, why = guess_kind(rows_seen)
+    if settings.output is not None:
+        kind, why = settings.output, "declared in the settings"
+    columns = rows_seen.shape[1]
+    found: OutputPort = replace(
+        model.signature.output, kind=kind, why=why, columns=columns, classes=max(columns, 2)
+    )
+    model.with_output(found)
+    return [pool for pool, _ in usable]
+
+
+class Prober:
+    """Puts the paired questions, one probe a method."""
+
+    def __init__(
+        self, model: SealedModel, pools: list[Pool], generator: np.random.Generator
+    ) -> None:
+        self._model = model
+        self._pools = pools
+        self._generator = generator
+        self._alone = [QueryDesk(model, pool, graphs_per_query=1) for pool in pools]
+        self._desks = self._alone
+        self._repeats = 1
+        self._tolerance = TOLERANCE.get(model.signature.output.dtype, 1e-4)
+
+    def report(self) -> ProbeReport:
+        """Run every probe; from the second on they know whether the model answers at random."""
+        deterministic = self.deterministic()
+        self._repeats = 1 if deterministic else REPEATS
+        packing = self.packing()
+        if packing:
+            self._desks = [QueryDesk(self._model, pool) for pool in self._pools]
+        node_order, tie_order = self.node_order(), self.tie_order()
+        ties_matter, depth = self.ties_matter(), self.depth()
+        found = {
+            "deterministic": deterministic,
+            "node_order": node_order,
+            "tie_order": tie_order,
+            "ties_matter": ties_matter,
+            "packing": packing,
+        }
+        failed = [name for name, good in found.items() if not good]
+        sentences = {name: SENTENCES[name] for name in failed}
+        if depth is None:
+            sentences["depth"] = SENTENCES["depth"] if self._farthest == FARTHEST else NO_ROOM
+        return ProbeReport(**found, depth=depth, sentences=sentences)
+
+    def deterministic(self) -> bool:
+        """Whether the same question gets the same bits."""
+        for desk, sketches in self._trials():
+            union = joined(sketches)
+            first, *others = (desk.ask_raw(union, np.arange(len(union.nodes))) for _ in range(4))
+            if any(not np.array_equal(first, other, equal_nan=True) for other in others):
+                return False
+        return True
+
+    def packing(self) -> bool:
+        """Whether a graph's answer is untouched by what is packed beside it."""
+        for alone, pool in zip(self._alone, self._pools, strict=True):
+            sizes = self._generator.integers(1, _room(self._model, 7) + 1, size=self._rounds + 1)
+            sketches = [ring(self._generator, pool, int(size)) for size in sizes]
+            union = joined(sketches)
+            rows = np.arange(len(union.nodes))
+            together = QueryDesk(self._model, pool, graphs_per_query=len(union))
+            if self._differ(self._ask(alone, union, rows), self._ask(together, union, rows)):
+                return False
+        return True
+
+    def node_order(self) -> bool:
+        """Whether relabelled nodes keep their answers; ties stay in the same order."""
+        for desk, sketches in self._trials():
+            orders = [self._generator.permutation(len(sketch.nodes)) for sketch in sketches]
+            union = joined(sketches)
+            rows = np.arange(len(union.nodes))
+            shuffled = joined(
+                relabelled(sketch, order) for sketch, order in zip(sketches, orders, strict=True)
+            )
+            back = np.concatenate(
+                [start + order for start, order in zip(union.node_starts, orders, strict=False)]
+            )
+            after = self._ask(desk, shuffled, rows)
+            after = Answers(mean=after.mean[back], error=after.error[back])
+            if self._differ(self._ask(desk, union, rows), after):
+                return False
+        return True
+
+    def tie_order(self) -> bool:
+        """Whether the order of arcs is of no consequence."""
+        for desk, sketches in self._trials():
+            union = joined(sketches)
+            rows = np.arange(len(union.nodes))
+            shuffled = joined(
+                with_arcs(sketch, self._generator.permutation(len(sketch.sources)))
+                for sketch in sketches
+            )
+            if self._differ(self._ask(desk, union, rows), self._ask(desk, shuffled, rows)):
+                return False
+        return True
+
+    def ties_matter(self) -> bool:
+        """Whether any answer moves when all ties are taken away.
+
+        Asked one graph a query, as for the depth: the place of a row in a large product may move
+        its last bit.
+        """
+        for desk, sketches in self._trials(self._alone):
+            union = joined(sketches)
+            rows = np.arange(len(union.nodes))
+            bare = joined(with_arcs(sketch, np.arange(0)) for sketch in sketches)
+            if self._moved(self._ask(desk, union, rows), self._ask(desk, bare, rows)).any():
+                return True
+        return False
+
+    def depth(self) -> int | None:
+        """How many hops away a node's features still move the subject's answer.
+
+        On a path with the subject at its end, one node after the other gets another's features.
+        None if the farthest node tried still reaches it, or a node that no tie leads to does.
+        """
+        farthest, reach = self._farthest, 0
+        for desk, pool in zip(self._alone, self._pools, strict=True):
+            for _ in range(self._rounds):
+                base = path(self._generator, pool, farthest)
+                variants = [base, *(self._changed(base, pool, k + 1) for k in range(farthest + 1))]
+                union = joined(variants)
+                rows = union.node_starts[:-1]
+                answers = self._ask(desk, union, rows)
+                first = Answers(mean=answers.mean[:1], error=answers.error[:1])
+                rest = Answers(mean=answers.mean[1:], error=answers.error[1:])
+                moved = np.flatnonzero(self._moved(first, rest)) + 1
+                reach = max(reach, int(moved.max()) if len(moved) else 0)
+        return reach if reach < farthest else None
+
+    @property
+    def _farthest(self) -> int:
+        """The longest path for which a model of fixed size has room, with one node to spare."""
+        return min(FARTHEST, _room(self._model, FARTHEST + 2) - 2)
+
+    def _changed(self, sketch: Sketch, pool: Pool, position: int) -> Sketch:
+        nodes = sketch.nodes.copy()
+        nodes[position] = (nodes[position] + self._generator.integers(1, _size(pool))) % _size(pool)
+        return replace(sketch, nodes=nodes)
+
+    def _trials(
+        self, desks: list[QueryDesk] | None = None
+    ) -> Iterable[tuple[QueryDesk, list[Sketch]]]:
+        for desk, pool in zip(desks or self._desks, self._pools, strict=True):
+            size = _room(self._model, 7)
+            yield desk, [ring(self._generator, pool, size) for _ in range(self._rounds)]
+
+    @property
+    def _rounds(self) -> int:
+        """Fewer graphs where each is asked many times."""
+        return TRIALS if self._repeats == 1 else TRIALS // 4
+
+    def _ask(self, desk: QueryDesk, union: Union, rows: Ints) -> Answers:
+        if self._repeats == 1:
+            mean = desk.ask_raw(union, rows).astype(np.float64)
+            return Answers(mean=mean, error=np.zeros_like(mean))
+        asked = []
+        for _ in range(self._repeats):
+            # onnxruntime's consecutive seeds give nearly equal first numbers, so none is reused.
+            self._model.reseed(int(self._generator.integers(2**31)))
+            asked.append(desk.ask_raw(union, rows).astype(np.float64))
+        mean = np.mean(asked, axis=0)
+        return Answers(mean=mean, error=np.std(asked, axis=0, ddof=1) / self._repeats**0.5)
+
+    def _differ(self, one: Answers, other: Answers) -> bool:
+        """Whether two answers that ought to be equal are further apart than rounding and noise."""
+        scale = max(1.0, float(np.nanmax(np.abs(one.mean), initial=0.0)))
+        noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
+        return bool((np.abs(one.mean - other.mean) > self._tolerance * scale + noise).any())
+
+    def _moved(self, one: Answers, other: Answers) -> NDArray[np.bool_]:
+        """Mark the rows that differ at all: what nothing reached keeps its very bits."""
+        noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
+        moved: NDArray[np.bool_] = np.any(np.abs(one.mean - other.mean) > noise, axis=1)
+        return moved
+
+
+def ring(generator: np.random.Generator, pool: Pool, size: int) -> Sketch:
+    """A ring of nodes with one chord, the chord's ends of higher degree; drawn from the pool."""
+    ends = [(k, (k + 1) % size) for k in range(size if size > 2 else size - 1)]
+    ends += [(0, size // 2)] if size > 3 else []
+    return _sketch(generator, pool, size, ends)
+
+
+def path(generator: np.random.Generator, pool: Pool, length: int) -> Sketch:
+    """A path of `length` ties from node 0, and one more node to which no tie leads."""
+    return _sketch(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
+
+
+def joined(sketches: Iterable[Sketch]) -> Union:
+    """Put sketches side by side."""
+    parts = list(sketches)
+    node_starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
+    shift = node_starts[:-1]
+    return Union(
+        nodes=np.concatenate([part.nodes for part in parts]),
+        node_starts=node_starts,
+        sources=np.concatenate([p.sources + s for p, s in zip(parts, shift, strict=True)]),
+        targets=np.concatenate([p.targets + s for p, s in zip(parts, shift, strict=True)]),
+        ties=np.concatenate([part.ties for part in parts]),
+        arc_starts=np.cumsum([0, *(len(part.sources) for part in parts)]),
+    )
+
+
+def relabelled(sketch: Sketch, order: Ints) -> Sketch:
+    """Give node k the place `order[k]`; arcs keep their order."""
+    nodes = np.empty_like(sketch.nodes)
+    nodes[order] = sketch.nodes
+    return replace(
+        sketch, nodes=nodes, sources=order[sketch.sources], targets=order[sketch.targets]
+    )
+
+
+def with_arcs(sketch: Sketch, arcs: Ints) -> Sketch:
+    """Keep some arcs, in the order given."""
+    return replace(
+        sketch, sources=sketch.sources[arcs], targets=sketch.targets[arcs], ties=sketch.ties[arcs]
+    )
+
+
+def _sketch(
+    generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
+) -> Sketch:
+    rows = _size(pool)
+    nodes = generator.choice(rows, size=size, replace=size > rows)
+    low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    columns = (pool.weight, pool.attributes, pool.kind)
+    ties = min((len(column) for column in columns if column is not None), default=1)
+    tie = generator.integers(0, max(ties, 1), size=len(low))
+    return Sketch(
+        nodes=nodes.astype(np.int64),
+        sources=np.stack((low, high), axis=1).ravel(),
+        targets=np.stack((high, low), axis=1).ravel(),
+        ties=np.repeat(tie, 2),
+    )
+
+
+def _size(pool: Pool) -> int:
+    return len(pool.features)
+
+
+def _room(model: SealedModel, wanted: int) -> int:
+    """How large a probe's graph, of at most one tie more than nodes, may be in a fixed size."""
+    nodes = wanted if model.node_room is None else model.node_room
+    ties = wanted if model.arc_room is None else model.arc_room // 2 - 1
+    return max(1, min(wanted, nodes, ties))

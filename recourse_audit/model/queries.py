@@ -1,0 +1,120 @@
+"""The questions put to a model: many small graphs side by side, as one disjoint union."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """Small graphs one after the other; nothing ties one to the next.
+
+    `nodes` are rows of the pool's features, `ties` rows of its table of ties; the ends of arcs
+    are positions in `nodes`.
+    """
+
+    nodes: Ints
+    node_starts: Ints
+    sources: Ints
+    targets: Ints
+    ties: Ints
+    arc_starts: Ints
+
+    def __len__(self) -> int:
+        return len(self.node_starts) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """What nodes and ties carry into a query: features, and weights, attributes, kinds of ties."""
+
+    features: Floats
+    weight: NDArray[np.float32] | None = None
+    attributes: NDArray[np.float32] | None = None
+    kind: NDArray[np.int16] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One question in full: what a model adapter turns into its inputs."""
+
+    features: Floats
+    nodes: Ints
+    sources: Ints
+    targets: Ints
+    weight: Floats | None
+    attributes: Floats | None
+    kind: NDArray[np.integer] | None
+    node_starts: Ints
+    rows: Ints
+
+
+def pool_of(graph: Graph) -> Pool:
+    """Hand out what the graph's nodes and ties carry."""
+    ties = graph.ties
+    return Pool(
+        features=graph.features, weight=ties.weight, attributes=ties.attributes, kind=ties.kind
+    )
+
+
+def whole(graph: Graph) -> Union:
+    """The whole graph as one question, nodes in the order of the file, ties in canonical order."""
+    sources = np.concatenate((graph.arc_source, graph.loop_node)).astype(np.int64)
+    targets = np.concatenate((graph.arc_target, graph.loop_node)).astype(np.int64)
+    return Union(
+        nodes=np.arange(graph.node_count),
+        node_starts=np.array([0, graph.node_count]),
+        sources=sources,
+        targets=targets,
+        ties=np.concatenate((graph.arc_tie, graph.loop_tie)).astype(np.int64),
+        arc_starts=np.array([0, len(sources)]),
+    )
+
+
+def induced(graph: Graph, nodes: NDArray[np.integer]) -> Union:
+    """The graph on some nodes, in ascending order, with every tie among them, as one question.
+
+    Costs the ties of those nodes, not of the graph.
+    """
+    nodes = np.unique(nodes)
+    positions, owner = spans(graph.starts, nodes)
+    other = graph.neighbour[positions]
+    inside = np.isin(other, nodes) & (nodes[owner] < other)
+    pairs = np.sort(graph.neighbour_pair[positions[inside]])
+    arcs, _ = spans(graph.pair_starts, pairs)
+    loops = np.flatnonzero(np.isin(graph.loop_node, nodes))
+    sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
+    targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
+    return Union(
+        nodes=nodes.astype(np.int64),
+        node_starts=np.array([0, len(nodes)]),
+        sources=np.searchsorted(nodes, sources),
+        targets=np.searchsorted(nodes, targets),
+        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+        arc_starts=np.array([0, len(sources)]),
+    )
+
+
+def side_by_side(unions: Sequence[Union]) -> Union:
+    """Join several questions into one, graph after graph."""
+    nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])
+    arcs = np.cumsum([0, *(len(union.sources) for union in unions)])
+    return Union(
+        nodes=np.concatenate([union.nodes for union in unions]),
+        node_starts=_chained([union.node_starts for union in unions], nodes),
+        sources=np.concatenate([u.sources + n for u, n in zip(unions, nodes, strict=False)]),
+        targets=np.concatenate([u.targets + n for u, n in zip(unions, nodes, strict=False)]),
+        ties=np.concatenate([union.ties for union in unions]),
+        arc_starts=_chained([union.arc_starts for union in unions], arcs),
+    )
+
+
+def _chained(starts: list[Ints], shifts: Ints) -> Ints:
+    """Join offsets that each begin at 0 into one list that begins at 0."""
+    moved = [start[1:] + shift for start, shift in zip(starts, shifts, strict=False)]
+    return np.concatenate((np.zeros(1, np.int64), *moved))

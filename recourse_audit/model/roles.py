@@ -1,0 +1,224 @@
+"""The declared inputs of a model come in, each leaves with a role and the reason for it.
+
+A role comes from type and rank first, from the name second and from shared sizes last, because
+exporters name dimensions and inputs as they like. What is wrong can be set with `model.roles`.
+"""
+
+import re
+from dataclasses import replace
+from typing import get_args
+
+from recourse_audit.errors import ModelError
+from recourse_audit.model.signature import RANKS, Dimension, InputPort
+from recourse_audit.settings import ModelSettings, Role
+
+_NAMES: dict[Role, frozenset[str]] = {
+    "features": frozenset({"x", "features", "feat", "node_features", "h", "input", "feature"}),
+    "edges": frozenset({"edge_index", "edges", "edge_list", "adj_t", "ties"}),
+    "sources": frozenset({"src", "source", "sources", "row", "senders", "edge_src", "u", "head"}),
+    "targets": frozenset(
+        {"dst", "target", "targets", "col", "receivers", "edge_dst", "v", "tail", "dest"}
+    ),
+    "adjacency": frozenset({"adj", "adjacency", "a", "a_hat", "adjacency_matrix", "adj_norm"}),
+    "edge_weight": frozenset({"edge_weight", "weight", "weights", "edge_weights", "w", "norm"}),
+    "edge_attributes": frozenset({"edge_attr", "edge_attributes", "edge_features", "e", "efeat"}),
+    "edge_type": frozenset({"edge_type", "etype", "relation", "edge_types", "rel"}),
+    "node_ids": frozenset({"n_id", "node_id", "node_ids", "ids", "index"}),
+    "batch": frozenset({"batch", "batch_index", "graph_id", "graph_ids"}),
+    "node_count": frozenset({"num_nodes", "node_count", "n", "size"}),
+    "target": frozenset(
+        {"target", "target_node", "node", "node_idx", "seed", "query", "target_id"}
+    ),
+}
+
+
+def assign_roles(
+    ports: tuple[InputPort, ...], settings: ModelSettings, *, complete: bool = True
+) -> tuple[InputPort, ...]:
+    """Give every input a role: the one declared in the settings, else the best guess.
+
+    Inputs with a telling name go first, so that one without never takes a role from them. With
+    `complete`, an input that no role fits, or a model that cannot be given its features and ties,
+    is an error; `inspect` asks without it, to show what there is.
+    """
+    unknown = sorted(set(settings.roles) - {port.name for port in ports})
+    if unknown:
+        raise ModelError(
+            f"{settings.path}: model.roles names the input {unknown[0]!r}, which the model does "
+            f"not have; it has {', '.join(port.name for port in ports)}"
+        )
+    assigned = [
+        replace(port, role=settings.roles[port.name], why="declared in the settings")
+        if port.name in settings.roles
+        else port
+        for port in ports
+    ]
+    for port in assigned:
+        _check_form(port, settings)
+    forms = _Forms(ports)
+    for names in ("clear", "any", "none"):
+        for position, port in enumerate(assigned):
+            if port.role is None:
+                role, why = _guess(port, forms, {p.role for p in assigned if p.role}, names)
+                assigned[position] = replace(port, role=role, why=why)
+    result = tuple(assigned)
+    if complete:
+        _check_complete(result, settings)
+    return result
+
+
+def _guess(
+    port: InputPort, forms: "_Forms", taken: set[Role], names: str
+) -> tuple[Role | None, str]:
+    """Guess by a name that means one role, by a name that may mean several, or without the name."""
+    shape = forms.inner(port)
+    fitting, size = forms.fitting(port)
+    fitting = [role for role in fitting if role not in taken]
+    form = f"{port.dtype} of rank {len(shape)}"
+    plain = re.sub(r"[:.]\d+$", "", port.name.lower()).strip("_ ")
+    named = [role for role in fitting if plain in _NAMES[role]]
+    if names != "none":
+        clear = len(named) == 1 or (named and names == "any")
+        return (named[0], f"{form}, and the name") if clear else (None, "")
+    if fitting:
+        return fitting[0], f"{form}{size}"
+    return None, f"no role that is still free takes {form}"
+
+
+class _Forms:
+    """What the shapes of all inputs together say about each of them."""
+
+    def __init__(self, ports: tuple[InputPort, ...]) -> None:
+        led = [port.shape for port in ports if len(port.shape) == 3 and _may_be_one(port.shape[0])]
+        self._lead = led[0][0] if led else None
+        tables = [self.inner(p) for p in ports if p.floating and len(self.inner(p)) == 2]
+        pairs = [self.inner(p) for p in ports if p.integer and len(self.inner(p)) == 2]
+        lists = [self.inner(p) for p in ports if p.integer and self._is_list(self.inner(p))]
+        self._tables, self._pairs = tables, pairs
+        square = sum(_square(shape) for shape in tables)
+        self._has_ends = not pairs and len(lists) >= 2 and not (square and len(tables) >= 2)
+        self._arcs = self._arc_size(lists)
+        self._nodes = next((shape[0] for shape in tables if shape[0] != self._arcs), None)
+
+    def inner(self, port: InputPort) -> tuple[Dimension, ...]:
+        """The shape without a leading axis of one graph, which all inputs have or none."""
+        size = port.shape[0] if len(port.shape) > 1 else None
+        led = len(port.shape) == 3 and _may_be_one(size)
+        return port.shape[1:] if led or (size is not None and size == self._lead) else port.shape
+
+    def fitting(self, port: InputPort) -> tuple[list[Role], str]:
+        """List the roles that type and rank allow, the likeliest first, and what sizes add."""
+        shape = self.inner(port)
+        if port.floating and len(shape) == 2:
+            return self._table(shape)
+        if port.floating and len(shape) == 1:
+            return ["edge_weight"], ""
+        if port.integer and len(shape) == 2:
+            return self._pair(shape), ""
+        if port.integer and self._is_list(shape):
+            return self._list(shape)
+        if port.integer and len(shape) <= 1:
+            return ["target", "node_count"], ""
+        return [], ""
+
+    def _table(self, shape: tuple[Dimension, ...]) -> tuple[list[Role], str]:
+        others = list(self._tables)
+        others.remove(shape)
+        if not self._pairs and not self._has_ends:
+            square = _square(shape) and not all(_square(other) for other in self._tables)
+            open_ended = not isinstance(shape[1], int) and any(
+                isinstance(other[1], int) for other in others
+            )
+            if square or open_ended:
+                return ["adjacency", "features"], ", and square" if square else ""
+            return ["features", "adjacency"], ""
+        by_tie = self._arcs is not None and shape[0] == self._arcs
+        if by_tie and any(other[0] != self._arcs for other in others):
+            return ["edge_attributes", "edge_weight", "features"], ", a row a tie"
+        return ["features", "edge_attributes", "edge_weight"], ""
+
+    def _pair(self, shape: tuple[Dimension, ...]) -> list[Role]:
+        if 2 not in shape and any(2 in other for other in self._pairs):
+            return ["edge_attributes"] if self._tables else ["features", "edge_attributes"]
+        return ["edges"] if 2 in shape or not all(isinstance(size, int) for size in shape) else []
+
+    def _list(self, shape: tuple[Dimension, ...]) -> tuple[list[Role], str]:
+        by_tie: list[Role] = ["sources", "targets"] if self._has_ends else []
+        by_tie.append("edge_type")
+        by_node: list[Role] = ["batch", "node_ids"]
+        rest: list[Role] = ["target", "node_count"]
+        if shape[0] is None or self._arcs is None or self._nodes is None:
+            return [*by_tie, *by_node, *rest], ""
+        if shape[0] == self._arcs:
+            return [*by_tie, *by_node, *rest], ", an entry a tie"
+        if shape[0] == self._nodes:
+            return [*by_node, *by_tie, *rest], ", an entry a node"
+        return [*rest, *by_node, *by_tie], ", neither an entry a tie nor a node"
+
+    def _arc_size(self, lists: list[tuple[Dimension, ...]]) -> Dimension:
+        """The size that stands for the number of arcs, where the file gives it a name or number."""
+        for shape in self._pairs:
+            if 2 in shape:
+                return shape[0] if shape[1] == 2 and shape[0] != 2 else shape[1]
+        sizes = [shape[0] for shape in lists if shape[0] is not None]
+        shared = [size for size in sizes if sizes.count(size) > 1]
+        return shared[0] if shared and self._has_ends else None
+
+    @staticmethod
+    def _is_list(shape: tuple[Dimension, ...]) -> bool:
+        return len(shape) == 1 and shape != (1,)
+
+
+def _square(shape: tuple[Dimension, ...]) -> bool:
+    return shape[0] is not None and shape[0] == shape[1]
+
+
+def _may_be_one(size: Dimension) -> bool:
+    return size == 1 or not isinstance(size, int)
+
+
+def _check_form(port: InputPort, settings: ModelSettings) -> None:
+    """Refuse a declared role that the input's type or rank cannot play."""
+    if port.role is None:
+        return
+    if not (port.floating or port.integer or port.dtype == "bool"):
+        raise ModelError(
+            f"{settings.path}: the input {port.described()} holds no numbers that can be given, "
+            "whatever its role; export the model without it"
+        )
+    rank, axes = len(port.shape), RANKS[port.role]
+    led = rank == max(axes) + 1 and _may_be_one(port.shape[0])
+    if rank not in axes and not led:
+        raise ModelError(
+            f"{settings.path}: the input {port.described()} cannot be {port.role}, which has "
+            f"{max(axes)} axes at most; correct model.roles"
+        )
+
+
+def _check_complete(ports: tuple[InputPort, ...], settings: ModelSettings) -> None:
+    for port in ports:
+        if port.role is None:
+            raise ModelError(
+                f"{settings.path}: the input {port.described()} fits no role ({port.why}); declare "
+                f'one with model.roles = {{ "{port.name}" = "…" }} (one of '
+                f"{', '.join(get_args(Role))}), or export the model without it"
+            )
+    roles = [port.role for port in ports]
+    for role in roles:
+        if roles.count(role) > 1:
+            twice = [port.name for port in ports if port.role == role]
+            raise ModelError(
+                f"{settings.path}: the inputs {' and '.join(twice)} both have the role {role}; "
+                "correct model.roles"
+            )
+    if "features" not in roles:
+        raise ModelError(
+            f"{settings.path}: no input takes node features [N, F]; name it in model.roles"
+        )
+    ties = {"edges", "adjacency"} & set(roles) or {"sources", "targets"} <= set(roles)
+    if not ties:
+        raise ModelError(
+            f"{settings.path}: no input takes the ties, so the graph was baked into the export or "
+            "dropped from it (as with cached=True); export the model again with its ties as an "
+            "input"
+        )

@@ -1,0 +1,153 @@
+"""What passes between the stages: frozen facts, each with the words that go with it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeReport:
+    """What may be relied on when asking a model; true is good, and every false has a sentence."""
+
+    deterministic: bool
+    node_order: bool
+    tie_order: bool
+    ties_matter: bool
+    packing: bool
+    depth: int | None
+    sentences: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
+        return tuple(name for name in names if not getattr(self, name))
+
+
+Tie = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the model decided on a subject, on the whole graph."""
+
+    id: str
+    decision: str
+    favourable: bool
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A small tree that holds the subject, and what the model answers on it alone."""
+
+    nodes: tuple[str, ...]
+    edges: tuple[Tie, ...]
+    simulatability: float
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranks:
+    """Competition ranks of a pair among all pairs of its subject."""
+
+    simulatability: int
+    relevance: int
+    sum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterfactual:
+    """An explanation with some ties removed, and what removing them does.
+
+    `layer` is the non-dominated layer it was taken from, 1 being the front; `dominates` counts
+    the pairs it dominates; `dominates_picks` says which other methods' picks are among them.
+    """
+
+    explanation: Explanation
+    removed: tuple[Tie, ...]
+    kept: tuple[Tie, ...]
+    simulatability: float
+    relevance: float
+    signed_relevance: float
+    ranks: Ranks
+    layer: int
+    dominates: int
+    dominates_picks: dict[str, bool]
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontPair:
+    """One pair that no other dominates."""
+
+    edges: tuple[Tie, ...]
+    removed: tuple[Tie, ...]
+    simulatability: float
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How far a search looked.
+
+    Exhaustive: `drawn` equals `total`. Sampled: `drawn` of `total` subgraphs were drawn uniformly;
+    with the confidence given, the winner is dominated through at most `bound` of all subgraphs.
+    """
+
+    kind: str
+    drawn: int
+    total: int
+    total_is_estimate: bool = False
+    bound: float = 0.0
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """What a search found for one subject, and how far it looked before it stopped.
+
+    `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
+    pair is on the front.
+    """
+
+    subject: int
+    max_nodes: int
+    max_hops: int
+    subgraphs: int
+    pairs: int
+    queries: int
+    coverage: Coverage
+    counterfactuals: tuple[Counterfactual, ...]
+    front: tuple[FrontPair, ...]
+    front_size: int
+    picks: dict[str, FrontPair]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFailure:
+    """Why there is no result for a subject; the others of its batch are not touched by it."""
+
+    subject: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caveat:
+    """What must be said beside a finding, and what it is about."""
+
+    kind: str
+    grade: str | None
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectReport:
+    """All that was found about one subject.
+
+    Without a search, `note` says why there is nothing to explain, or `error` what went wrong.
+    """
+
+    decision: Decision
+    search: SearchResult | None
+    caveats: tuple[Caveat, ...] = ()
+    note: str = ""
+    error: str = ""

@@ -1,0 +1,261 @@
+"""Real ONNX files for tests, written operator by operator: sound ones, and one for each trap.
+
+Weights are seeded. The aggregation is the one exporters write: messages gathered along the ties
+and scattered onto their targets.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+ELEMENT = {
+    "float16": TensorProto.FLOAT16,
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+    "int32": TensorProto.INT32,
+    "int64": TensorProto.INT64,
+    "bool": TensorProto.BOOL,
+}
+Shape = list[int | str | None]
+KIND_WEIGHTS = (1.0, -0.5, 2.0)
+
+
+@dataclass
+class Sheet:
+    """A growing ONNX graph: each call adds an operator and returns the name of its result."""
+
+    seed: int = 0
+    dtype: str = "float32"
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+
+    def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        name = f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], domain=domain, **attributes))
+        return name
+
+    def constant(self, value: Any, dtype: str) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
+        return name
+
+    def weight(self, *shape: int) -> str:
+        values: NDArray[np.float64] = self.random.normal(0, 1.2 / np.sqrt(shape[0]), size=shape)
+        return self.constant(values, self.dtype)
+
+    def input(self, name: str, dtype: str, shape: Shape) -> str:
+        name = self.names.get(name, name)
+        self.inputs.append(helper.make_tensor_value_info(name, ELEMENT[dtype], shape))
+        return name
+
+    def save(
+        self,
+        path: Path,
+        output: str,
+        shape: Shape | None = None,
+        *,
+        opset: int = 18,
+        dtype: str | None = None,
+        **keep: Any,
+    ) -> Path:
+        element = ELEMENT[dtype or self.dtype]
+        info = helper.make_tensor_value_info(
+            output, element, [None, None] if shape is None else shape
+        )
+        graph = helper.make_graph(self.nodes, "model", self.inputs, [info], self.constants)
+        domains = {"", *(node.domain for node in self.nodes)}
+        versions = [helper.make_opsetid(name, 1 if name else opset) for name in sorted(domains)]
+        model = helper.make_model(graph, opset_imports=versions)
+        model.ir_version = 9
+        onnx.save(model, path, **keep)
+        return path
+
+
+@dataclass
+class Parts:
+    """Where arcs start and end, how many nodes there are, and what arcs weigh."""
+
+    source: str
+    target: str
+    count: str
+    weight: str | None = None
+    matrix: str | None = None
+
+
+def node_count(sheet: Sheet, features: str) -> str:
+    return sheet.op("Shape", features, start=0, end=1)
+
+
+def aggregate(
+    sheet: Sheet, parts: Parts, values: str, width: int, *, reduction: str = "add"
+) -> str:
+    """Add up what arrives at each node along its ties, itself included."""
+    if parts.matrix is not None:
+        return sheet.op("Add", values, sheet.op("MatMul", parts.matrix, values))
+    messages = sheet.op("Gather", values, parts.source, axis=0)
+    if parts.weight is not None:
+        column = sheet.op("Unsqueeze", parts.weight, sheet.constant([1], "int64"))
+        messages = sheet.op("Mul", messages, column)
+    # onnxruntime has no half-precision scatter, so such exports add up in single precision.
+    half = sheet.dtype == "float16"
+    messages = sheet.op("Cast", messages, to=TensorProto.FLOAT) if half else messages
+    size = sheet.op("Concat", parts.count, sheet.constant([width], "int64"), axis=0)
+    zero = sheet.op("Expand", sheet.constant(0, "float32" if half else sheet.dtype), size)
+    index = sheet.op("Unsqueeze", parts.target, sheet.constant([1], "int64"))
+    index = sheet.op("Expand", index, sheet.op("Shape", messages))
+    received = sheet.op("ScatterElements", zero, index, messages, axis=0, reduction=reduction)
+    received = sheet.op("Cast", received, to=TensorProto.FLOAT16) if half else received
+    return sheet.op("Add", values, received)
+
+
+def ends(sheet: Sheet, edges: str) -> tuple[str, str]:
+    first, second = sheet.constant(0, "int64"), sheet.constant(1, "int64")
+    return sheet.op("Gather", edges, first, axis=0), sheet.op("Gather", edges, second, axis=0)
+
+
+def sum_network(
+    path: Path,
+    *,
+    features: int = 5,
+    classes: int = 3,
+    layers: int = 2,
+    hidden: int = 8,
+    seed: int = 0,
+    dtype: str = "float32",
+    index: str = "int64",
+    form: str = "edges",
+    head: str = "logits",
+    nodes: int | None = None,
+    arcs: int | None = None,
+    trap: str | None = None,
+    scale: float = 0.5,
+    linear: bool = False,
+    opset: int = 18,
+    activation: str = "leaky",
+    reduction: str = "add",
+    names: Mapping[str, str] | None = None,
+    target_shape: Sequence[int | str] = (1,),
+    class_size: int | str | None = None,
+) -> Path:
+    """Write a message-passing network in one of the forms, heads and traps that reach us.
+
+    form: edges, rows ([E, 2]), ends (src, dst), weight, attributes, type, dense, target,
+        batched (a leading axis of 1 on every input and on the output)
+    head: logits, softmax, log_softmax, sigmoid, score (one column of logits)
+    trap: dropout, tie_order, ties, node_order, batch, nan, some_nan
+    names: what to call an input, by its usual name
+    """
+    sheet = Sheet(seed=seed, dtype=dtype, names=dict(names or {}))
+    lead: Shape = [1] if form == "batched" else []
+    x = sheet.input("x", dtype, [*lead, nodes or "N", features])
+    x = _single(sheet, x) if lead else x
+    parts = _ties(sheet, form, index, nodes or "N", arcs or "E", node_count(sheet, x))
+    if trap == "node_order":
+        upward = sheet.op("Cast", sheet.op("Less", parts.source, parts.target), to=ELEMENT[dtype])
+        parts.weight = sheet.op("Add", upward, sheet.constant(0.5, dtype))
+    values, width = sheet.op("Mul", x, sheet.constant(scale, dtype)), features
+    columns = 1 if head in ("sigmoid", "score") else classes
+    how = "none" if trap == "tie_order" else reduction
+    for layer in range(layers):
+        wide = columns if layer == layers - 1 else hidden
+        values = sheet.op("MatMul", values, sheet.weight(width, wide))
+        width = wide
+        if trap != "ties":
+            values = aggregate(sheet, parts, values, width, reduction=how)
+        values = sheet.op("Add", values, sheet.weight(width))
+        if layer < layers - 1 and not linear:
+            values = _activated(sheet, values, activation)
+        if trap == "batch":
+            mean = sheet.op("ReduceMean", values, sheet.constant([0], "int64"), keepdims=1)
+            values = sheet.op("Sub", values, mean)
+    values = _head(sheet, _trapped(sheet, values, parts, trap), head)
+    shape: Shape = [*lead, None, class_size or columns]
+    if form == "target":
+        target = sheet.input("target", "int64", list(target_shape))
+        values = sheet.op("Gather", values, target, axis=0)
+        shape = shape if target_shape else [class_size or columns]
+    elif lead:
+        values = sheet.op("Unsqueeze", values, sheet.constant([0], "int64"))
+    return sheet.save(path, values, shape, opset=opset)
+
+
+def _ties(
+    sheet: Sheet, form: str, index: str, nodes: int | str, arcs: int | str, count: str
+) -> Parts:
+    """Declare the inputs that carry ties, and bring them into one form."""
+    if form == "dense":
+        matrix = sheet.input("adj", sheet.dtype, [nodes, nodes])
+        return Parts("", "", count, matrix=matrix)
+    if form == "ends":
+        source = sheet.input("src", index, [arcs])
+        return Parts(source, sheet.input("dst", index, [arcs]), count)
+    shapes: dict[str, Shape] = {"rows": [arcs, 2], "batched": [1, 2, arcs]}
+    edges = sheet.input("edge_index", index, shapes.get(form, [2, arcs]))
+    edges = sheet.op("Transpose", edges, perm=[1, 0]) if form == "rows" else edges
+    edges = _single(sheet, edges) if form == "batched" else edges
+    parts = Parts(*ends(sheet, edges), count)
+    match form:
+        case "weight":
+            parts.weight = sheet.input("edge_weight", sheet.dtype, [arcs])
+        case "attributes":
+            attributes = sheet.input("edge_attr", sheet.dtype, [arcs, 2])
+            last = sheet.constant([1], "int64")
+            parts.weight = sheet.op("ReduceSum", attributes, last, keepdims=0)
+        case "type":
+            kinds = sheet.input("edge_type", index, [arcs])
+            weights = sheet.constant(KIND_WEIGHTS, sheet.dtype)
+            parts.weight = sheet.op("Gather", weights, kinds, axis=0)
+    return parts
+
+
+def _single(sheet: Sheet, values: str) -> str:
+    return sheet.op("Squeeze", values, sheet.constant([0], "int64"))
+
+
+def _activated(sheet: Sheet, values: str, activation: str) -> str:
+    if activation == "relu":
+        return sheet.op("Relu", values)
+    return sheet.op("LeakyRelu", values, alpha=0.2)
+
+
+def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None) -> str:
+    match trap:
+        case "ties":
+            source = sheet.op("Cast", parts.source, to=ELEMENT[sheet.dtype])
+            touched = sheet.op("ReduceSum", source, keepdims=0)
+            none = sheet.op("Mul", touched, sheet.constant(0, sheet.dtype))
+            return sheet.op("Add", values, none)
+        case "dropout":
+            half, true = sheet.constant(0.5, sheet.dtype), sheet.constant(True, "bool")
+            return sheet.op("Dropout", values, half, true)
+        case "nan":
+            below = sheet.op("Sub", sheet.constant(-1, sheet.dtype), sheet.op("Abs", values))
+            return sheet.op("Sqrt", below)
+        case "some_nan":
+            top = sheet.op("ReduceMax", values, sheet.constant([1], "int64"), keepdims=1)
+            return sheet.op("Add", values, sheet.op("Sqrt", top))
+        case _:
+            return values
+
+
+def _head(sheet: Sheet, values: str, head: str) -> str:
+    match head:
+        case "softmax":
+            return sheet.op("Softmax", values, axis=1)
+        case "log_softmax":
+            return sheet.op("LogSoftmax", values, axis=1)
+        case "sigmoid":
+            return sheet.op("Sigmoid", values)
+        case _:
+            return values
