@@ -1,0 +1,143 @@
+"""Every subtree that holds a root, level by level, each exactly once, with array operations.
+
+A rooted subtree with k nodes grows from the one with k-1 nodes that remains when its largest leaf
+(the root never counts as one) is taken away. So a tree is grown only by leaves larger than all
+its other leaves, and no tree is ever made twice: nothing needs to be compared or thrown away but
+the ties that would close a cycle.
+
+Trees are stored as columns: entry [j, t] is the j-th node of tree t in order of growth. Trees of
+one root are contiguous, because growing keeps the order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.graph.arrays import Indices, Ints
+from recourse_audit.search.local import LocalGraph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """Rooted subtrees with the same number of nodes.
+
+    `root` numbers the root among the local graph's roots, `parent[j]` is the place in `nodes` of
+    the node that node j + 1 hangs on, `owner` the place in the level below of the tree it grew
+    from.
+    """
+
+    root: Indices
+    nodes: Indices
+    ties: Indices
+    parent: NDArray[np.int8]
+    owner: Indices
+
+    @property
+    def size(self) -> int:
+        """How many nodes each of the trees has."""
+        return len(self.nodes)
+
+    def __len__(self) -> int:
+        return self.nodes.shape[1]
+
+    def cut(self, first: int, last: int, owner_shift: int = 0) -> "Level":
+        """The trees from `first` to `last`, with owners counted from `owner_shift`."""
+        return Level(
+            root=self.root[first:last],
+            nodes=self.nodes[:, first:last],
+            ties=self.ties[:, first:last],
+            parent=self.parent[:, first:last],
+            owner=self.owner[first:last] - np.int32(owner_shift),
+        )
+
+    def select(self, trees: Ints) -> "Level":
+        """Some of the trees, in the order given."""
+        return Level(
+            root=self.root[trees],
+            nodes=self.nodes[:, trees],
+            ties=self.ties[:, trees],
+            parent=self.parent[:, trees],
+            owner=self.owner[trees],
+        )
+
+
+def roots_alone(local: LocalGraph) -> Level:
+    """The smallest subtree of every root: itself."""
+    count = len(local.roots)
+    return Level(
+        root=np.arange(count, dtype=np.int32),
+        nodes=local.roots[None, :],
+        ties=np.empty((0, count), np.int32),
+        parent=np.empty((0, count), np.int8),
+        owner=np.arange(count, dtype=np.int32),
+    )
+
+
+def subtrees(local: LocalGraph, max_nodes: int) -> Iterator[Level]:
+    """Yield the subtrees of every root, smallest first: one node, two nodes, up to `max_nodes`.
+
+    Costs a few array operations for each entry; memory is that of the largest level.
+    """
+    level = roots_alone(local)
+    yield level
+    while level.size < max_nodes:
+        level = grow(local, level)
+        yield level
+
+
+def grow(local: LocalGraph, level: Level) -> Level:
+    """Add one leaf to every tree in every way that makes it the largest leaf."""
+    first, count = leaf_spans(local, level)
+    size = level.size
+    flat = count.ravel()
+    slot = np.repeat(np.arange(len(flat), dtype=np.int32), flat)
+    ends = np.cumsum(flat)
+    position = np.arange(len(slot)) + (first.ravel() - ends + flat)[slot]
+    tree, place = slot // np.int32(size), slot % np.int32(size)
+    leaf = local.neighbour[position]
+    fresh = np.ones(len(slot), bool)
+    for node in level.nodes:
+        fresh &= node[tree] != leaf
+    if local.within is not None:
+        fresh &= local.within[level.root[tree], leaf]
+    if not fresh.all():
+        keep = np.flatnonzero(fresh)
+        tree, place, leaf, position = tree[keep], place[keep], leaf[keep], position[keep]
+    return Level(
+        root=level.root[tree],
+        nodes=_with_row(level.nodes, tree, leaf),
+        ties=_with_row(level.ties, tree, local.tie[position]),
+        parent=_with_row(level.parent, tree, place.astype(np.int8)),
+        owner=tree,
+    )
+
+
+def leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
+    """Where the leaves that may grow on each node of each tree begin in its list, and how many.
+
+    Leaves that are in the tree already are still counted. Both arrays are [tree, node].
+    """
+    size, count = level.nodes.shape
+    label = level.nodes.copy()
+    label[0] = -1
+    trees = np.arange(count)
+    for parent in level.parent:
+        label[parent, trees] = -1
+    first = np.empty((count, size), np.int64)
+    for place in range(size):
+        others = [label[j] for j in range(size) if j != place]
+        largest = np.maximum.reduce(others) if others else np.full(count, -1)
+        row = level.nodes[place].astype(np.int64) * len(local.nodes)
+        first[:, place] = np.searchsorted(local.key, row + largest, side="right")
+    return first, local.starts[level.nodes.T + 1] - first
+
+
+def _with_row(rows: NDArray[np.integer], trees: Indices, last: NDArray[np.integer]) -> Indices:
+    """Take some columns, and put one row below."""
+    taken = np.empty((len(rows) + 1, len(trees)), rows.dtype)
+    for place, row in enumerate(rows):
+        np.take(row, trees, out=taken[place])
+    taken[-1] = last
+    return taken
