@@ -1,1 +1,23 @@
-"""Audit a sealed ONNX graph neural network: what carried a decision, and what could change it."""
+"""Audit a sealed ONNX graph neural network: what carried a decision, and what could change it.
+
+>>> from recourse_audit import explain, load_audit
+>>> audit = load_audit("audit.toml")
+>>> [report] = explain(audit, ["P0001"])
+>>> report.search.counterfactuals[0].removed
+"""
+
+from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
+from recourse_audit.run.audit import Audit, explain, load_audit, open_audit
+from recourse_audit.settings import Settings, load_settings
+
+__all__ = [
+    "Audit",
+    "Settings",
+    "explain",
+    "from_arrays",
+    "from_networkx",
+    "load_audit",
+    "load_settings",
+    "open_audit",
+    "read_graph",
+]

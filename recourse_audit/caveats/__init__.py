@@ -1,0 +1,1 @@
+"""Stage 5: findings come in, and what must be said beside them goes out."""

@@ -1,0 +1,12 @@
+"""The paper's own caution, which goes with every counterfactual."""
+
+from recourse_audit.records import Caveat
+
+CAUTION = Caveat(
+    kind="general",
+    grade=None,
+    about="every counterfactual",
+    text="Removing these ties changes what the model answers on a small part of the graph. That "
+    "makes them a part of how the answer came about, not its only or true cause: other variables "
+    "in the model's own computation act on the same answer.",
+)

@@ -1,0 +1,147 @@
+"""The command line: parses, calls, prints. Data goes to stdout, everything else to stderr."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from recourse_audit.errors import AuditError, InputError
+from recourse_audit.render.documents import model_document, subject_document
+from recourse_audit.render.terminal import show_model, show_subject
+from recourse_audit.run.audit import explain as explain_subjects
+from recourse_audit.run.audit import load_audit
+from recourse_audit.run.demo import demo_subjects, prepare_demo
+from recourse_audit.run.inspection import inspect_model
+from recourse_audit.run.starting import starting_settings
+from recourse_audit.settings import settings_schema
+
+app = typer.Typer(
+    name="recourse-audit",
+    help="Audit a sealed ONNX graph neural network: what carried a decision, and what could "
+    "change it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+messages = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+DEMO_SUBJECTS = 2
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print data, not a view.")]
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or an audit.toml that names one.")],
+    graph: Annotated[
+        Path | None,
+        typer.Option(help="An audit.toml, npz or GraphML file: probe with its nodes' features."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a model's inputs, the roles guessed for them, and what the probes found."""
+    found = inspect_model(model, graph)
+    if as_json:
+        _print_json(model_document(found.signature, found.probes, found.sha256, found.problem))
+    else:
+        show_model(_view(), found.name, found.signature, found.probes, found.sha256)
+        for line in found.advice:
+            messages.print(line)
+    if found.problem:
+        raise InputError(found.problem)
+
+
+@app.command()
+def init(
+    model: Annotated[Path | None, typer.Argument(help="The ONNX file to audit.")] = None,
+    nodes: Annotated[Path | None, typer.Option(help="CSV or Parquet, a row a node.")] = None,
+    edges: Annotated[Path | None, typer.Option(help="CSV or Parquet, a row a tie.")] = None,
+    npz: Annotated[Path | None, typer.Option(help="An npz file with x and edge_index.")] = None,
+    out: Annotated[Path, typer.Option(help="Where to write.")] = Path("audit.toml"),
+    force: Annotated[bool, typer.Option(help="Replace a file that is there.")] = False,
+    schema: Annotated[bool, typer.Option(help="Print the JSON Schema of audit.toml.")] = False,
+) -> None:
+    """Write a commented audit.toml from a model and the files of a graph."""
+    if schema:
+        typer.echo(settings_schema())
+        return
+    if model is None:
+        raise InputError("init needs the model file: recourse-audit init model.onnx --nodes …")
+    if out.exists() and not force:
+        raise InputError(f"{out}: is there already; choose another --out, or replace it: --force")
+    text = starting_settings(model, nodes=nodes, edges=edges, npz=npz, folder=out.parent)
+    out.write_text(text, encoding="utf-8")
+    messages.print(f"Wrote {out}. Check what is marked, then: recourse-audit inspect {out}")
+
+
+@app.command()
+def explain(
+    settings: Annotated[Path, typer.Argument(help="The audit.toml.")],
+    ids: Annotated[list[str], typer.Argument(help="Ids of decision subjects.")],
+    as_json: AsJson = False,
+) -> None:
+    """Explain decisions: what carried each, and the counterfactuals inside it."""
+    audit = load_audit(settings)
+    reports = explain_subjects(audit, ids)
+    if as_json:
+        documents = [subject_document(report) for report in reports]
+        _print_json(documents[0] if len(documents) == 1 else documents)
+        for warning in audit.warnings:
+            messages.print(f"! {warning}")
+    else:
+        for place, report in enumerate(reports):
+            show_subject(_view(), report, () if place else audit.warnings)
+    if any(report.error for report in reports):
+        raise typer.Exit(4)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to put the sample.")] = Path(
+        "recourse-audit-demo"
+    ),
+) -> None:
+    """Try everything on a made-up lending network."""
+    folder = prepare_demo(out)
+    found = inspect_model(folder / "audit.toml", None)
+    show_model(_view(), found.name, found.signature, found.probes, found.sha256)
+    audit = load_audit(folder / "audit.toml")
+    for report in explain_subjects(audit, demo_subjects(audit, DEMO_SUBJECTS)):
+        show_subject(_view(), report, ())
+    messages.print(
+        f"The sample is in {folder}: nodes.csv, edges.csv, the models, audit.toml.\n"
+        f"Next: recourse-audit explain {folder / 'audit.toml'} ID [--json]\n"
+        f"      recourse-audit inspect {folder / 'gat.onnx'}",
+    )
+
+
+def _view() -> Console:
+    """A console for views; wide enough for tables where no terminal says how wide it is."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
+    return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def main() -> None:
+    """Run a command; turn our errors into one line and an exit code."""
+    try:
+        app(standalone_mode=True)
+    except AuditError as error:
+        messages.print(f"error: {error}")
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        messages.print("interrupted")
+        raise SystemExit(130) from None
+    except Exception as error:  # the last net: a traceback never reaches a user
+        messages.print(
+            f"internal error: {type(error).__name__}: {error}; please report it with the command "
+            "and the versions in use",
+        )
+        raise SystemExit(1) from None

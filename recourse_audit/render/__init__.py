@@ -1,0 +1,1 @@
+"""Stage 8: records come in; pages, letters, documents and terminal views go out."""

@@ -1,0 +1,204 @@
+"""What a person sees in a terminal: the model's ports and probes, and one subject's explanation."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from recourse_audit.model.signature import Signature
+from recourse_audit.records import (
+    Counterfactual,
+    Coverage,
+    Decision,
+    ProbeReport,
+    SearchResult,
+    SubjectReport,
+    Tie,
+)
+
+BAR = 24
+CLASSES_SHOWN = 8
+PROBE_MEANINGS = {
+    "deterministic": "the same question gets the same answer",
+    "node_order": "the order of nodes does not matter",
+    "tie_order": "the order of ties does not matter",
+    "ties_matter": "answers move when ties do",
+    "packing": "a graph's answer is untouched by what is asked beside it",
+}
+
+
+def show_model(
+    console: Console, name: str, signature: Signature, probes: ProbeReport | None, sha256: str
+) -> None:
+    """Inputs with their roles, the output, and what the probes found."""
+    console.print(Text.assemble((name, "bold"), f"  sha256 {sha256[:16]}…"))
+    table = Table("input", "type", "shape", "role", "why", box=None, pad_edge=False)
+    for port in signature.inputs:
+        role = Text(port.role, style="green") if port.role else Text("?", style="red")
+        table.add_row(port.name, port.dtype, _shape(port.shape), role, port.why)
+    output = signature.output
+    table.add_row(
+        f"→ {output.name}",
+        output.dtype,
+        _shape(output.shape),
+        Text(output.kind or "?", style="green"),
+        f"{output.why}; {output.classes} classes" if output.classes else "",
+    )
+    console.print(Padding(table, (1, 2)))
+    if probes is not None:
+        console.print(Padding(_probes(probes), (0, 2)))
+
+
+def _probes(probes: ProbeReport) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, meaning in PROBE_MEANINGS.items():
+        good = getattr(probes, name)
+        mark = Text("yes", style="green") if good else Text("NO", style="bold red")
+        table.add_row(mark, name, meaning)
+    reach = "without limit" if probes.depth is None else str(probes.depth)
+    table.add_row(Text(reach, style="cyan"), "depth", "hops from which a node reaches a decision")
+    parts: list[RenderableType] = [table]
+    parts += [Text(f"\n{sentence}", style="yellow") for sentence in probes.sentences.values()]
+    return Group(*parts)
+
+
+def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str]) -> None:
+    """One subject: decision, explanation, what its removal does, other choices, the caution."""
+    for warning in warnings:
+        console.print(Text(f"! {warning}", style="yellow"))
+    console.print(_headline(report.decision))
+    if report.error:
+        console.print(Text(f"  {report.error}", style="red"))
+    if report.note:
+        console.print(f"  {report.note}")
+    if report.search is not None and report.search.counterfactuals:
+        _show_search(console, report.decision, report.search)
+    for caveat in report.caveats:
+        console.print(Padding(Text(f"Caution. {caveat.text}", style="italic"), (1, 2, 0, 2)))
+    console.print()
+
+
+def _headline(decision: Decision) -> Text:
+    style = "bold green" if decision.favourable else "bold red"
+    chance = decision.probabilities.get(decision.decision)
+    return Text.assemble(
+        (decision.id, "bold"),
+        "  decided ",
+        (decision.decision or "nothing", style),
+        f" with probability {_share(chance)}" if chance is not None else "",
+    )
+
+
+def _show_search(console: Console, decision: Decision, search: SearchResult) -> None:
+    winner = search.counterfactuals[0]
+    console.print(f"\n  What carried it: {len(winner.explanation.nodes)} people, "
+                  f"{_number(len(winner.explanation.edges), 'tie')}; "
+                  f"✂ marks what the counterfactual removes")
+    console.print(Padding(_tree(decision.id, winner), (0, 4)))
+    console.print(Padding(_histograms(decision, winner), (1, 4)))
+    console.print(Padding(_choices(search), (0, 2)))
+    console.print(Padding(_extent(search), (1, 2, 0, 2)))
+
+
+def _tree(subject: str, found: Counterfactual) -> Tree:
+    """The explanation as a tree that hangs on the subject."""
+    removed = set(found.removed)
+    root = Tree(Text(subject, style="bold"))
+    branches = {subject: root}
+    waiting = list(found.explanation.edges)
+    while waiting:
+        tie = next(tie for tie in waiting if tie[0] in branches or tie[1] in branches)
+        waiting.remove(tie)
+        near, far = tie if tie[0] in branches else (tie[1], tie[0])
+        label = Text(far)
+        if tie in removed:
+            label = Text.assemble(("✂ ", "red"), (far, "strike"))
+        branches[far] = branches[near].add(label)
+    return root
+
+
+def _histograms(decision: Decision, found: Counterfactual) -> Table:
+    """Class probabilities on the whole graph, the explanation and the counterfactual."""
+    table = Table(
+        "class", "whole graph", "explanation", "counterfactual", box=None, pad_edge=False
+    )
+    ordered = sorted(decision.probabilities, key=lambda name: -decision.probabilities[name])
+    for name in ordered[:CLASSES_SHOWN]:
+        table.add_row(
+            Text(name),
+            _bar(decision.probabilities[name]),
+            _bar(found.explanation.probabilities[name]),
+            _bar(found.probabilities[name]),
+        )
+    if len(ordered) > CLASSES_SHOWN:
+        table.add_row(Text(f"… {len(ordered) - CLASSES_SHOWN} more classes", style="dim"))
+    return table
+
+
+def _bar(share: float) -> Text:
+    filled = round(share * BAR)
+    return Text.assemble(f"{_share(share)} ", ("█" * filled, "cyan"), ("░" * (BAR - filled), "dim"))
+
+
+def _share(value: float) -> str:
+    """Three digits; a share that is not quite all or nothing does not look it."""
+    if 0.9995 <= value < 1:
+        return ">.999"
+    return "<.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def _choices(search: SearchResult) -> Table:
+    table = Table(
+        "", "explanation", "removed", "simulatability ν", "relevance μ", "ranks", "layer", "dominates",
+        box=None, pad_edge=False, title="Diverse counterfactuals", title_justify="left",
+    )
+    for place, found in enumerate(search.counterfactuals, start=1):
+        beaten = [name for name, beats in found.dominates_picks.items() if beats]
+        table.add_row(
+            str(place),
+            _ties(found.explanation.edges),
+            _ties(found.removed),
+            f"{found.simulatability:.6f}",
+            f"{found.signed_relevance:+.6f}",
+            f"{found.ranks.simulatability} + {found.ranks.relevance}",
+            str(found.layer),
+            f"{found.dominates:,} of {search.pairs:,}"
+            + (f"\nand the picks by {', '.join(beaten)}" if beaten else ""),
+        )
+    return table
+
+
+def _extent(search: SearchResult) -> Text:
+    looked = _looked(search.coverage)
+    return Text(
+        f"{looked} of at most {search.max_nodes} people within {search.max_hops} hops; "
+        f"{search.pairs:,} pairs, {search.front_size:,} of them on the front; "
+        f"{search.queries:,} queries.",
+        style="dim",
+    )
+
+
+def _looked(coverage: Coverage) -> str:
+    if coverage.kind == "exhaustive":
+        return f"All {coverage.total:,} subgraphs"
+    about = "about " if coverage.total_is_estimate else ""
+    return (
+        f"A uniform sample of {coverage.drawn:,} of {about}{coverage.total:,} subgraphs (with "
+        f"{coverage.confidence:.0%} confidence the first choice is dominated through at most "
+        f"{coverage.bound:.2%} of them)"
+    )
+
+
+def _ties(ties: Iterable[Tie]) -> str:
+    return "\n".join(f"{a} – {b}" for a, b in ties)
+
+
+def _shape(shape: tuple[int | str | None, ...]) -> str:
+    return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,38 @@
+"""The lending sample, copied to where a newcomer can look at it, and whom to look at first."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from recourse_audit.errors import InputError
+from recourse_audit.run.audit import Audit, whole_answers
+
+PACKAGE = Path(__file__).parents[1]
+FEWEST_TIES = 3
+
+
+def sample_folder() -> Path:
+    """Where the samples are: inside an installed package, or beside it in a checkout."""
+    for folder in (PACKAGE / "_data" / "sample_models", PACKAGE.parent / "sample_models"):
+        if (folder / "lending" / "audit.toml").is_file():
+            return folder
+    raise InputError("the sample models are not part of this installation; install it again")
+
+
+def prepare_demo(out: Path) -> Path:
+    """Copy the lending sample to `out`, replacing what an earlier demo left there."""
+    if out.exists() and not (out / "audit.toml").is_file() and any(out.iterdir()):
+        raise InputError(f"{out}: is there and is not an earlier demo; choose another --out")
+    shutil.copytree(sample_folder() / "lending", out, dirs_exist_ok=True)
+    return out
+
+
+def demo_subjects(audit: Audit, count: int) -> list[str]:
+    """The first people the model refused who have a few ties."""
+    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    decision = audit.settings.decision
+    favourable = [name in decision.favourable for name in decision.classes]
+    refused = ~np.array(favourable)[answers.argmax(axis=1)]
+    tied = np.diff(audit.graph.starts) >= FEWEST_TIES
+    return [str(audit.graph.ids[node]) for node in np.flatnonzero(refused & tied)[:count]]
