@@ -153,7 +153,8 @@ def sum_network(
     form: edges, rows ([E, 2]), ends (src, dst), weight, attributes, type, dense, target,
         batched (a leading axis of 1 on every input and on the output)
     head: logits, softmax, log_softmax, sigmoid, score (one column of logits)
-    trap: dropout, tie_order, ties, node_order, batch, nan, some_nan
+    trap: dropout, hidden_dropout (between layers), tie_order, ties, node_order, batch, nan,
+        some_nan
     names: what to call an input, by its usual name
     """
     sheet = Sheet(seed=seed, dtype=dtype, names=dict(names or {}))
@@ -176,6 +177,8 @@ def sum_network(
         values = sheet.op("Add", values, sheet.weight(width))
         if layer < layers - 1 and not linear:
             values = _activated(sheet, values, activation)
+        if layer == 0 and trap == "hidden_dropout":
+            values = _trapped(sheet, values, parts, "dropout")
         if trap == "batch":
             mean = sheet.op("ReduceMean", values, sheet.constant([0], "int64"), keepdims=1)
             values = sheet.op("Sub", values, mean)

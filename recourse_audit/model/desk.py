@@ -40,9 +40,11 @@ class QueryDesk:
         self.runs = 0
         self._limit = limit
         self._graphs_per_query = graphs_per_query
+        self._node_room = NODES_PER_QUERY if model.node_room is None else model.node_room
+        self._arc_room = model.arc_room
         with np.errstate(over="ignore"):
             self._features = np.ascontiguousarray(pool.features, dtype=model.feature_type)
-        self._pool = pool
+        self._scratch = np.empty((NODES_PER_QUERY, self._features.shape[1]), self._features.dtype)
         wanted = {port.role for port in model.signature.inputs}
         self._weight = pool.weight if model.weighs_ties else None
         self._attributes = pool.attributes if "edge_attributes" in wanted else None
@@ -94,7 +96,7 @@ class QueryDesk:
                 last, until = first + 1, done + 1
             else:
                 last = self._last_that_fits(union, first)
-                until = int(np.searchsorted(rows, union.node_starts[last]))
+                until = int(rows.searchsorted(union.node_starts[last]))
             if until > done:
                 answer = self._run(union, first, last, rows[done:until], features)
                 if answers is None:
@@ -118,7 +120,7 @@ class QueryDesk:
         ties = union.ties[arcs] if self.needs_ties else None
         return self.model.ask(
             Query(
-                features=self._features.take(nodes, axis=0) if features is None else features[low:high],
+                features=self._gathered(nodes) if features is None else features[low:high],
                 nodes=nodes,
                 sources=union.sources[arcs] - low,
                 targets=union.targets[arcs] - low,
@@ -130,17 +132,22 @@ class QueryDesk:
             )
         )
 
+    def _gathered(self, nodes: Ints) -> Floats:
+        """The features of some nodes, written where the last query's were, if they fit there."""
+        if len(nodes) > len(self._scratch):
+            return self._features[nodes]
+        # With "clip" numpy writes straight into the scratch space; positions are never outside.
+        return np.take(self._features, nodes, axis=0, out=self._scratch[: len(nodes)], mode="clip")
+
     def _last_that_fits(self, union: Union, first: int) -> int:
         """The end of the longest run of graphs, at least one, that go into one query."""
         if self._graphs_per_query == 1:
             return first + 1
-        room = self.model.node_room
-        limit = NODES_PER_QUERY if room is None else room
-        last = int(np.searchsorted(union.node_starts, union.node_starts[first] + limit, "right")) - 1
-        if self.model.arc_room is not None:
-            limit = self.model.arc_room
-            fits = int(np.searchsorted(union.arc_starts, union.arc_starts[first] + limit, "right"))
-            last = min(last, fits - 1)
+        limit = union.node_starts[first] + self._node_room
+        last = int(union.node_starts.searchsorted(limit, "right")) - 1
+        if self._arc_room is not None:
+            limit = union.arc_starts[first] + self._arc_room
+            last = min(last, int(union.arc_starts.searchsorted(limit, "right")) - 1)
         if self._graphs_per_query is not None:
             last = min(last, first + self._graphs_per_query)
         return max(last, first + 1)

@@ -15,8 +15,8 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime_errors
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.preparation import adjacency, missing_loops, normalise
+from recourse_audit.graph.arrays import Floats
+from recourse_audit.model.feeds import Feeder
 from recourse_audit.model.queries import Query
 from recourse_audit.model.roles import assign_roles
 from recourse_audit.model.signature import InputPort, OutputPort, Signature
@@ -28,6 +28,8 @@ RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
     for kind in vars(runtime_errors).values()
     if isinstance(kind, type) and issubclass(kind, Exception)
 )
+# What reaches us from it besides: pybind11's own, such as a message that is no text.
+FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError)
 _TYPES = {
     "float": "float32",
     "double": "float64",
@@ -36,6 +38,11 @@ _TYPES = {
     "int32": "int32",
     "bool": "bool",
 }
+_UNKNOWN_OPERATOR = (
+    "is not a registered function/op",
+    "No Op registered",
+    "Could not find an implementation",
+)
 # A file reference as protobuf writes it: key "location", then a length of one or two bytes.
 _REFERENCE = re.compile(rb"\x0a\x08location\x12([\x00-\x7f]|[\x80-\xff][\x01-\x7f])")
 
@@ -47,9 +54,6 @@ class OnnxModel:
         self.path = settings.path
         self.files = (settings.path, *external_files(settings.path))
         self._session = _open(settings.path)
-        self._loops = settings.self_loops == "add"
-        self._normalisation = settings.normalisation
-        self._rows_are_targets = settings.adjacency_rows == "targets"
         ports = tuple(
             InputPort(name=p.name, dtype=_type(p.type), shape=tuple(p.shape))
             for p in self._session.get_inputs()
@@ -57,16 +61,9 @@ class OnnxModel:
         self.signature = Signature(
             inputs=assign_roles(ports, settings, complete=complete), output=self._output(settings)
         )
-        carriers = (self.signature.port("edge_weight"), self.signature.port("adjacency"))
-        self._weighted = any(carriers)
-        own_norm = self._normalisation == "none" and carriers[0] is not None
-        default = "column" if own_norm else "ones"
-        self.weighs_ties = self._weighted and (settings.tie_weights or default) == "column"
-        if complete and self._normalisation != "none" and not self._weighted:
-            raise ModelError(
-                f"{self.path}: model.normalisation is {self._normalisation!r}, but no input takes "
-                "tie weights or an adjacency matrix to carry it; correct the settings"
-            )
+        self._feeder = Feeder(self.signature, settings)
+        self._target = self.signature.port("target")
+        self._output_names = [self.signature.output.name]
 
     @property
     def feature_type(self) -> type:
@@ -74,20 +71,16 @@ class OnnxModel:
         return np.dtype(port.dtype).type if port else np.float32
 
     @property
+    def weighs_ties(self) -> bool:
+        return self._feeder.weighs_ties
+
+    @property
     def node_room(self) -> int | None:
-        """Node slots for graphs; one stays free where spare arcs need a node to lie on."""
-        nodes, arcs = self.signature.fixed_nodes, self.signature.fixed_arcs
-        if nodes is None:
-            return max(arcs // 2 - 1, 1) if arcs is not None and self._loops else None
-        return nodes if arcs is None else max(nodes - 1, 1)
+        return self._feeder.node_room
 
     @property
     def arc_room(self) -> int | None:
-        """Arc slots for graphs; every node slot takes one where self-loops are added."""
-        fixed = self.signature.fixed_arcs
-        if fixed is None or not self._loops:
-            return fixed
-        return max(fixed - (self.signature.fixed_nodes or fixed // 2), 1)
+        return self._feeder.arc_room
 
     def digest(self) -> str:
         """SHA-256 over the model file and the data files that belong to it, in order of name."""
@@ -107,20 +100,21 @@ class OnnxModel:
 
     def ask(self, query: Query) -> Floats:
         """Run one query; rows come in the order asked for, also from a model with fixed sizes."""
+        feeds = self._feeder.fill(query)
         try:
-            (raw,) = self._session.run([self.signature.output.name], self._feeds(query))
-        except RUNTIME_ERRORS as error:
+            (raw,) = self._session.run(self._output_names, feeds)
+        except FAILURES as error:
             raise ModelError(
                 f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
                 f"and {len(query.sources)} arcs: {_sentence(error)}"
             ) from None
-        target = self.signature.port("target")
+        target = self._target
         one_row = target is not None and target.shape in ((), (1,))
         columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
-        rows: Floats = raw.reshape(-1, columns)
+        rows: Floats = raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
         if target is not None and len(rows) == len(query.rows):
             return rows
-        slots = self._padded_nodes(len(query.nodes), len(query.sources))
+        slots = self._feeder.slots(len(query.nodes), len(query.sources))
         if len(rows) == slots:
             return rows[query.rows]
         raise ModelError(
@@ -149,104 +143,6 @@ class OnnxModel:
                 "the class scores, not the chosen class"
             )
         return usable[0]
-
-    def _feeds(self, query: Query) -> dict[str, np.ndarray]:
-        room = self._padded_nodes(len(query.nodes), len(query.sources))
-        sources, targets, weights = self._prepared_arcs(query, room)
-        return {
-            port.name: self._fed(port, query, room, sources, targets, weights)
-            for port in self.signature.inputs
-        }
-
-    def _prepared_arcs(self, query: Query, room: int) -> tuple[Ints, Ints, Floats | None]:
-        """Add the self-loops, norms and padding that the model's makers or its sizes ask for."""
-        signature, sources, targets = self.signature, query.sources, query.targets
-        if self._loops:
-            loops = missing_loops(sources, targets, room)
-            sources, targets = np.append(sources, loops), np.append(targets, loops)
-        weights: Floats | None = None
-        if self._weighted:
-            given = np.ones(len(query.sources)) if query.weight is None else query.weight
-            weights = np.append(given, np.ones(len(sources) - len(given)))
-            weights = normalise(weights, sources, targets, room, self._normalisation)
-        gap = 0 if signature.fixed_arcs is None else signature.fixed_arcs - len(sources)
-        if gap < 0 or (gap and room == len(query.nodes) and signature.port("edge_weight") is None):
-            raise ModelError(
-                f"{self.path}: the model was exported for exactly {signature.fixed_arcs} arcs and "
-                f"{signature.fixed_nodes or 'any number of'} nodes, and a graph of "
-                f"{len(query.nodes)} nodes and {len(sources)} arcs does not fit; export it with "
-                "dynamic axes"
-            )
-        if gap:
-            spare = np.full(gap, room - 1)
-            sources, targets = np.append(sources, spare), np.append(targets, spare)
-            weights = None if weights is None else np.append(weights, np.zeros(gap))
-        return sources, targets, weights
-
-    def _fed(
-        self,
-        port: InputPort,
-        query: Query,
-        room: int,
-        sources: Ints,
-        targets: Ints,
-        weights: Floats | None,
-    ) -> np.ndarray:
-        """Write one input in the type and shape that the model declares."""
-        value: np.ndarray
-        match port.role:
-            case "features":
-                value = _extended(query.features, room)
-            case "edges":
-                value = np.empty((2, len(sources)), port.dtype)
-                value[0], value[1] = sources, targets
-                value = np.ascontiguousarray(value.T) if self.signature.edges_by_row else value
-            case "sources":
-                value = sources
-            case "targets":
-                value = targets
-            case "adjacency":
-                assert weights is not None
-                rows = self._rows_are_targets
-                value = adjacency(weights, sources, targets, room, rows_are_targets=rows)
-            case "edge_weight":
-                assert weights is not None
-                value = weights if len(port.inner) == 1 else weights[:, None]
-            case "edge_attributes":
-                value = _extended(self._needed(query.attributes, port), len(sources))
-            case "edge_type":
-                value = _extended(self._needed(query.kind, port), len(sources))
-            case "node_ids":
-                value = _extended(query.nodes, room)
-            case "batch":
-                sizes = np.append(np.diff(query.node_starts), room - len(query.nodes))
-                value = np.repeat(np.arange(len(sizes)), sizes)
-            case "node_count":
-                value = np.array([room] if port.shape else room)
-            case _:
-                value = query.rows if port.shape else query.rows[0]
-        value = np.asarray(value, dtype=port.dtype)
-        return value[None] if port.batched else value
-
-    def _padded_nodes(self, count: int, arcs: int) -> int:
-        """How many node slots a query fills; the last one takes the arcs that are padding."""
-        fixed = self.signature.fixed_nodes
-        if fixed is not None:
-            if count > fixed:
-                raise ModelError(
-                    f"{self.path}: the model was exported for exactly {fixed} nodes and the graph "
-                    f"asked about has {count}; export it with dynamic axes"
-                )
-            return fixed
-        return count if self.signature.fixed_arcs in (None, arcs) else count + 1
-
-    def _needed(self, values: np.ndarray | None, port: InputPort) -> np.ndarray:
-        if values is None:
-            raise ModelError(
-                f"{self.path}: the input {port.described()} takes {port.role}, which the graph "
-                "does not have; name the columns with graph.edge_attributes, or correct model.roles"
-            )
-        return values
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
@@ -290,10 +186,21 @@ def _open(path: Path) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except RUNTIME_ERRORS as error:
+        session = onnxruntime.InferenceSession(
+            path,
+            options,
+            providers=["CPUExecutionProvider"],
+            # Otherwise a dropout left on between two layers is taken out and never noticed.
+            disabled_optimizers=["EliminateDropout"],
+            # There is nothing to fall back to, and the attempt is announced on stdout.
+            enable_fallback=0,
+        )
+        # A damaged file may hold names that are no text.
+        _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
+        return session
+    except FAILURES as error:
         message = _sentence(error)
-        if "is not a registered function/op" in message or "No Op registered" in message:
+        if any(words in message for words in _UNKNOWN_OPERATOR):
             raise ModelError(
                 f"{path}: uses an operator that onnxruntime does not have ({message}); export it "
                 "with standard operators"
@@ -309,15 +216,9 @@ def _type(name: str) -> str:
     return _TYPES.get(inner, inner)
 
 
-def _extended(values: np.ndarray, length: int) -> np.ndarray:
-    """Fill up with zeros to a number of rows."""
-    if len(values) == length:
-        return values
-    zeros = np.zeros((length - len(values), *values.shape[1:]), values.dtype)
-    return np.concatenate((values, zeros))
-
-
 def _sentence(error: Exception) -> str:
     """The part of a runtime message that a person can use: one line, without its prefix."""
     text = " ".join(str(error).split())
-    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)[:300]
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    # Where in its source the runtime was, and in which function, is of no use to anyone here.
+    return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")

@@ -104,11 +104,13 @@ def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool
             "with --graph"
         )
     rows = 64
+    marks = (generator.random((rows, width)) < 0.3).astype(float)
     scales = (
         generator.normal(size=(rows, width)),
         generator.lognormal(1.0, 1.5, size=(rows, width)),
         generator.lognormal(7.0, 2.0, size=(rows, width)),
-        (generator.random((rows, width)) < 0.3).astype(float),
+        marks,
+        marks / np.maximum(marks.sum(axis=1, keepdims=True), 1.0),
     )
     port = model.signature.port("edge_attributes")
     columns = port.inner[1] if port is not None else 1
@@ -245,12 +247,8 @@ class Prober:
         return True
 
     def ties_matter(self) -> bool:
-        """Whether any answer moves when all ties are taken away.
-
-        Asked one graph a query, as for the depth: the place of a row in a large product may move
-        its last bit.
-        """
-        for desk, sketches in self._trials(self._alone):
+        """Whether any answer moves when all ties are taken away."""
+        for desk, sketches in self._trials(self._exact):
             union = joined(sketches)
             rows = np.arange(len(union.nodes))
             bare = joined(with_arcs(sketch, np.arange(0)) for sketch in sketches)
@@ -265,7 +263,7 @@ class Prober:
         None if the farthest node tried still reaches it, or a node that no tie leads to does.
         """
         farthest, reach = self._farthest, 0
-        for desk, pool in zip(self._alone, self._pools, strict=True):
+        for desk, pool in zip(self._exact, self._pools, strict=True):
             for _ in range(self._rounds):
                 base = path(self._generator, pool, farthest)
                 variants = [base, *(self._changed(base, pool, k + 1) for k in range(farthest + 1))]
@@ -279,13 +277,22 @@ class Prober:
         return reach if reach < farthest else None
 
     @property
+    def _exact(self) -> list[QueryDesk]:
+        """Desks for questions about bits: the place of a row in a large product may move its last.
+
+        Where means are compared, noise swamps that.
+        """
+        return self._alone if self._repeats == 1 else self._desks
+
+    @property
     def _farthest(self) -> int:
         """The longest path for which a model of fixed size has room, with one node to spare."""
         return min(FARTHEST, _room(self._model, FARTHEST + 2) - 2)
 
     def _changed(self, sketch: Sketch, pool: Pool, position: int) -> Sketch:
         nodes = sketch.nodes.copy()
-        nodes[position] = (nodes[position] + self._generator.integers(1, _size(pool))) % _size(pool)
+        other = self._generator.integers(1, max(_size(pool), 2))
+        nodes[position] = (nodes[position] + other) % _size(pool)
         return replace(sketch, nodes=nodes)
 
     def _trials(
@@ -313,10 +320,15 @@ class Prober:
         return Answers(mean=mean, error=np.std(asked, axis=0, ddof=1) / self._repeats**0.5)
 
     def _differ(self, one: Answers, other: Answers) -> bool:
-        """Whether two answers that ought to be equal are further apart than rounding and noise."""
+        """Whether two answers that ought to be equal are further apart than rounding and noise.
+
+        More than one row in twenty must be: where large scores nearly tie, a softmax turns the
+        last bits of a few rows into figures, while a defect shows in most rows.
+        """
         scale = max(1.0, float(np.nanmax(np.abs(one.mean), initial=0.0)))
         noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
-        return bool((np.abs(one.mean - other.mean) > self._tolerance * scale + noise).any())
+        apart = np.abs(one.mean - other.mean) > self._tolerance * scale + noise
+        return int(apart.any(axis=1).sum()) > len(apart) // 20
 
     def _moved(self, one: Answers, other: Answers) -> NDArray[np.bool_]:
         """Mark the rows that differ at all: what nothing reached keeps its very bits."""

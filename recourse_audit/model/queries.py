@@ -1,6 +1,5 @@
 """The questions put to a model: many small graphs side by side, as one disjoint union."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,23 +97,3 @@ def induced(graph: Graph, nodes: NDArray[np.integer]) -> Union:
         ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
         arc_starts=np.array([0, len(sources)]),
     )
-
-
-def side_by_side(unions: Sequence[Union]) -> Union:
-    """Join several questions into one, graph after graph."""
-    nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])
-    arcs = np.cumsum([0, *(len(union.sources) for union in unions)])
-    return Union(
-        nodes=np.concatenate([union.nodes for union in unions]),
-        node_starts=_chained([union.node_starts for union in unions], nodes),
-        sources=np.concatenate([u.sources + n for u, n in zip(unions, nodes, strict=False)]),
-        targets=np.concatenate([u.targets + n for u, n in zip(unions, nodes, strict=False)]),
-        ties=np.concatenate([union.ties for union in unions]),
-        arc_starts=_chained([union.arc_starts for union in unions], arcs),
-    )
-
-
-def _chained(starts: list[Ints], shifts: Ints) -> Ints:
-    """Join offsets that each begin at 0 into one list that begins at 0."""
-    moved = [start[1:] + shift for start, shift in zip(starts, shifts, strict=False)]
-    return np.concatenate((np.zeros(1, np.int64), *moved))

@@ -24,7 +24,7 @@ from recourse_audit.search.scope import Scope
 from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2
-NO_TIES = "This person has no ties in the graph, so no tie carried the decision."
+NO_TIES = "This person has no ties to others in the graph, so no tie carried the decision."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,11 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
     wanted = np.unique(np.asarray(subjects, dtype=np.int64))
     audit.model.reseed(audit.scope.seed)
     answers = whole_answers(audit, wanted)
-    naming = Naming(graph=audit.graph, classes=audit.settings.decision.classes)
+    naming = Naming(
+        graph=audit.graph,
+        classes=audit.settings.decision.classes,
+        kind=audit.desk.output_kind,
+    )
     decisions = {int(s): decision_on(audit, naming, int(s), answers[s]) for s in wanted}
     usable = wanted[np.isfinite(answers[wanted]).all(axis=1)]
     for subject in np.setdiff1d(wanted, usable):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Indices, Ints
-from recourse_audit.search.evaluation import Evaluator
+from recourse_audit.graph.arrays import Indices, Ints
+from recourse_audit.search.evaluation import Evaluator, Scores, joined
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
 from recourse_audit.search.local import LocalGraph
 from recourse_audit.search.packing import sorted_rows
@@ -102,7 +102,7 @@ class Closure:
         self._words = tie_words(local.pairs)
         self._index = {size: KeyIndex() for size in range(2, max_nodes + 1)}
         self._trees: dict[int, Trees] = {}
-        self._scores: dict[int, Floats] = {}
+        self._scores: dict[int, Scores] = {}
         alone = roots_alone(local)
         self._alone = alone, evaluator.score(local, alone)
 
@@ -124,10 +124,16 @@ class Closure:
                     ties=np.concatenate((old.ties, new.ties), axis=1),
                     parent=np.concatenate((old.parent, new.parent), axis=1),
                 )
-                score = np.concatenate((self._scores[part.size], score))
+                score = joined((self._scores[part.size], score))
             self._trees[part.size], self._scores[part.size] = new, score
             same = sorted_rows(new.ties[:, number]) == sorted_rows(part.ties)
             assert same.all(), "two sets of ties with one 64-bit key"
+
+    @property
+    def finite(self) -> bool:
+        """Whether every answer so far is a number."""
+        every = (self._alone[1], *self._scores.values())
+        return all(np.isfinite(scores.simulatability).all() for scores in every)
 
     def keys_of(self, trees: Trees) -> Keys:
         """The keys of some trees' sets of ties."""
@@ -143,7 +149,7 @@ class Closure:
         mask[fresh] = True
         return mask
 
-    def levels(self) -> tuple[tuple[Level, ...], Floats]:
+    def levels(self) -> tuple[tuple[Level, ...], Scores]:
         """Levels of growth, the root alone first, and the scores of all trees in their order."""
         alone, score = self._alone
         levels, scores = [alone], [score]
@@ -156,7 +162,7 @@ class Closure:
                 owner = self._index[size - 1].enter(below)[0].astype(np.int32)
             levels.append(self._level(trees, owner))
             scores.append(self._scores[size])
-        return tuple(levels), np.concatenate(scores)
+        return tuple(levels), joined(scores)
 
     def _level(self, trees: Trees, owner: Indices) -> Level:
         return Level(

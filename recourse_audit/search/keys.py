@@ -47,6 +47,7 @@ class KeyIndex:
         New keys are numbered in the order of those places.
         """
         self._make_room(self._count + len(keys))
+        keys = np.where(keys == _EMPTY, np.uint64(1), keys)
         slot, fresh = self._place(keys)
         fresh = np.sort(fresh)
         self._numbers[slot[fresh]] = np.arange(self._count, self._count + len(fresh))

@@ -14,7 +14,7 @@ from recourse_audit.model.desk import QueryDesk
 from recourse_audit.records import Coverage, SearchFailure, SearchResult
 from recourse_audit.search.blocks import Block, blocks
 from recourse_audit.search.counting import count_subtrees
-from recourse_audit.search.evaluation import Evaluator
+from recourse_audit.search.evaluation import Evaluator, joined
 from recourse_audit.search.local import LocalGraph, local_graph
 from recourse_audit.search.results import Finding, Naming, result_of
 from recourse_audit.search.sampling import sampled
@@ -34,7 +34,7 @@ class Search:
         self._graph = graph
         self._desk = desk
         self._whole = whole
-        self._naming = Naming(graph=graph, classes=tuple(classes))
+        self._naming = Naming(graph=graph, classes=tuple(classes), kind=desk.output_kind)
         self._scope = scope
 
     def blocks(self, subjects: Ints) -> Iterator[Block]:
@@ -57,10 +57,10 @@ class Search:
                 total = count_subtrees(local, self._scope.max_nodes)
                 if total is None or total > self._scope.budget:
                     finding = sampled(local, int(batch.subjects[0]), total, evaluator, self._scope)
-                    yield result_of(finding, self._naming, self._scope, evaluator)
+                    yield result_of(finding, self._naming, self._scope)
                     continue
             for finding in self._exhaustive(local, batch.subjects, evaluator):
-                yield result_of(finding, self._naming, self._scope, evaluator)
+                yield result_of(finding, self._naming, self._scope)
             evaluator.forget()
 
     def _exhaustive(
@@ -80,14 +80,14 @@ class Search:
                 if first == last:
                     break
                 own.append(level.cut(first, last, shift))
-                values.append(score[first:last])
+                values.append(score.cut(first, last))
                 shift = first
             total = sum(len(level) for level in own)
             yield Finding(
                 subject=int(subject),
                 local=local,
                 levels=tuple(own),
-                simulatability=np.concatenate(values),
+                scores=joined(values),
                 coverage=Coverage(kind="exhaustive", drawn=total, total=total),
             )
 

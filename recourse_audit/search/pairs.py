@@ -2,8 +2,7 @@
 
 A counterfactual keeps a set of the explanation's ties that still hangs together at the subject.
 With the ties of a tree numbered in order of growth, the kept ties are a bit mask: mask m is a
-counterfactual where every kept tie's node hangs on a node that is kept too. For each level of
-explanations the table below has a row a mask and a column an explanation.
+counterfactual where every kept tie's node hangs on a node that is kept too.
 
 Which evaluated subtree a mask stands for is found by the key of its set of ties (see `keys`).
 That the keys of different subtrees differ is checked, not hoped for, so the result is exact.
@@ -20,105 +19,98 @@ from recourse_audit.search.keys import Keys, tie_words
 from recourse_audit.search.objectives import comparable
 from recourse_audit.search.subtrees import Level
 
-NONE = -1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairLevel:
-    """The pairs of explanations with one number of nodes.
-
-    `kept[m, t]` numbers the subtree that mask m of explanation t keeps (-1: not a counterfactual),
-    `relevance` is signed μ, `rank_key` is |μ| in steps of the resolution, or -1.
-    """
-
-    level: Level
-    first: int
-    kept: Indices
-    removed: NDArray[np.int8]
-    relevance: Floats
-    rank_key: Floats
+NO_TIE = np.int32(2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTable:
-    """Every pair of one subject, and the simulatability of every subtree of it.
+    """Every pair of one subject, sorted by explanation, then by the mask of kept ties.
 
     Subtrees are numbered level by level; 0 is the subject alone. Arrays over explanations leave
-    that one out, so that explanation e is subtree e + 1. The key of a part is the difference of
-    the keys of the subtrees with and without it.
+    that one out, so that explanation e is subtree e + 1. Pairs of explanation e are
+    `starts[e]:starts[e + 1]`. `relevance` is signed μ; keys count in steps of the resolution. The
+    key of a part is the difference of the subtree keys with and without it.
     """
 
     simulatability: Floats
-    keys: Keys
-    levels: tuple[PairLevel, ...]
+    subtree_key: Keys
+    ties: Indices
     explanation_key: Floats
     best_key: Floats
-    pair_counts: Ints
+    starts: Ints
+    explanation: Indices
+    mask: NDArray[np.uint8]
+    kept: Indices
+    removed: NDArray[np.int8]
+    relevance: Floats
+    relevance_key: Floats
 
-    @property
-    def explanations(self) -> int:
-        return len(self.explanation_key)
+    def __len__(self) -> int:
+        return len(self.explanation)
 
-    @property
-    def pair_count(self) -> int:
-        return int(self.pair_counts.sum())
+    def tie_columns(self, pairs: Ints) -> tuple[Indices, Indices]:
+        """Each pair's ties and removed ties, both sorted and filled up with NO_TIE."""
+        every = self.ties[:, self.explanation[pairs]]
+        place = np.arange(len(every), dtype=np.uint8)[:, None]
+        gone = np.where((self.mask[pairs] >> place & 1) == 0, every, NO_TIE)
+        return np.sort(every, axis=0), np.sort(gone, axis=0)
 
-    def relevance_keys(self, explanation: Ints, mask: Ints) -> Floats:
-        """|μ| of some pairs, in steps of the resolution."""
-        values = np.empty(len(explanation))
-        for level in self.levels:
-            column = explanation + 1 - level.first
-            here = (column >= 0) & (column < len(level.level))
-            values[here] = level.rank_key[mask[here], column[here]]
-        return values
-
-    def locate(self, explanation: int) -> tuple[PairLevel, int]:
-        """The level of an explanation, and its column in it."""
-        for pairs in reversed(self.levels):
-            if explanation + 1 >= pairs.first:
-                return pairs, explanation + 1 - pairs.first
-        raise IndexError(explanation)
+    def sizes(self, pairs: Ints) -> Ints:
+        """How many ties each pair's explanation has."""
+        return self.removed[pairs] + np.bitwise_count(self.mask[pairs]).astype(np.int64)
 
 
 def pair_table(levels: Sequence[Level], simulatability: Floats, pairs: Indices) -> PairTable:
-    """Build all pairs of one subject from its complete levels, one node first.
+    """Build all pairs of one subject from its levels, one node first, closed under subtrees.
 
-    `pairs` are the graph's numbers of the local ties.
-
-    O(n 2^(C-1)) array entries for n subtrees of at most C nodes.
+    `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
+    of at most C nodes.
     """
-    kept_of, book = _kept(levels, pairs)
-    tables = []
-    for level, kept, first in zip(levels[1:], kept_of, book.firsts[1:], strict=True):
-        masks = np.arange(len(kept))
-        removed = (level.size - 1 - np.bitwise_count(masks)).astype(np.int8)
-        own = simulatability[first : first + len(level)]
-        relevance = own - simulatability[kept]
-        relevance /= removed[:, None]
-        key = comparable(np.abs(relevance))
-        key[kept < 0] = NONE
-        tables.append(
-            PairLevel(
-                level=level,
-                first=first,
-                kept=kept,
-                removed=removed,
-                relevance=relevance,
-                rank_key=key,
-            )
-        )
+    tables, book = _kept(levels, pairs)
+    explanation, mask, kept, counts = [], [], [], [np.zeros(1, np.int64)]
+    for table, first in zip(tables, book.firsts[1:], strict=True):
+        row, column = np.nonzero(table >= 0)
+        explanation.append(row.astype(np.int32) + np.int32(first - 1))
+        mask.append(column.astype(np.uint8))
+        kept.append(table[row, column])
+        counts.append(np.bincount(row, minlength=len(table)))
+    owner, masks, inner = _joined(explanation), _joined(mask), _joined(kept)
+    starts = np.cumsum(np.concatenate(counts))
+    ties = _ties(levels)
+    removed = ((ties != NO_TIE).sum(axis=0)[owner] - np.bitwise_count(masks)).astype(np.int8)
+    relevance = simulatability[1:][owner]
+    relevance -= simulatability[inner]
+    relevance /= removed
+    key = comparable(np.abs(relevance))
     return PairTable(
         simulatability=simulatability,
-        keys=np.concatenate(book.keys),
-        levels=tuple(tables),
+        subtree_key=np.concatenate(book.keys),
+        ties=ties,
         explanation_key=comparable(simulatability[1:]),
-        best_key=_joined([table.rank_key.max(axis=0) for table in tables]),
-        pair_counts=_joined([(table.kept >= 0).sum(axis=0) for table in tables]).astype(np.int64),
+        best_key=np.maximum.reduceat(key, starts[:-1]) if len(key) else key,
+        starts=starts,
+        explanation=owner,
+        mask=masks,
+        kept=inner,
+        removed=removed,
+        relevance=relevance,
+        relevance_key=key,
     )
 
 
-def _joined(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
-    return np.concatenate(parts) if parts else np.empty(0)
+def _joined(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:
+    return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+
+def _ties(levels: Sequence[Level]) -> Indices:
+    """The ties of every explanation in order of growth, filled up with NO_TIE."""
+    rows, total = levels[-1].size - 1, sum(len(level) for level in levels[1:])
+    ties = np.full((rows, total), NO_TIE, np.int32)
+    first = 0
+    for level in levels[1:]:
+        ties[: level.size - 1, first : first + len(level)] = level.ties
+        first += len(level)
+    return ties
 
 
 def _kept(levels: Sequence[Level], pairs: Indices) -> tuple[list[Indices], "KeyBook"]:
@@ -165,26 +157,31 @@ class KeyBook:
 
 
 def _kept_with(levels: Sequence[Level], book: KeyBook) -> list[Indices]:
+    """Which subtree each mask keeps, a row an explanation and a column a mask; -1 for none.
+
+    A mask without the last tie keeps what it keeps in the tree below. One with it keeps that and
+    the last tie, if the node this hangs on is kept.
+    """
     largest = levels[-1].size
-    kept_of: list[Indices] = []
-    below = np.empty((0, 1), np.int32)
+    tables: list[Indices] = []
+    below = np.empty((1, 0), np.int32)
     for level in levels[1:]:
         book.add(level, searchable=level.size < largest)
         every = np.concatenate(book.keys[:-1])
         complete = 1 << (level.size - 2)
-        kept = np.full((2 * complete - 1, len(level)), -1, np.int32)
-        kept[complete - 1] = level.owner + book.firsts[level.size - 2]
-        word = book.words[level.ties[-1]]
-        parent = level.parent[-1]
+        kept = np.full((len(level), 2 * complete - 1), -1, np.int32)
+        kept[:, : complete - 1] = below[level.owner]
+        kept[:, complete - 1] = level.owner + book.firsts[level.size - 2]
+        word, parent = book.words[level.ties[-1]], level.parent[-1]
         for mask in range(complete - 1):
-            kept[mask] = base = below[mask][level.owner]
             held = parent == 0
             for tie in range(level.size - 2):
                 if mask >> tie & 1:
                     held |= parent == tie + 1
+            base = kept[:, mask]
             some = np.flatnonzero(held & (base >= 0))
             keys = every[base[some]] + word[some]
-            kept[complete + mask, some] = book.number(mask.bit_count() + 2, keys)
-        kept_of.append(kept)
+            kept[some, complete + mask] = book.number(mask.bit_count() + 2, keys)
+        tables.append(kept)
         below = kept
-    return kept_of
+    return tables

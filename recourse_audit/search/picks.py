@@ -12,18 +12,20 @@ balanced         the pair whose two ranks are closest to each other (the paper's
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.search.choice import Pairs, Ranking, canonical_order
+from recourse_audit.graph.neighbourhoods import spans
+from recourse_audit.search.choice import Ranking, canonical_first
 from recourse_audit.search.objectives import comparable
-from recourse_audit.search.pairs import NONE, PairTable
+from recourse_audit.search.pairs import PairTable
 
 NAMES = ("random", "simulatability", "relevance", "shapley", "balanced")
+FIRST_WINDOW = 4
 
 
-def picks(ranking: Ranking, seed: tuple[int, ...]) -> dict[str, Pairs]:
+def picks(ranking: Ranking, seed: tuple[int, ...]) -> dict[str, int]:
     """One pair for each of the other ways."""
     table = ranking.table
     return {
-        "random": random_pair(table, np.random.default_rng(seed)),
+        "random": int(np.random.default_rng(seed).integers(len(table))),
         "simulatability": most_simulatable(table),
         "relevance": most_relevant(table),
         "shapley": shapley(table),
@@ -31,153 +33,91 @@ def picks(ranking: Ranking, seed: tuple[int, ...]) -> dict[str, Pairs]:
     }
 
 
-def random_pair(table: PairTable, generator: np.random.Generator) -> Pairs:
-    """Draw one pair uniformly from all of them."""
-    number = int(generator.integers(table.pair_count))
-    until = np.cumsum(table.pair_counts)
-    explanation = int(np.searchsorted(until, number, side="right"))
-    level, column = table.locate(explanation)
-    within = number - int(until[explanation] - table.pair_counts[explanation])
-    mask = int(np.flatnonzero(level.kept[:, column] >= 0)[within])
-    return Pairs(explanation=np.array([explanation]), mask=np.array([mask]))
-
-
-def most_simulatable(table: PairTable) -> Pairs:
+def most_simulatable(table: PairTable) -> int:
     """The best ν; then the largest |μ|; then canonical order."""
     best = np.flatnonzero(table.explanation_key == table.explanation_key.max())
-    key = table.best_key[best]
-    return _first(table, _with_key(table, best[key == key.max()]))
+    pairs, _ = spans(table.starts, best)
+    return canonical_first(table, _largest(pairs, table.relevance_key[pairs]))
 
 
-def most_relevant(table: PairTable) -> Pairs:
+def most_relevant(table: PairTable) -> int:
     """The largest |μ|; then the best ν; then canonical order."""
-    best = np.flatnonzero(table.best_key == table.best_key.max())
-    key = table.explanation_key[best]
-    return _first(table, _with_key(table, best[key == key.max()]))
+    pairs = np.flatnonzero(table.relevance_key == table.best_key.max())
+    return canonical_first(
+        table, _largest(pairs, table.explanation_key[table.explanation[pairs]])
+    )
 
 
-def balanced(ranking: Ranking) -> Pairs:
+def balanced(ranking: Ranking) -> int:
     """The smallest difference of ranks; then the best rank sum; then canonical order.
 
     Ranks in relevance are worked out only for pairs that could be that close: those whose |μ|
-    lies between the values found at nearly the same rank. The window doubles until one is.
+    lies between the values found at nearly the same rank. The window widens until one is.
     """
     table = ranking.table
     descending = ranking.relevances[::-1]
-    window = 4
+    window = FIRST_WINDOW
     while True:
-        ranks = ranking.simulatability_rank - 1
-        upper = descending[np.maximum(ranks - window, 0)]
-        lower = descending[np.minimum(ranks + window, table.pair_count - 1)]
-        near = []
-        for level in table.levels:
-            span = slice(level.first - 1, level.first - 1 + len(level.level))
-            close = (level.rank_key >= lower[span]) & (level.rank_key <= upper[span])
-            mask, column = np.nonzero(close & (level.rank_key > NONE))
-            near.append((column + level.first - 1, mask))
-        pairs = Pairs(
-            explanation=np.concatenate([explanation for explanation, _ in near]),
-            mask=np.concatenate([mask for _, mask in near]),
-        )
-        if len(pairs):
-            figures = ranking.figures(pairs)
+        place = ranking.simulatability_rank - 1
+        upper = descending[np.maximum(place - window, 0)][table.explanation]
+        lower = descending[np.minimum(place + window, len(table) - 1)][table.explanation]
+        near = np.flatnonzero((table.relevance_key >= lower) & (table.relevance_key <= upper))
+        if len(near):
+            figures = ranking.figures(near)
             apart = np.abs(figures.simulatability_rank - figures.relevance_rank)
             if apart.min() <= window:
-                some = np.flatnonzero(apart == apart.min())
-                total = figures.rank_sum[some]
-                return _first(table, pairs.take(some[total == total.min()]))
+                closest = np.flatnonzero(apart == apart.min())
+                best = _largest(near[closest], -figures.rank_sum[closest])
+                return canonical_first(table, best)
         window *= 4
 
 
-def shapley(table: PairTable) -> Pairs:
+def shapley(table: PairTable) -> int:
     """A pair of the removed part with the largest Shapley value; of several the largest |μ|.
 
-    The value of a part is its mean signed μ over all explanations it can be removed from.
+    The value of a part is its mean signed μ over all explanations it can be removed from. Parts
+    of one tie are averaged by tie. A part that is all of a largest explanation can be removed
+    from that one alone. Only the others have to be sorted.
     """
-    found = [_single_ties(table), _whole_largest(table), _other_parts(table)]
-    values = [(comparable(value), pairs) for value, pairs in found if len(value)]
-    largest = max(float(value.max()) for value, _ in values)
-    best = [pairs.take(np.flatnonzero(value == largest)) for value, pairs in values]
-    pairs = Pairs(
-        explanation=np.concatenate([some.explanation for some in best]),
-        mask=np.concatenate([some.mask for some in best]),
-    )
-    relevance = table.relevance_keys(pairs.explanation, pairs.mask)
-    return _first(table, pairs.take(np.flatnonzero(relevance == relevance.max())))
+    complete = np.uint8((1 << len(table.ties)) - 1)
+    single = table.removed == 1
+    unshared = (table.mask == 0) & (table.removed == len(table.ties)) & ~single
+    some, rest = np.flatnonzero(single), np.flatnonzero(~single & ~unshared)
+    value = table.relevance.copy()
+    value[some] = _means_by_tie(table, some, complete)
+    value[rest] = _means_by_part(table, rest)
+    steps = comparable(value)
+    best = np.flatnonzero(steps == steps.max())
+    return canonical_first(table, _largest(best, table.relevance_key[best]))
 
 
-def _single_ties(table: PairTable) -> tuple[Floats, Pairs]:
-    """The Shapley value of the removed tie, for every pair that removes one tie."""
-    explanation, masks, ties, values = [], [], [], []
-    for level in table.levels:
-        complete = (1 << (level.level.size - 1)) - 1
-        for place, tie in enumerate(level.level.ties):
-            mask = complete ^ (1 << place)
-            columns = np.flatnonzero(level.kept[mask] >= 0)
-            explanation.append(columns + level.first - 1)
-            masks.append(np.full(len(columns), mask))
-            ties.append(tie[columns])
-            values.append(level.relevance[mask, columns])
-    tie, value = np.concatenate(ties), np.concatenate(values)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(tie, weights=value) / np.bincount(tie)
-    pairs = Pairs(explanation=np.concatenate(explanation), mask=np.concatenate(masks))
-    return mean[tie], pairs
+def _means_by_tie(table: PairTable, pairs: Ints, complete: np.uint8) -> Floats:
+    """The mean μ of the only tie that each of some pairs removes."""
+    explanation, mask = table.explanation[pairs], table.mask[pairs]
+    # The lowest bit that is not kept is the tie's place in the order of growth.
+    place = np.bitwise_count((mask & ~(mask + np.uint8(1))) & complete)
+    tie = table.ties[place, explanation]
+    sums = np.bincount(tie, weights=table.relevance[pairs])
+    return (sums / np.maximum(np.bincount(tie), 1))[tie]
 
 
-def _whole_largest(table: PairTable) -> tuple[Floats, Pairs]:
-    """The value of all ties of a largest explanation, which can be removed from it alone."""
-    level = table.levels[-1]
-    if level.level.size == 2:
-        return np.empty(0), _no_pairs()
-    columns = np.arange(len(level.level))
-    pairs = Pairs(explanation=columns + level.first - 1, mask=np.zeros(len(columns), np.int64))
-    return level.relevance[0], pairs
-
-
-def _other_parts(table: PairTable) -> tuple[Floats, Pairs]:
-    """The value of every part of two ties or more that several explanations may share."""
-    explanation, masks, keys, values = [], [], [], []
-    for level in table.levels:
-        for mask, removed in enumerate(level.removed):
-            if removed < 2 or (level is table.levels[-1] and mask == 0):
-                continue
-            columns = np.flatnonzero(level.kept[mask] >= 0)
-            explanation.append(columns + level.first - 1)
-            masks.append(np.full(len(columns), mask))
-            keys.append(table.keys[columns + level.first] - table.keys[level.kept[mask, columns]])
-            values.append(level.relevance[mask, columns])
-    if not keys:
-        return np.empty(0), _no_pairs()
-    key, value = np.concatenate(keys), np.concatenate(values)
+def _means_by_part(table: PairTable, pairs: Ints) -> Floats:
+    """The mean μ of the part that each of some pairs removes; parts are told apart by key."""
+    if not len(pairs):
+        return np.empty(0)
+    key = table.subtree_key[table.explanation[pairs] + 1] - table.subtree_key[table.kept[pairs]]
     order = np.argsort(key)
+    ordered = key[order]
     change = np.ones(len(key), bool)
-    change[1:] = key[order][1:] != key[order][:-1]
+    change[1:] = ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(change)
-    mean = np.add.reduceat(value[order], starts) / np.diff(np.append(starts, len(key)))
-    result = np.empty(len(key))
-    result[order] = mean[np.cumsum(change) - 1]
-    return result, Pairs(explanation=np.concatenate(explanation), mask=np.concatenate(masks))
-
-
-def _with_key(table: PairTable, explanations: Ints) -> Pairs:
-    """All pairs of some explanations that have their largest |μ|."""
-    found: list[tuple[Ints, Ints]] = []
-    for level in table.levels:
-        column = explanations + 1 - level.first
-        column = column[(column >= 0) & (column < len(level.level))]
-        best = table.best_key[column + level.first - 1]
-        place, mask = np.nonzero((level.rank_key[:, column] == best).T)
-        found.append((column[place] + level.first - 1, mask))
-    return Pairs(
-        explanation=np.concatenate([explanation for explanation, _ in found]),
-        mask=np.concatenate([mask for _, mask in found]),
+    sums = np.add.reduceat(table.relevance[pairs[order]], starts)
+    means = np.empty(len(key))
+    means[order] = np.repeat(
+        sums / np.diff(starts, append=len(key)), np.diff(starts, append=len(key))
     )
+    return means
 
 
-def _first(table: PairTable, pairs: Pairs) -> Pairs:
-    return pairs.take(canonical_order(table, pairs)[:1])
-
-
-def _no_pairs() -> Pairs:
-    return Pairs(explanation=np.empty(0, np.int64), mask=np.empty(0, np.int64))
+def _largest(pairs: Ints, values: Floats) -> Ints:
+    return pairs[values == values.max()]

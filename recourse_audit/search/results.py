@@ -1,10 +1,12 @@
 """Arrays become records: the winner, its diverse company, the front, in the user's own ids."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.output import log_probabilities
 from recourse_audit.records import (
     Counterfactual,
     Coverage,
@@ -15,14 +17,21 @@ from recourse_audit.records import (
     SearchResult,
     Tie,
 )
-from recourse_audit.search.choice import Pairs, Ranking, canonical_order, diverse, dominated_by, fronts
-from recourse_audit.search.choice import winner as best_pair
-from recourse_audit.search.evaluation import Evaluator
+from recourse_audit.search.choice import (
+    Ranking,
+    canonical_order,
+    diverse,
+    dominated_by,
+    fronts,
+    winner,
+)
+from recourse_audit.search.evaluation import Scores
 from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.pairs import PairTable, pair_table
+from recourse_audit.search.pairs import NO_TIE, PairTable, pair_table
 from recourse_audit.search.picks import picks
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import Level
+from recourse_audit.settings import OutputKind
 
 SHOWN_DIGITS = 6
 FRONT_LISTED = 500
@@ -38,9 +47,9 @@ class Finding:
     subject: int
     local: LocalGraph
     levels: tuple[Level, ...]
-    simulatability: Floats
+    scores: Scores
     coverage: Coverage
-    winner: Pairs | None = None
+    winner: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +58,26 @@ class Naming:
 
     graph: Graph
     classes: tuple[str, ...]
+    kind: OutputKind
 
-    def ties(self, local: LocalGraph, ties: Ints) -> tuple[Tie, ...]:
-        """The ends of some local ties, in canonical order, as ids."""
-        pairs = local.pairs[np.sort(ties)]
-        low, high = self.graph.pair_low[pairs], self.graph.pair_high[pairs]
-        ids = self.graph.ids
-        return tuple((str(ids[a]), str(ids[b])) for a, b in zip(low, high, strict=True))
+    def nodes(self, nodes: Ints) -> tuple[str, ...]:
+        """The ids of some nodes of the graph."""
+        return tuple(self.graph.ids[nodes].tolist())
+
+    def ties(self, local: LocalGraph, columns: Ints) -> list[tuple[Tie, ...]]:
+        """The ends of local ties as ids: a tuple for each column, without the filling."""
+        real = columns.T != NO_TIE
+        pairs = local.pairs[columns.T[real]]
+        low = self.nodes(self.graph.pair_low[pairs])
+        high = self.nodes(self.graph.pair_high[pairs])
+        ends = list(zip(low, high, strict=True))
+        until = np.cumsum(real.sum(axis=1)).tolist()
+        return [tuple(ends[a:b]) for a, b in zip([0, *until], until, strict=False)]
 
     def probabilities(self, answer: Floats) -> dict[str, float]:
         """One row of log-probabilities as probabilities by class."""
-        row = np.exp(answer)
-        return {name: shown(float(value)) for name, value in zip(self.classes, row, strict=True)}
+        row = np.exp(answer).tolist()
+        return {name: shown(value) for name, value in zip(self.classes, row, strict=True)}
 
 
 def shown(value: float) -> float:
@@ -68,151 +85,149 @@ def shown(value: float) -> float:
     return round(value, SHOWN_DIGITS) + 0.0
 
 
-def result_of(
-    finding: Finding, naming: Naming, scope: Scope, evaluator: Evaluator
-) -> SearchResult | SearchFailure:
+def result_of(finding: Finding, naming: Naming, scope: Scope) -> SearchResult | SearchFailure:
     """Rank and choose; or say which subgraph the model gave no usable answer for."""
-    broken = np.flatnonzero(~np.isfinite(finding.simulatability))
+    simulatability = finding.scores.simulatability
+    broken = np.flatnonzero(~np.isfinite(simulatability))
     if len(broken):
-        return SearchFailure(
-            subject=finding.subject, reason=_broken(finding, naming, int(broken[0]))
-        )
-    page = Page(finding, naming, scope)
-    evaluated = sum(len(level) for level in finding.levels)
+        reason = _broken(finding, naming, int(broken[0]))
+        return SearchFailure(subject=finding.subject, reason=reason)
+    table = pair_table(finding.levels, simulatability, finding.local.pairs)
+    page = Page(finding, table, naming, scope) if len(table) else None
     return SearchResult(
         subject=finding.subject,
         max_nodes=scope.max_nodes,
         max_hops=scope.max_hops,
         subgraphs=finding.coverage.total,
-        pairs=page.table.pair_count,
-        queries=evaluated + 1,
+        pairs=len(table),
+        queries=len(simulatability) + 1,
         coverage=finding.coverage,
-        counterfactuals=page.counterfactuals(evaluator),
-        front=page.front(),
-        front_size=page.front_size,
-        picks=page.picked(),
+        counterfactuals=page.counterfactuals() if page else (),
+        front=page.front() if page else (),
+        front_size=page.front_size if page else 0,
+        picks=page.picked() if page else {},
     )
 
 
 class Page:
-    """The choices for one subject, made once, written out as records."""
+    """The choices for one subject, made once, named together, written out as records."""
 
-    def __init__(self, finding: Finding, naming: Naming, scope: Scope) -> None:
+    def __init__(
+        self, finding: Finding, table: PairTable, naming: Naming, scope: Scope
+    ) -> None:
         self._finding = finding
         self._naming = naming
-        self.table = pair_table(finding.levels, finding.simulatability, finding.local.pairs)
-        if not self.table.levels:
-            return
-        self._ranking = Ranking(self.table)
-        self._front = next(fronts(self.table))
-        winner = finding.winner or best_pair(self._ranking, self._front)
-        self._chosen = diverse(self._ranking, winner, scope.counterfactuals)
-        self._picks = picks(self._ranking, (scope.seed, finding.subject))
+        self._table = table
+        ranking = Ranking(table)
+        layers = fronts(table)
+        front = next(layers)
+        best = winner(ranking, front) if finding.winner is None else finding.winner
+        chosen = diverse(ranking, best, chain((front,), layers), scope.counterfactuals)
+        others = picks(ranking, (scope.seed, finding.subject))
+        self.front_size = len(front)
+        self._layers = [layer for _, layer in chosen]
+        self._pick_names = tuple(others)
+        listed = _listed(table, front)
+        self._pairs = np.concatenate(([pair for pair, _ in chosen], [*others.values()], listed))
+        self._figures = ranking.figures(self._pairs)
+        every, removed = table.tie_columns(self._pairs)
+        self._every = naming.ties(finding.local, every)
+        self._removed = naming.ties(finding.local, removed)
 
-    def counterfactuals(self, evaluator: Evaluator) -> tuple[Counterfactual, ...]:
+    def counterfactuals(self) -> tuple[Counterfactual, ...]:
         """The winner first, then the others in the order they were chosen."""
-        if not self.table.levels:
-            return ()
-        trees = []
-        for pair, _ in self._chosen:
-            level, column = self.table.locate(int(pair.explanation[0]))
-            nodes, ties = level.level.nodes[:, column], level.level.ties[:, column]
-            kept = (int(pair.mask[0]) >> np.arange(len(ties)) & 1) == 1
-            trees += [(nodes, ties), (nodes[np.append(True, kept)], ties[kept])]
-        answers = evaluator.answers(self._finding.local, self._finding.subject, trees)
-        return tuple(
-            self._counterfactual(pair, layer, answers[2 * place], answers[2 * place + 1])
-            for place, (pair, layer) in enumerate(self._chosen)
-        )
-
-    def front(self) -> tuple[FrontPair, ...]:
-        """The pairs of the Pareto front, most simulatable first; no more than can be read."""
-        if not self.table.levels:
-            return ()
-        ordered = self._front.take(canonical_order(self.table, self._front))
-        key = self.table.explanation_key[ordered.explanation]
-        ordered = ordered.take(np.argsort(-key, kind="stable")[:FRONT_LISTED])
-        return tuple(self._front_pair(ordered, place) for place in range(len(ordered)))
-
-    @property
-    def front_size(self) -> int:
-        return len(self._front) if self.table.levels else 0
+        return tuple(self._counterfactual(place) for place in range(len(self._layers)))
 
     def picked(self) -> dict[str, FrontPair]:
         """What other ways of choosing would have shown."""
-        if not self.table.levels:
-            return {}
-        return {name: self._front_pair(pair, 0) for name, pair in self._picks.items()}
+        start = len(self._layers)
+        return {
+            name: self._pair(start + place) for place, name in enumerate(self._pick_names)
+        }
 
-    def _front_pair(self, pairs: Pairs, place: int) -> FrontPair:
-        explanation, mask = int(pairs.explanation[place]), int(pairs.mask[place])
-        level, column = self.table.locate(explanation)
-        ties, removed = self._ties(explanation, mask)
+    def front(self) -> tuple[FrontPair, ...]:
+        """The pairs of the Pareto front, most simulatable first; no more than can be read."""
+        start = len(self._layers) + len(self._pick_names)
+        return tuple(self._pair(place) for place in range(start, len(self._pairs)))
+
+    def _pair(self, place: int) -> FrontPair:
+        pair = self._pairs[place]
+        explanation = self._table.explanation[pair]
         return FrontPair(
-            edges=self._naming.ties(self._finding.local, ties),
-            removed=self._naming.ties(self._finding.local, removed),
-            simulatability=shown(float(self.table.simulatability[explanation + 1])),
-            relevance=shown(abs(float(level.relevance[mask, column]))),
+            edges=self._every[place],
+            removed=self._removed[place],
+            simulatability=shown(float(self._table.simulatability[explanation + 1])),
+            relevance=shown(abs(float(self._table.relevance[pair]))),
         )
 
-    def _ties(self, explanation: int, mask: int) -> tuple[Ints, Ints]:
-        level, column = self.table.locate(explanation)
-        ties = level.level.ties[:, column]
-        removed = (mask >> np.arange(len(ties)) & 1) == 0
-        return ties, ties[removed]
+    def _objectives(self, place: int) -> tuple[float, float]:
+        figures = self._figures
+        return float(figures.simulatability[place]), float(figures.relevance[place])
 
-    def _counterfactual(
-        self, pair: Pairs, layer: int, whole: Floats, reduced: Floats
-    ) -> Counterfactual:
-        finding, naming, table = self._finding, self._naming, self.table
-        explanation, mask = int(pair.explanation[0]), int(pair.mask[0])
-        level, column = table.locate(explanation)
-        ties, removed = self._ties(explanation, mask)
-        figures = self._ranking.figures(pair)
-        own = (float(figures.simulatability[0]), float(figures.relevance[0]))
-        signed = float(level.relevance[mask, column])
-        nodes = np.sort(level.level.nodes[:, column])
-        others = {name: self._ranking.figures(other) for name, other in self._picks.items()}
+    def _counterfactual(self, place: int) -> Counterfactual:
+        naming, table, figures = self._naming, self._table, self._figures
+        pair = self._pairs[place]
+        explanation, signed = int(table.explanation[pair]), float(table.relevance[pair])
+        raw = self._finding.scores.raw[[explanation + 1, int(table.kept[pair])]]
+        whole, reduced = log_probabilities(raw, naming.kind)
+        own = self._objectives(place)
+        every, removed = self._every[place], self._removed[place]
+        start = len(self._layers)
+        simulatability = shown(float(table.simulatability[explanation + 1]))
         return Counterfactual(
             explanation=Explanation(
-                nodes=tuple(str(naming.graph.ids[n]) for n in finding.local.nodes[nodes]),
-                edges=naming.ties(finding.local, ties),
-                simulatability=shown(float(table.simulatability[explanation + 1])),
+                nodes=naming.nodes(_nodes_of(self._finding, explanation + 1)),
+                edges=every,
+                simulatability=simulatability,
                 probabilities=naming.probabilities(whole),
             ),
-            removed=naming.ties(finding.local, removed),
-            kept=naming.ties(finding.local, np.setdiff1d(ties, removed)),
-            simulatability=shown(float(table.simulatability[explanation + 1])),
+            removed=removed,
+            kept=tuple(tie for tie in every if tie not in removed),
+            simulatability=simulatability,
             relevance=shown(abs(signed)),
             signed_relevance=shown(signed),
             ranks=Ranks(
-                simulatability=int(figures.simulatability_rank[0]),
-                relevance=int(figures.relevance_rank[0]),
-                sum=int(figures.rank_sum[0]),
+                simulatability=int(figures.simulatability_rank[place]),
+                relevance=int(figures.relevance_rank[place]),
+                sum=int(figures.rank_sum[place]),
             ),
-            layer=layer,
+            layer=self._layers[place],
             dominates=dominated_by(table, *own),
             dominates_picks={
-                name: _dominates(own, (float(f.simulatability[0]), float(f.relevance[0])))
-                for name, f in others.items()
+                name: _dominates(own, self._objectives(start + number))
+                for number, name in enumerate(self._pick_names)
             },
             probabilities=naming.probabilities(reduced),
         )
+
+
+def _listed(table: PairTable, front: Ints) -> Ints:
+    """The front in the order it is shown in, as far as it is."""
+    ordered = front[canonical_order(table, front)]
+    key = table.explanation_key[table.explanation[ordered]]
+    return ordered[np.argsort(-key, kind="stable")[:FRONT_LISTED]]
+
+
+def _nodes_of(finding: Finding, subtree: int) -> Ints:
+    """The nodes of one subtree, ascending."""
+    for level in finding.levels:
+        if subtree < len(level):
+            return finding.local.nodes[np.sort(level.nodes[:, subtree])]
+        subtree -= len(level)
+    raise IndexError(subtree)
 
 
 def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one != other and one[0] >= other[0] and one[1] >= other[1]
 
 
-def _broken(finding: Finding, naming: Naming, number: int) -> str:
+def _broken(finding: Finding, naming: Naming, subtree: int) -> str:
     """Name the subgraph that got an answer which is not a number."""
-    ids = naming.graph.ids
+    names = ", ".join(naming.nodes(_nodes_of(finding, subtree)))
     for level in finding.levels:
-        if number < len(level):
-            nodes = finding.local.nodes[np.sort(level.nodes[:, number])]
-            names = ", ".join(str(ids[node]) for node in nodes)
-            ties = naming.ties(finding.local, level.ties[:, number])
-            tied = "; ".join(f"{a}-{b}" for a, b in ties) or "no ties"
-            return f"the model's answer is not a number for the subgraph {names} ({tied})"
-        number -= len(level)
-    raise IndexError(number)
+        if subtree < len(level):
+            [ties] = naming.ties(finding.local, np.sort(level.ties[:, [subtree]], axis=0))
+            break
+        subtree -= len(level)
+    tied = "; ".join(f"{a}-{b}" for a, b in ties) or "no ties"
+    return f"the model's answer is not a number for the subgraph {names} ({tied})"

@@ -1,14 +1,13 @@
 """Subjects with too many subtrees: a uniform sample of them, then moves that only improve.
 
-With n subtrees drawn uniformly, and m explanations among all that were evaluated (those drawn and
-their parts), an explanation of the m that none of the sample dominates is, with confidence 1 - δ,
-dominated through at most ε = (ln m + ln 1/δ) / (n - 1) of all subtrees: each of the m would have
-escaped n - 1 independent draws with a chance of (1 - ε)^(n - 1) at most, and there are m of them.
+With n subtrees drawn uniformly, each with its at most p = 2^(C-1) - 1 parts that have a tie, an
+explanation among them that none of the sample dominates is, with confidence 1 - δ, dominated
+through at most ε = (ln np + ln 1/δ) / (n - 1) of all subtrees: a part of one draw escapes the
+n - 1 others with a chance of (1 - ε)^(n - 1) at most, and there are np parts.
 A move to a pair that dominates the one before keeps the bound: what dominates the new one also
 dominates the old.
 """
 
-from dataclasses import dataclass
 from math import ceil, log
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records import Coverage
-from recourse_audit.search.choice import Pairs, Ranking, canonical_order, fronts, winner
+from recourse_audit.search.choice import Ranking, canonical_first, fronts, winner
 from recourse_audit.search.closure import Closure, Trees, canonical
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.keys import KeyIndex
@@ -25,20 +24,13 @@ from recourse_audit.search.pairs import PairTable, pair_table
 from recourse_audit.search.results import Finding
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.shapes import SubtreeSampler
+from recourse_audit.search.subtrees import Level
 
 RISK = 0.05
 KEPT_FOR_MOVES = 0.1
 FEWEST_DRAWS = 8
+LEAST_ROUND = 2000
 MOST_WALKS = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """A pair, named so that it can be found again when more trees have come in."""
-
-    size: int
-    column: int
-    mask: int
 
 
 def sampled(
@@ -50,25 +42,29 @@ def sampled(
     closure = Closure(local, evaluator, scope.max_nodes)
     for_sample = scope.budget - int(scope.budget * KEPT_FOR_MOVES)
     drawn = _fill(closure, sampler, generator, for_sample, scope.max_nodes)
-    explanations = len(closure) - 1
     best = _improve(closure, local, generator, scope)
     levels, scores = closure.levels()
-    bound = (log(explanations) + log(1 / RISK)) / max(drawn - 1, 1)
     return Finding(
         subject=subject,
         local=local,
         levels=levels,
-        simulatability=scores,
+        scores=scores,
         coverage=Coverage(
             kind="sampled",
             drawn=drawn,
             total=round(sampler.estimated_total()) if total is None else total,
             total_is_estimate=total is None,
-            bound=min(1.0, bound),
+            bound=dominated_share(drawn, scope.max_nodes),
             confidence=1 - RISK,
         ),
         winner=best,
     )
+
+
+def dominated_share(drawn: int, max_nodes: int) -> float:
+    """The share of all subtrees through which the best of a sample may yet be dominated."""
+    parts = drawn * (2 ** (max_nodes - 1) - 1)
+    return min(1.0, (log(parts) + log(1 / RISK)) / max(drawn - 1, 1))
 
 
 def _fill(
@@ -85,14 +81,14 @@ def _fill(
     drawn = 0
     seen = {size: KeyIndex() for size in range(2, max_nodes + 1)}
     while True:
-        wanted = (budget - len(closure)) // (1 << (max_nodes - 1))
-        if wanted < (FEWEST_DRAWS if drawn else 1):
+        wanted = max((budget - len(closure)) // (1 << (max_nodes - 1)), 1)
+        if drawn and wanted < max(FEWEST_DRAWS, budget // LEAST_ROUND):
             return drawn
         share = max(sampler.kept, 1) / max(sampler.walked, 1)
         walks = min(ceil(wanted / share), MOST_WALKS * wanted)
         by_shape = [(t, turn) for t, turn in sampler.draw(generator, walks) if len(t)]
         if not by_shape:
-            return drawn
+            continue  # a walk of one tie is a subtree, so this ends
         last = np.sort(np.concatenate([turn for _, turn in by_shape]))[:wanted][-1]
         for trees, turn in by_shape:
             early = trees.take(np.flatnonzero(turn <= last))
@@ -103,42 +99,41 @@ def _fill(
 
 def _improve(
     closure: Closure, local: LocalGraph, generator: np.random.Generator, scope: Scope
-) -> Pairs:
-    """Move to a neighbouring explanation while one dominates and the budget lasts."""
-    table, ranking = _ranked(closure, local)
-    best = winner(ranking, next(fronts(table)))
+) -> int | None:
+    """Move to a neighbouring explanation while one dominates and the budget lasts.
+
+    None where an answer is not a number, so that nothing can be ranked.
+    """
+    if not closure.finite:
+        return None
+    levels, ranking = _ranked(closure, local)
+    best = winner(ranking, next(fronts(ranking.table)))
     while True:
         room = (scope.budget - len(closure)) // (1 << (scope.max_nodes - 1))
-        spot = _spot(table, best)
-        moves = neighbours(local, table, best, scope.max_nodes)
+        tree, place = _tree_of(levels, ranking.table, best)
+        moves = neighbours(local, tree, scope.max_nodes)
         moves = [trees.take(np.flatnonzero(closure.is_new(trees))) for trees in moves]
         number = sum(len(trees) for trees in moves)
         if not number or room < 1:
             return best
         keep = np.sort(generator.permutation(number)[:room])
-        first = 0
+        mask, first = ranking.table.mask[best], 0
         for trees in moves:
             here = keep[(keep >= first) & (keep < first + len(trees))] - first
             closure.add(trees.take(here))
             first += len(trees)
-        table, ranking = _ranked(closure, local)
-        best = _found(table, spot)
+        if not closure.finite:
+            return None
+        levels, ranking = _ranked(closure, local)
+        best = _found(levels, ranking.table, tree.size, place, int(mask))
         better = _dominating(ranking, best)
         if better is None:
             return best
         best = better
 
 
-def neighbours(
-    local: LocalGraph, table: PairTable, pair: Pairs, max_nodes: int
-) -> list[Trees]:
-    """The explanations that differ by one leaf from a pair's: one more, or one for another."""
-    level, column = table.locate(int(pair.explanation[0]))
-    tree = Trees(
-        nodes=level.level.nodes[:, [column]],
-        ties=level.level.ties[:, [column]],
-        parent=level.level.parent[:, [column]],
-    )
+def neighbours(local: LocalGraph, tree: Trees, max_nodes: int) -> list[Trees]:
+    """The trees that differ by one leaf from a single one: one more, or one for another."""
     bases = [tree] if tree.size < max_nodes else []
     parents = set(tree.parent[:, 0].tolist())
     for leaf in range(1, tree.size):
@@ -176,33 +171,39 @@ def _with_leaf(local: LocalGraph, base: Trees) -> Trees:
     )
 
 
-def _ranked(closure: Closure, local: LocalGraph) -> tuple[PairTable, Ranking]:
+def _ranked(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ranking]:
     levels, scores = closure.levels()
-    table = pair_table(levels, scores, local.pairs)
-    return table, Ranking(table)
+    return levels, Ranking(pair_table(levels, scores.simulatability, local.pairs))
 
 
-def _spot(table: PairTable, pair: Pairs) -> Spot:
-    level, column = table.locate(int(pair.explanation[0]))
-    return Spot(size=level.level.size, column=column, mask=int(pair.mask[0]))
+def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Trees, int]:
+    """A pair's explanation, and its place in its level, where it stays when more come in."""
+    place = int(table.explanation[pair]) + 1
+    for level in levels:
+        if place < len(level):
+            tree = level.select(np.array([place]))
+            return Trees(nodes=tree.nodes, ties=tree.ties, parent=tree.parent), place
+        place -= len(level)
+    raise IndexError(pair)
 
 
-def _found(table: PairTable, spot: Spot) -> Pairs:
-    level = next(level for level in table.levels if level.level.size == spot.size)
-    return Pairs(
-        explanation=np.array([spot.column + level.first - 1]), mask=np.array([spot.mask])
-    )
+def _found(
+    levels: tuple[Level, ...], table: PairTable, size: int, place: int, mask: int
+) -> int:
+    """The pair of one mask of the explanation at a place in the level of a size."""
+    explanation = place - 1 + sum(len(level) for level in levels if level.size < size)
+    first, last = table.starts[explanation], table.starts[explanation + 1]
+    return int(first + np.flatnonzero(table.mask[first:last] == mask)[0])
 
 
-def _dominating(ranking: Ranking, pair: Pairs) -> Pairs | None:
+def _dominating(ranking: Ranking, pair: int) -> int | None:
     """The best pair of the front that dominates this one, if any does."""
     front = next(fronts(ranking.table))
-    own, figures = ranking.figures(pair), ranking.figures(front)
+    own, figures = ranking.figures(np.array([pair])), ranking.figures(front)
     least = (figures.simulatability >= own.simulatability) & (figures.relevance >= own.relevance)
     more = (figures.simulatability > own.simulatability) | (figures.relevance > own.relevance)
     places: Ints = np.flatnonzero(least & more)
     if not len(places):
         return None
     total = figures.rank_sum[places]
-    better = front.take(places[total == total.min()])
-    return better.take(canonical_order(ranking.table, better)[:1])
+    return canonical_first(ranking.table, front[places[total == total.min()]])

@@ -133,8 +133,13 @@ class SubtreeSampler:
             degree = starts[start + 1] - starts[start]
             return starts[start] + np.minimum((chance * degree).astype(np.int64), degree - 1)
         if child not in self._sums:
+            # Each node's list is scaled to add up to one: beside a great hub the plain sums of
+            # others would vanish.
             along = self._walked(child)[self._local.neighbour]
-            self._sums[child] = np.concatenate(([0.0], np.cumsum(along)))
+            owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            total = np.bincount(owner, weights=along, minlength=len(starts) - 1)
+            share = along / np.where(total > 0, total, 1.0)[owner]
+            self._sums[child] = np.concatenate(([0.0], np.cumsum(share)))
         sums = self._sums[child]
         low, high = sums[starts[start]], sums[starts[start + 1]]
         position = np.searchsorted(sums, low + chance * (high - low), side="right") - 1

@@ -102,10 +102,10 @@ class SumNetwork:
             return pool.weight[ties].astype(np.float64)
         if self.form == "attributes":
             assert pool.attributes is not None
-            return pool.attributes[ties].astype(np.float64).sum(axis=1)
+            return np.asarray(pool.attributes[ties].astype(np.float64).sum(axis=1))
         if self.form == "type":
             assert pool.kind is not None
-            return np.asarray(KIND_WEIGHTS).take(pool.kind[ties])
+            return np.array(KIND_WEIGHTS)[pool.kind[ties]]
         return np.ones(len(ties))
 
     def _headed(self, values: Floats) -> Floats:

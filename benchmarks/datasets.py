@@ -1,0 +1,27 @@
+"""Real graphs for measuring: `.npz` files in a folder that the user names."""
+
+from pathlib import Path
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.readers import from_arrays
+
+
+def load_arrays(folder: Path, name: str) -> dict[str, np.ndarray]:
+    """The arrays of one data set, with its features dense."""
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    if "x" not in arrays:
+        rows, width = (int(size) for size in arrays["x_shape"])
+        x = np.zeros((rows, width), np.float32)
+        owner = np.repeat(np.arange(rows), np.diff(arrays["x_indptr"]))
+        x[owner, arrays["x_indices"]] = arrays["x_data"]
+        arrays["x"] = x
+    return arrays
+
+
+def load_graph(folder: Path, name: str) -> Graph:
+    """One data set as a graph."""
+    arrays = load_arrays(folder, name)
+    return from_arrays(arrays["x"], arrays["edge_index"])

@@ -1,0 +1,188 @@
+"""A question becomes the arrays that one model's inputs take.
+
+What a model needs is worked out once, from its signature and its settings; filling a query then
+costs a few array operations. An export with fixed sizes gets its slots filled up: with nodes that
+no tie leads to, and with arcs that lie on one of them or weigh nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.errors import ModelError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.preparation import adjacency, missing_loops, normalise
+from recourse_audit.model.queries import Query
+from recourse_audit.model.signature import InputPort, Signature
+from recourse_audit.settings import ModelSettings, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A query with the self-loops, norms and padding that the model expects."""
+
+    query: Query
+    nodes: int
+    sources: Ints
+    targets: Ints
+    weights: Floats | None
+
+
+class Feeder:
+    """Fills the inputs of one model."""
+
+    def __init__(self, signature: Signature, settings: ModelSettings) -> None:
+        self._path = settings.path
+        self._loops = settings.self_loops == "add"
+        self._normalisation = settings.normalisation
+        self._rows_are_targets = settings.adjacency_rows == "targets"
+        self._fixed_nodes = signature.fixed_nodes
+        self._fixed_arcs = signature.fixed_arcs
+        self._edges_by_row = signature.edges_by_row
+        self._weight_input = signature.port("edge_weight") is not None
+        self._weighted = self._weight_input or signature.port("adjacency") is not None
+        own_norm = self._weight_input and settings.normalisation == "none"
+        default = "column" if own_norm else "ones"
+        self.weighs_ties = self._weighted and (settings.tie_weights or default) == "column"
+        self.node_room = self._node_room()
+        self.arc_room = self._arc_room()
+        self._inputs = [
+            (port, np.dtype(port.dtype), port.batched)
+            for port in signature.inputs
+            if port.role is not None
+        ]
+        self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
+            "features": lambda p, _: _extended(p.query.features, p.nodes),
+            "edges": self._edges,
+            "sources": lambda p, _: p.sources,
+            "targets": lambda p, _: p.targets,
+            "adjacency": self._adjacency,
+            "edge_weight": lambda p, port: _weights(p).reshape(-1, *[1] * (len(port.inner) - 1)),
+            "edge_attributes": lambda p, port: self._of_arcs(p, p.query.attributes, port),
+            "edge_type": lambda p, port: self._of_arcs(p, p.query.kind, port),
+            "node_ids": lambda p, _: _extended(p.query.nodes, p.nodes),
+            "batch": _graph_numbers,
+            "node_count": lambda p, port: np.array([p.nodes] if port.shape else p.nodes),
+            "target": lambda p, port: p.query.rows if port.shape else p.query.rows[0],
+        }
+        if settings.normalisation != "none" and not self._weighted:
+            raise ModelError(
+                f"{settings.path}: model.normalisation is {settings.normalisation!r}, but no input "
+                "takes tie weights or an adjacency matrix to carry it; correct the settings"
+            )
+
+    def fill(self, query: Query) -> dict[str, np.ndarray]:
+        """Write every input in the type and shape that the model declares."""
+        prepared = self._prepared(query)
+        feeds = {}
+        for port, dtype, batched in self._inputs:
+            assert port.role is not None
+            value = np.asarray(self._writers[port.role](prepared, port), dtype=dtype)
+            feeds[port.name] = value[None] if batched else value
+        return feeds
+
+    def slots(self, nodes: int, arcs: int) -> int:
+        """How many node slots a query fills; the last one takes the arcs that are padding."""
+        if self._fixed_nodes is not None:
+            if nodes > self._fixed_nodes:
+                raise ModelError(
+                    f"{self._path}: the model was exported for exactly {self._fixed_nodes} nodes "
+                    f"and the graph asked about has {nodes}; export it with dynamic axes"
+                )
+            return self._fixed_nodes
+        return nodes if self._fixed_arcs in (None, arcs) else nodes + 1
+
+    def _node_room(self) -> int | None:
+        """Node slots for graphs; one stays free where spare arcs need a node to lie on."""
+        nodes, arcs = self._fixed_nodes, self._fixed_arcs
+        if nodes is None:
+            return max(arcs // 2 - 1, 1) if arcs is not None and self._loops else None
+        return nodes if arcs is None else max(nodes - 1, 1)
+
+    def _arc_room(self) -> int | None:
+        """Arc slots for graphs; every node slot takes one where self-loops are added."""
+        arcs = self._fixed_arcs
+        if arcs is None or not self._loops:
+            return arcs
+        return max(arcs - (self._fixed_nodes or arcs // 2), 1)
+
+    def _prepared(self, query: Query) -> Prepared:
+        nodes = self.slots(len(query.nodes), len(query.sources))
+        sources, targets = query.sources, query.targets
+        if self._loops:
+            loops = missing_loops(sources, targets, nodes)
+            sources, targets = np.append(sources, loops), np.append(targets, loops)
+        weights: Floats | None = None
+        if self._weighted:
+            given = np.ones(len(query.sources)) if query.weight is None else query.weight
+            weights = np.append(given, np.ones(len(sources) - len(given)))
+            weights = normalise(weights, sources, targets, nodes, self._normalisation)
+        if self._fixed_arcs is not None:
+            gap = self._gap(query, nodes, len(sources))
+            spare = np.full(gap, nodes - 1)
+            sources, targets = np.append(sources, spare), np.append(targets, spare)
+            weights = None if weights is None else np.append(weights, np.zeros(gap))
+        return Prepared(
+            query=query, nodes=nodes, sources=sources, targets=targets, weights=weights
+        )
+
+    def _gap(self, query: Query, nodes: int, arcs: int) -> int:
+        """How many arcs are missing in an export that has a fixed number of them."""
+        assert self._fixed_arcs is not None
+        gap = self._fixed_arcs - arcs
+        if gap < 0 or (gap and nodes == len(query.nodes) and not self._weight_input):
+            raise ModelError(
+                f"{self._path}: the model was exported for exactly {self._fixed_arcs} arcs and "
+                f"{self._fixed_nodes or 'any number of'} nodes, and a graph of "
+                f"{len(query.nodes)} nodes and {arcs} arcs does not fit; export it with dynamic "
+                "axes"
+            )
+        return gap
+
+    def _edges(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+        ends = np.empty((2, len(prepared.sources)), port.dtype)
+        ends[0], ends[1] = prepared.sources, prepared.targets
+        return np.ascontiguousarray(ends.T) if self._edges_by_row else ends
+
+    def _adjacency(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+        del port
+        return adjacency(
+            _weights(prepared),
+            prepared.sources,
+            prepared.targets,
+            prepared.nodes,
+            rows_are_targets=self._rows_are_targets,
+        )
+
+    def _of_arcs(
+        self, prepared: Prepared, values: np.ndarray | None, port: InputPort
+    ) -> np.ndarray:
+        if values is None:
+            raise ModelError(
+                f"{self._path}: the input {port.described()} takes {port.role}, which the graph "
+                "does not have; name the columns with graph.edge_attributes, or correct model.roles"
+            )
+        return _extended(values, len(prepared.sources))
+
+
+def _weights(prepared: Prepared) -> Floats:
+    assert prepared.weights is not None, "a model that takes weights has been given them"
+    return prepared.weights
+
+
+def _graph_numbers(prepared: Prepared, port: InputPort) -> np.ndarray:
+    """Which graph of the query each node belongs to; padding is a graph of its own."""
+    del port
+    query = prepared.query
+    sizes = np.append(np.diff(query.node_starts), prepared.nodes - len(query.nodes))
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _extended(values: np.ndarray, length: int) -> np.ndarray:
+    """Fill up with zeros to a number of rows."""
+    if len(values) == length:
+        return values
+    return np.concatenate(
+        (values, np.zeros((length - len(values), *values.shape[1:]), values.dtype))
+    )

@@ -1,0 +1,107 @@
+"""The engine as the tests drive it: real models opened, searches run, tables turned into sets."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.probes import identify_output
+from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records import SearchFailure, SearchResult
+from recourse_audit.search.moexp import Outcome, Search
+from recourse_audit.search.pairs import PairTable, pair_table
+from recourse_audit.search.scope import Scope
+from recourse_audit.search.subtrees import Level
+from recourse_audit.settings import ModelSettings
+from tests.search.reference import TieSet
+
+Key = tuple[TieSet, TieSet]
+
+
+def open_desk(path: Path, graph: Graph, *, output: Any) -> QueryDesk:
+    """A desk over a model whose output is declared."""
+    settings = ModelSettings(path=path, output=output)
+    model = OnnxModel(settings)
+    identify_output(model, settings, [pool_of(graph)], np.random.default_rng(0))
+    return QueryDesk(model, pool_of(graph))
+
+
+def whole_answers(desk: QueryDesk, graph: Graph) -> Floats:
+    return desk.ask(whole(graph), np.arange(graph.node_count))
+
+
+def new_search(graph: Graph, desk: QueryDesk, scope: Scope) -> Search:
+    answers = whole_answers(desk, graph)
+    return Search(graph, desk, answers, [f"c{n}" for n in range(answers.shape[1])], scope)
+
+
+def results_by_subject(outcomes: Sequence[Outcome]) -> dict[int, SearchResult]:
+    """Outcomes that must all be results."""
+    found = {}
+    for outcome in outcomes:
+        assert not isinstance(outcome, SearchFailure), outcome.reason
+        found[outcome.subject] = outcome
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A pair table of the engine with names for its numbers: sets of ties of the whole graph."""
+
+    table: PairTable
+    trees: list[TieSet]
+
+    @property
+    def values(self) -> dict[TieSet, float]:
+        """The simulatability of every subgraph."""
+        return dict(zip(self.trees, self.table.simulatability.tolist(), strict=True))
+
+    @property
+    def places(self) -> Ints:
+        """Every pair, by its place in the table."""
+        return np.arange(len(self.table))
+
+    def keys(self, pairs: Iterable[int]) -> list[Key]:
+        """Name some pairs by their explanations and what they keep, in their order."""
+        explanation, kept = self.table.explanation.tolist(), self.table.kept.tolist()
+        return [(self.trees[explanation[pair] + 1], self.trees[kept[pair]]) for pair in pairs]
+
+
+def named_trees(graph: Graph, levels: Sequence[Level], pairs: Indices) -> list[TieSet]:
+    """The sets of ties of subtrees, level by level."""
+    ends = list(zip(graph.pair_low.tolist(), graph.pair_high.tolist(), strict=True))
+    return [
+        frozenset(ends[pair] for pair in pairs[column].tolist())
+        for level in levels
+        for column in level.ties.T
+    ]
+
+
+class Recorder:
+    """Keeps the pair tables that results are written from."""
+
+    def __init__(self, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._graph = graph
+        self._last: list[Table] = []
+        monkeypatch.setattr("recourse_audit.search.results.pair_table", self._recorded)
+
+    def run(self, search: Search, subjects: Sequence[int]) -> dict[int, tuple[SearchResult, Table]]:
+        """Search for all subjects together."""
+        found = {}
+        for outcome in search.run(np.array(subjects)):
+            assert not isinstance(outcome, SearchFailure), outcome.reason
+            (table,) = self._last
+            self._last.clear()
+            found[outcome.subject] = outcome, table
+        return found
+
+    def _recorded(self, levels: Sequence[Level], scores: Floats, pairs: Indices) -> PairTable:
+        table = pair_table(levels, scores, pairs)
+        self._last.append(Table(table=table, trees=named_trees(self._graph, levels, pairs)))
+        return table
