@@ -1,4 +1,4 @@
-"""What the benchmarks compare: the engine, the bare runtime on the same questions, the plain way."""
+"""What is compared: the engine, the bare runtime on the same questions, the plain algorithm."""
 
 import time
 from collections.abc import Iterator
@@ -149,9 +149,7 @@ def _depth_first(near: nx.Graph, root: int, most: int) -> Iterator[frozenset[tup
     yield from grow(frozenset({root}), frozenset(), set())
 
 
-def _inside(
-    tie_set: frozenset[tuple[int, int]], root: int
-) -> Iterator[frozenset[tuple[int, int]]]:
+def _inside(tie_set: frozenset[tuple[int, int]], root: int) -> Iterator[frozenset[tuple[int, int]]]:
     ties = sorted(tie_set)
     for mask in range((1 << len(ties)) - 1):
         inner = frozenset(tie for place, tie in enumerate(ties) if mask >> place & 1)

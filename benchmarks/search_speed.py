@@ -142,9 +142,7 @@ def main(argv: list[str] | None = None) -> None:
     if options.data is None or options.models is None:
         print("# real graphs need --data DIR and --models DIR")
         return
-    german = open_bench(
-        load_graph(options.data, "german"), options.models / "german.onnx", Scope()
-    )
+    german = open_bench(load_graph(options.data, "german"), options.models / "german.onnx", Scope())
     one_subject_at_a_time(german, "german", 12, 400_000)
     cora_graph = load_graph(options.data, "cora")
     cora = open_bench(cora_graph, options.models / "cora.onnx", Scope())

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from benchmarks.datasets import load_arrays
 from torch_geometric.nn import GCNConv
+
+from benchmarks.datasets import load_arrays
 
 PATIENCE = 40
 

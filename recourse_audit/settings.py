@@ -1,4 +1,4 @@
-"""A user's `audit.toml` becomes one frozen, checked `Settings`; nothing below reads a file of settings.
+"""A user's `audit.toml` becomes one frozen, checked `Settings`; no later stage reads the file.
 
 Paths are resolved against the folder of the file, unknown keys are refused with the nearest known
 one, and every message names the key.
@@ -117,7 +117,9 @@ class GraphSettings(Section):
         given = [name for name in ("nodes", "npz", "graphml") if getattr(self, name) is not None]
         if len(given) != 1:
             found = " and ".join(given) if given else "none of them"
-            raise ValueError(f"needs exactly one of nodes (with edges), npz or graphml (got {found})")
+            raise ValueError(
+                f"needs exactly one of nodes (with edges), npz or graphml (got {found})"
+            )
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} beside {other}")

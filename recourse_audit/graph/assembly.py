@@ -55,9 +55,10 @@ def from_arrays(
         Of each tie, [E] and [E, A].
     """
     is_sparse = isinstance(x, sparse.sparray | sparse.spmatrix)
+    features: Any = sparse.csr_array(x) if is_sparse else np.asarray(x)  # type: ignore[arg-type]
     return assemble_arrays(
         Positions("arrays"),
-        x=sparse.csr_array(x) if is_sparse else np.asarray(x),
+        x=features,
         edge_index=np.asarray(edge_index),
         ids=ids,
         attributes={name: np.asarray(values) for name, values in (attributes or {}).items()},

@@ -51,3 +51,12 @@ def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighb
     nodes = np.concatenate(found)
     order = np.argsort(nodes)
     return Neighbourhood(nodes=nodes[order], hops=np.concatenate(distance)[order])
+
+
+def reach(graph: Graph, start: NDArray[np.integer], hops: int) -> Indices:
+    """The nodes at most `hops` ties away from one of `start`, ascending."""
+    nodes = np.unique(start).astype(np.int32)
+    for _ in range(hops):
+        positions, _ = spans(graph.starts, nodes)
+        nodes = np.unique(np.concatenate((nodes, graph.neighbour[positions])))
+    return nodes

@@ -13,7 +13,10 @@ from recourse_audit.model.protocol import SealedModel
 from recourse_audit.model.queries import Pool, Query, Union
 from recourse_audit.settings import OutputKind
 
-NODES_PER_QUERY = 512
+NODES_PER_QUERY = 1024
+FEWEST_NODES = 384
+NODES_IN_MATRIX = 128
+BYTES_PER_QUERY = 2**20
 
 
 class QueryDesk:
@@ -40,11 +43,12 @@ class QueryDesk:
         self.runs = 0
         self._limit = limit
         self._graphs_per_query = graphs_per_query
-        self._node_room = NODES_PER_QUERY if model.node_room is None else model.node_room
-        self._arc_room = model.arc_room
         with np.errstate(over="ignore"):
-            self._features = np.ascontiguousarray(pool.features, dtype=model.feature_type)
-        self._scratch = np.empty((NODES_PER_QUERY, self._features.shape[1]), self._features.dtype)
+            features: Floats = np.ascontiguousarray(pool.features, dtype=model.feature_type)
+        self._features = features
+        self._node_room = self._best_size() if model.node_room is None else model.node_room
+        self._arc_room = model.arc_room
+        self._scratch = np.empty((self._node_room, features.shape[1]), features.dtype)
         wanted = {port.role for port in model.signature.inputs}
         self._weight = pool.weight if model.weighs_ties else None
         self._attributes = pool.attributes if "edge_attributes" in wanted else None
@@ -127,10 +131,17 @@ class QueryDesk:
                 weight=None if self._weight is None else self._weight[ties],
                 attributes=None if self._attributes is None else self._attributes[ties],
                 kind=None if self._kind is None else self._kind[ties],
-                node_starts=union.node_starts[first : last + 1] - low,
+                node_starts=union.node_starts[first : last + 1],
                 rows=rows - low,
             )
         )
+
+    def _best_size(self) -> int:
+        """How many nodes make a query that is worth its call and stays in the cache."""
+        if self.model.signature.port("adjacency") is not None:
+            return min(NODES_PER_QUERY, NODES_IN_MATRIX)
+        width = max(int(self._features.shape[1]) * self._features.itemsize, 1)
+        return min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
 
     def _gathered(self, nodes: Ints) -> Floats:
         """The features of some nodes, written where the last query's were, if they fit there."""

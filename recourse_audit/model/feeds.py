@@ -123,9 +123,7 @@ class Feeder:
             spare = np.full(gap, nodes - 1)
             sources, targets = np.append(sources, spare), np.append(targets, spare)
             weights = None if weights is None else np.append(weights, np.zeros(gap))
-        return Prepared(
-            query=query, nodes=nodes, sources=sources, targets=targets, weights=weights
-        )
+        return Prepared(query=query, nodes=nodes, sources=sources, targets=targets, weights=weights)
 
     def _gap(self, query: Query, nodes: int, arcs: int) -> int:
         """How many arcs are missing in an export that has a fixed number of them."""

@@ -1,5 +1,6 @@
 """The questions put to a model: many small graphs side by side, as one disjoint union."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +41,11 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question in full: what a model adapter turns into its inputs."""
+    """One question in full: what a model adapter turns into its inputs.
+
+    `node_starts` are where its graphs begin, counted from anywhere; ends and rows from its first
+    node.
+    """
 
     features: Floats
     nodes: Ints
@@ -97,3 +102,30 @@ def induced(graph: Graph, nodes: NDArray[np.integer]) -> Union:
         ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
         arc_starts=np.array([0, len(sources)]),
     )
+
+
+def side_by_side(unions: Sequence[Union], rows: Sequence[Ints]) -> tuple[Union, Ints]:
+    """Join several questions into one, with the rows that each asks about."""
+    if len(unions) == 1:
+        return unions[0], rows[0]
+    nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])[:-1]
+    arcs = np.cumsum([0, *(len(union.sources) for union in unions)])[:-1]
+    union = Union(
+        nodes=np.concatenate([union.nodes for union in unions]),
+        node_starts=_chained([union.node_starts for union in unions], nodes),
+        sources=_shifted([union.sources for union in unions], nodes),
+        targets=_shifted([union.targets for union in unions], nodes),
+        ties=np.concatenate([union.ties for union in unions]),
+        arc_starts=_chained([union.arc_starts for union in unions], arcs),
+    )
+    return union, _shifted(rows, nodes)
+
+
+def _shifted(parts: Sequence[Ints], shifts: Ints) -> Ints:
+    return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
+
+
+def _chained(starts: Sequence[Ints], shifts: Ints) -> Ints:
+    """Join offsets that each begin at 0 into one list that begins at 0."""
+    rest = [start[1:] + shift for start, shift in zip(starts[1:], shifts[1:], strict=True)]
+    return np.concatenate((starts[0], *rest))

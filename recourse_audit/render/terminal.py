@@ -94,9 +94,11 @@ def _headline(decision: Decision) -> Text:
 
 def _show_search(console: Console, decision: Decision, search: SearchResult) -> None:
     winner = search.counterfactuals[0]
-    console.print(f"\n  What carried it: {len(winner.explanation.nodes)} people, "
-                  f"{_number(len(winner.explanation.edges), 'tie')}; "
-                  f"✂ marks what the counterfactual removes")
+    console.print(
+        f"\n  What carried it: {len(winner.explanation.nodes)} people, "
+        f"{_number(len(winner.explanation.edges), 'tie')}; "
+        f"✂ marks what the counterfactual removes"
+    )
     console.print(Padding(_tree(decision.id, winner), (0, 4)))
     console.print(Padding(_histograms(decision, winner), (1, 4)))
     console.print(Padding(_choices(search), (0, 2)))
@@ -122,9 +124,7 @@ def _tree(subject: str, found: Counterfactual) -> Tree:
 
 def _histograms(decision: Decision, found: Counterfactual) -> Table:
     """Class probabilities on the whole graph, the explanation and the counterfactual."""
-    table = Table(
-        "class", "whole graph", "explanation", "counterfactual", box=None, pad_edge=False
-    )
+    table = Table("class", "whole graph", "explanation", "counterfactual", box=None, pad_edge=False)
     ordered = sorted(decision.probabilities, key=lambda name: -decision.probabilities[name])
     for name in ordered[:CLASSES_SHOWN]:
         table.add_row(
@@ -152,8 +152,18 @@ def _share(value: float) -> str:
 
 def _choices(search: SearchResult) -> Table:
     table = Table(
-        "", "explanation", "removed", "simulatability ν", "relevance μ", "ranks", "layer", "dominates",
-        box=None, pad_edge=False, title="Diverse counterfactuals", title_justify="left",
+        "",
+        "explanation",
+        "removed",
+        "simulatability ν",
+        "relevance μ",
+        "ranks",
+        "layer",
+        "dominates",
+        box=None,
+        pad_edge=False,
+        title="Diverse counterfactuals",
+        title_justify="left",
     )
     for place, found in enumerate(search.counterfactuals, start=1):
         beaten = [name for name, beats in found.dominates_picks.items() if beats]
@@ -193,7 +203,7 @@ def _looked(coverage: Coverage) -> str:
 
 
 def _ties(ties: Iterable[Tie]) -> str:
-    return "\n".join(f"{a} – {b}" for a, b in ties)
+    return "\n".join(f"{a} - {b}" for a, b in ties)
 
 
 def _shape(shape: tuple[int | str | None, ...]) -> str:

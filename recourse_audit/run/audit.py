@@ -45,7 +45,7 @@ class Audit:
 
 
 def load_audit(path: Path | str) -> Audit:
-    """Read an `audit.toml` and everything it names, and probe the model on the graph's own nodes."""
+    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes."""
     return open_audit(load_settings(Path(path)))
 
 
@@ -81,7 +81,7 @@ def open_audit(settings: Settings) -> Audit:
 def explain(audit: Audit, ids: Sequence[str]) -> list[SubjectReport]:
     """Explain the decisions on some subjects, in the order given."""
     subjects = [audit.graph.find(identifier) for identifier in ids]
-    reports = {report_subject: report for report_subject, report in reports_on(audit, subjects)}
+    reports = dict(reports_on(audit, subjects))
     return [reports[subject] for subject in subjects]
 
 
@@ -106,14 +106,13 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
                 error="the model's answer for this node on the whole graph is not a number",
             ),
         )
-    search = Search(
-        audit.graph, audit.desk, answers, audit.settings.decision.classes, audit.scope
-    )
+    search = Search(audit.graph, audit.desk, answers, audit.settings.decision.classes, audit.scope)
     if not audit.probes.ties_matter:
         note = audit.probes.sentences["ties_matter"]
         for subject in usable:
-            yield int(subject), SubjectReport(
-                decision=decisions[int(subject)], search=None, note=note
+            yield (
+                int(subject),
+                SubjectReport(decision=decisions[int(subject)], search=None, note=note),
             )
         return
     for outcome in search.run(usable):

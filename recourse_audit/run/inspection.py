@@ -26,9 +26,7 @@ class Inspection:
     @property
     def advice(self) -> tuple[str, ...]:
         """What to write into the settings where a guess is wrong."""
-        roles = ", ".join(
-            f'"{port.name}" = "{port.role or "…"}"' for port in self.signature.inputs
-        )
+        roles = ", ".join(f'"{port.name}" = "{port.role or "…"}"' for port in self.signature.inputs)
         lines = ["If a guess is wrong, correct it in audit.toml:", "  [model]"]
         lines.append(f"  roles = {{ {roles} }}")
         if self.signature.output.kind:
@@ -65,9 +63,7 @@ def inspect_model(path: Path, graph: Path | None) -> Inspection:
         model = OnnxModel(settings)
         probes = probe(model, settings, pool)
     except ModelError as error:
-        return Inspection(
-            **facts, signature=model.signature, probes=None, problem=str(error)
-        )
+        return Inspection(**facts, signature=model.signature, probes=None, problem=str(error))
     return Inspection(**facts, signature=model.signature, probes=probes)
 
 

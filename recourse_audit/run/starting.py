@@ -21,9 +21,7 @@ def starting_settings(
 ) -> str:
     """Write settings for a model and a graph; paths become relative to `folder`."""
     if (nodes is None) != (edges is None) or (nodes is None) == (npz is None):
-        raise InputError(
-            "init needs the graph: --nodes FILE --edges FILE, or --npz FILE"
-        )
+        raise InputError("init needs the graph: --nodes FILE --edges FILE, or --npz FILE")
     found = inspect_model(model, npz)
     if npz is not None:
         graph, groups = _npz_section(npz, folder)
@@ -119,9 +117,7 @@ def _end_columns(columns: list[Column], path: Path) -> tuple[str, str]:
     return columns[0].name, columns[1].name
 
 
-def _features(
-    columns: list[Column], identifier: str, wanted: int | None
-) -> tuple[list[str], str]:
+def _features(columns: list[Column], identifier: str, wanted: int | None) -> tuple[list[str], str]:
     numeric = [
         column.name
         for column in columns

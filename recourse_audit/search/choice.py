@@ -121,13 +121,16 @@ def diverse(
     return chosen
 
 
-def dominated_by(table: PairTable, simulatability: float, relevance: float) -> int:
-    """Count the pairs that a pair with these objectives dominates."""
-    weaker = (table.explanation_key <= simulatability)[table.explanation]
-    worse = np.count_nonzero(weaker & (table.relevance_key <= relevance))
-    alike = np.flatnonzero(table.explanation_key == simulatability)
-    pairs, _ = spans(table.starts, alike)
-    return int(worse - np.count_nonzero(table.relevance_key[pairs] == relevance))
+def dominated_by(table: PairTable, pairs: Ints) -> Ints:
+    """Count, for each of some pairs, the pairs that it dominates."""
+    simulatability = table.explanation_key[table.explanation]
+    counts = []
+    for pair in pairs:
+        own, other = simulatability[pair], table.relevance_key[pair]
+        weaker = (simulatability <= own) & (table.relevance_key <= other)
+        alike = (simulatability == own) & (table.relevance_key == other)
+        counts.append(np.count_nonzero(weaker) - np.count_nonzero(alike))
+    return np.array(counts)
 
 
 def _jaccard(gone: Indices, other: Indices) -> Floats:
@@ -135,4 +138,5 @@ def _jaccard(gone: Indices, other: Indices) -> Floats:
     real = other[other != NO_TIE]
     both = (gone[:, None, :] == real[None, :, None]).sum(axis=(0, 1))
     either = (gone != NO_TIE).sum(axis=0) + len(real) - both
-    return 1.0 - both / either
+    distance: Floats = 1.0 - both / either
+    return distance

@@ -30,7 +30,7 @@ class Trees:
         return len(self.nodes)
 
     def __len__(self) -> int:
-        return self.nodes.shape[1]
+        return int(self.nodes.shape[1])
 
     def take(self, columns: Ints) -> "Trees":
         return Trees(
@@ -104,7 +104,8 @@ class Closure:
         self._trees: dict[int, Trees] = {}
         self._scores: dict[int, Scores] = {}
         alone = roots_alone(local)
-        self._alone = alone, evaluator.score(local, alone)
+        [score] = evaluator.score(local, [alone])
+        self._alone = alone, score
 
     def __len__(self) -> int:
         return 1 + sum(len(index) for index in self._index.values())
@@ -116,7 +117,8 @@ class Closure:
                 continue
             number, fresh = self._index[part.size].enter(self._keys(part.ties))
             new = canonical(part.take(fresh))
-            score = self._evaluator.score(self._local, self._level(new, np.zeros(len(new), np.int32)))
+            level = self._level(new, np.zeros(len(new), np.int32))
+            [score] = self._evaluator.score(self._local, [level])
             if part.size in self._trees:
                 old = self._trees[part.size]
                 new = Trees(
@@ -129,8 +131,7 @@ class Closure:
             same = sorted_rows(new.ties[:, number]) == sorted_rows(part.ties)
             assert same.all(), "two sets of ties with one 64-bit key"
 
-    @property
-    def finite(self) -> bool:
+    def is_finite(self) -> bool:
         """Whether every answer so far is a number."""
         every = (self._alone[1], *self._scores.values())
         return all(np.isfinite(scores.simulatability).all() for scores in every)

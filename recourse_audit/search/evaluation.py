@@ -1,13 +1,15 @@
 """Subtrees are put to the model, each distinct one once, and scored for every subject in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.output import log_probabilities
+from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
 from recourse_audit.search.local import LocalGraph
 from recourse_audit.search.objectives import simulatability
@@ -39,7 +41,7 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 @dataclass(slots=True)
 class Memory:
-    """The trees of one size that were evaluated before: ties, and a score for each subject in it."""
+    """The trees of one size evaluated before: ties, and a score for each subject in a tree."""
 
     index: KeyIndex = field(default_factory=KeyIndex)
     ties: Indices | None = None
@@ -55,6 +57,39 @@ class Memory:
         if self.ties is None or self.scores is None:
             return 0
         return self.ties.nbytes + self.scores.raw.nbytes + self.scores.simulatability.nbytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Trees of one size, rows sorted, and the nodes asked about: ascending places side by side."""
+
+    nodes: Indices
+    ties: Indices
+    rows: Ints
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def asked(self) -> Indices:
+        """The nodes asked about, as numbers of the local graph."""
+        tree, place = np.divmod(self.rows, self.size)
+        return self.nodes[place, tree]
+
+    def parts(self, most: int) -> Iterator["Request"]:
+        """Cut into requests of at most so many trees."""
+        count = self.nodes.shape[1]
+        if count <= most:
+            yield self
+            return
+        for first in range(0, count, most):
+            low, high = np.searchsorted(self.rows, (first * self.size, (first + most) * self.size))
+            yield Request(
+                nodes=self.nodes[:, first : first + most],
+                ties=self.ties[:, first : first + most],
+                rows=self.rows[low:high] - first * self.size,
+            )
 
 
 class Evaluator:
@@ -73,30 +108,40 @@ class Evaluator:
         self._shared = len(subjects) > 1
         self._memories: dict[int, Memory] = {}
 
-    def score(self, local: LocalGraph, level: Level) -> Scores:
-        """What the model answers for the root of every tree of a level, and how close that is."""
-        nodes, ties = sorted_rows(level.nodes), sorted_rows(level.ties)
-        place = place_in(nodes, level.nodes[0])
-        if not self._shared or level.size == 1:
+    def score(self, local: LocalGraph, levels: Sequence[Level]) -> list[Scores]:
+        """What the model answers for the root of every tree, and how close that comes."""
+        requests, places = [], []
+        for level in levels:
+            nodes, ties = sorted_rows(level.nodes), sorted_rows(level.ties)
+            place = place_in(nodes, level.nodes[0])
             rows = np.arange(len(level)) * level.size + place
-            return self._ask(local, nodes, ties, rows)
-        return self._remembered(local, nodes, ties, place)
+            requests.append(Request(nodes=nodes, ties=ties, rows=rows))
+            places.append(place)
+        if self._shared:
+            return [
+                self._ask(local, [request])
+                if request.size == 1
+                else self._remembered(local, request, place)
+                for request, place in zip(requests, places, strict=True)
+            ]
+        scores = self._ask(local, requests)
+        ends = np.cumsum([0, *(len(level) for level in levels)]).tolist()
+        return [scores.cut(a, b) for a, b in pairwise(ends)]
 
     def forget(self) -> None:
         """Make room, if more trees are remembered than there should be."""
         if sum(memory.bytes for memory in self._memories.values()) > REMEMBERED_BYTES:
             self._memories.clear()
 
-    def _remembered(
-        self, local: LocalGraph, nodes: Indices, ties: Indices, place: Ints
-    ) -> Scores:
-        """Look trees up by their ties; ask about those not seen before, for all subjects in them."""
-        size = len(nodes)
+    def _remembered(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
+        """Look trees up by their ties; ask about new ones, for all the subjects in them."""
+        size, ties = request.size, request.ties
         memory = self._memories.setdefault(size, Memory())
         pairs = local.pairs[ties]
         number, fresh = memory.index.enter(_keys(local, ties))
-        rows = np.flatnonzero(self._served[local.nodes[nodes[:, fresh].T.ravel()]])
-        asked = self._ask(local, nodes[:, fresh], ties[:, fresh], rows)
+        nodes = request.nodes[:, fresh]
+        rows = np.flatnonzero(self._served[local.nodes[nodes.T.ravel()]])
+        asked = self._ask(local, [Request(nodes=nodes, ties=ties[:, fresh], rows=rows)])
         memory.extend(pairs[:, fresh], _spread(asked, rows, size * len(fresh)))
         assert memory.ties is not None
         assert memory.scores is not None
@@ -107,27 +152,36 @@ class Evaluator:
             raw=memory.scores.raw[wanted], simulatability=memory.scores.simulatability[wanted]
         )
 
-    def _ask(self, local: LocalGraph, nodes: Indices, ties: Indices, rows: Ints) -> Scores:
-        """Score nodes of trees side by side; `rows` are ascending."""
-        size, count = nodes.shape
-        whole = self._whole[local.nodes]
-        scores = np.empty(len(rows))
-        answers = [self._desk.no_rows()]
-        cuts = np.searchsorted(rows, np.arange(0, count * size + 1, TREES_AT_ONCE * size))
-        cuts = np.append(cuts, len(rows)) if count % TREES_AT_ONCE else cuts
-        for number, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
-            part = slice(number * TREES_AT_ONCE, (number + 1) * TREES_AT_ONCE)
-            own = nodes[:, part]
-            union = tree_union(
-                self._graph, local, own, ties[:, part], with_ties=self._desk.needs_ties
-            )
-            wanted = rows[first:last] - number * TREES_AT_ONCE * size
-            raw = self._desk.ask_raw(union, wanted)
-            answer = log_probabilities(raw, self._desk.output_kind)
-            asked = own[wanted % size, wanted // size]
-            scores[first:last] = simulatability(whole[asked], answer)
-            answers.append(raw)
-        return Scores(raw=np.concatenate(answers), simulatability=scores)
+    def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
+        """Score the nodes that were asked about, request after request."""
+        raw = np.concatenate([self._desk.no_rows(), *self._raw(local, requests)])
+        asked = local.nodes[np.concatenate([request.asked for request in requests])]
+        scores = np.empty(len(raw))
+        for first in range(0, len(raw), TREES_AT_ONCE):
+            part = slice(first, first + TREES_AT_ONCE)
+            answer = log_probabilities(raw[part], self._desk.output_kind)
+            scores[part] = simulatability(self._whole[asked[part]], answer)
+        return Scores(raw=raw, simulatability=scores)
+
+    def _raw(self, local: LocalGraph, requests: Sequence[Request]) -> Iterator[Floats]:
+        """Ask in unions of a bounded number of trees; small requests go together."""
+        waiting: list[Union] = []
+        rows: list[Ints] = []
+        held = 0
+        for request in requests:
+            for part in request.parts(TREES_AT_ONCE):
+                waiting.append(
+                    tree_union(
+                        self._graph, local, part.nodes, part.ties, with_ties=self._desk.needs_ties
+                    )
+                )
+                rows.append(part.rows)
+                held += len(waiting[-1])
+                if held >= TREES_AT_ONCE:
+                    yield self._desk.ask_raw(*side_by_side(waiting, rows))
+                    waiting, rows, held = [], [], 0
+        if waiting:
+            yield self._desk.ask_raw(*side_by_side(waiting, rows))
 
 
 def _spread(scores: Scores, rows: Ints, length: int) -> Scores:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from recourse_audit.graph.arrays import Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood, spans
+from recourse_audit.graph.neighbourhoods import reach, spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,8 @@ class LocalGraph:
 
     `within[r, v]` says whether node v lies in the neighbourhood of root r; None where there is
     one root, whose neighbourhood this is. `key` is `node * n + neighbour` for every entry, in
-    ascending order, so that one binary search finds a place in any node's list. `low` and `high` are
-    the ends of each pair.
+    ascending order, so that one binary search finds a place in any node's list. `low` and `high`
+    are the ends of each pair.
     """
 
     nodes: Indices
@@ -46,7 +46,7 @@ def local_graph(graph: Graph, subjects: NDArray[np.integer], hops: int) -> Local
     Costs the ties of those nodes; with several subjects, also a byte for each subject and node.
     """
     subjects = np.asarray(subjects)
-    nodes = neighbourhood(graph, subjects, hops).nodes
+    nodes = reach(graph, subjects, hops)
     positions, owner = spans(graph.starts, nodes)
     other = graph.neighbour[positions]
     place = np.minimum(np.searchsorted(nodes, other), len(nodes) - 1).astype(np.int32)

@@ -39,9 +39,7 @@ class Search:
 
     def blocks(self, subjects: Ints) -> Iterator[Block]:
         """The units of work for some subjects."""
-        yield from blocks(
-            self._graph, subjects, self._scope.max_nodes, budget=self._scope.budget
-        )
+        yield from blocks(self._graph, subjects, self._scope.max_nodes, budget=self._scope.budget)
 
     def run(self, subjects: Ints) -> Iterator[Outcome]:
         """Search for every subject, block by block; outcomes come in the order of the blocks."""
@@ -67,10 +65,8 @@ class Search:
         self, local: LocalGraph, subjects: Ints, evaluator: Evaluator
     ) -> Iterator[Finding]:
         """Evaluate every subtree of some subjects, then cut out each subject's own."""
-        levels, scores = [], []
-        for level in subtrees(local, self._scope.max_nodes):
-            levels.append(level)
-            scores.append(evaluator.score(local, level))
+        levels = list(subtrees(local, self._scope.max_nodes))
+        scores = evaluator.score(local, levels)
         edges = np.arange(len(subjects) + 1)
         cuts = [np.searchsorted(level.root, edges) for level in levels]
         for number, subject in enumerate(subjects):
@@ -90,5 +86,3 @@ class Search:
                 scores=joined(values),
                 coverage=Coverage(kind="exhaustive", drawn=total, total=total),
             )
-
-

@@ -13,7 +13,7 @@ from recourse_audit.search.local import LocalGraph
 
 def sorted_rows(columns: Indices) -> Indices:
     """Sort each column of a few rows, by exchanging neighbouring rows (odd-even transposition)."""
-    rows = [row for row in columns]
+    rows = list(columns)
     for sweep in range(len(rows)):
         for upper in range(sweep % 2, len(rows) - 1, 2):
             first, second = rows[upper], rows[upper + 1]

@@ -57,7 +57,8 @@ class PairTable:
 
     def sizes(self, pairs: Ints) -> Ints:
         """How many ties each pair's explanation has."""
-        return self.removed[pairs] + np.bitwise_count(self.mask[pairs]).astype(np.int64)
+        kept = np.bitwise_count(self.mask[pairs]).astype(np.int64)
+        return kept + self.removed[pairs]
 
 
 def pair_table(levels: Sequence[Level], simulatability: Floats, pairs: Indices) -> PairTable:
@@ -67,39 +68,48 @@ def pair_table(levels: Sequence[Level], simulatability: Floats, pairs: Indices) 
     of at most C nodes.
     """
     tables, book = _kept(levels, pairs)
-    explanation, mask, kept, counts = [], [], [], [np.zeros(1, np.int64)]
-    for table, first in zip(tables, book.firsts[1:], strict=True):
-        row, column = np.nonzero(table >= 0)
-        explanation.append(row.astype(np.int32) + np.int32(first - 1))
-        mask.append(column.astype(np.uint8))
-        kept.append(table[row, column])
-        counts.append(np.bincount(row, minlength=len(table)))
-    owner, masks, inner = _joined(explanation), _joined(mask), _joined(kept)
-    starts = np.cumsum(np.concatenate(counts))
-    ties = _ties(levels)
-    removed = ((ties != NO_TIE).sum(axis=0)[owner] - np.bitwise_count(masks)).astype(np.int8)
-    relevance = simulatability[1:][owner]
-    relevance -= simulatability[inner]
-    relevance /= removed
+    parts: list[tuple[NDArray[np.generic], ...]] = [_NOTHING]
+    for level, table, first in zip(levels[1:], tables, book.firsts[1:], strict=True):
+        valid = table >= 0
+        count = valid.sum(axis=1)
+        kept = table[valid]
+        mask = np.broadcast_to(np.arange(table.shape[1], dtype=np.uint8), table.shape)[valid]
+        removed = (level.size - 1 - np.bitwise_count(np.arange(table.shape[1]))).astype(np.int8)
+        removed = removed[mask]
+        relevance = np.repeat(simulatability[first : first + len(level)], count)
+        relevance -= simulatability[kept]
+        relevance /= removed
+        numbers = np.arange(first - 1, first - 1 + len(level), dtype=np.int32)
+        parts.append((count, np.repeat(numbers, count), mask, kept, removed, relevance))
+    count, explanation, mask, kept, removed, relevance = (
+        np.concatenate(columns) for columns in zip(*parts, strict=True)
+    )
+    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(count)))
     key = comparable(np.abs(relevance))
     return PairTable(
         simulatability=simulatability,
         subtree_key=np.concatenate(book.keys),
-        ties=ties,
+        ties=_ties(levels),
         explanation_key=comparable(simulatability[1:]),
         best_key=np.maximum.reduceat(key, starts[:-1]) if len(key) else key,
         starts=starts,
-        explanation=owner,
-        mask=masks,
-        kept=inner,
+        explanation=explanation,
+        mask=mask,
+        kept=kept,
         removed=removed,
         relevance=relevance,
         relevance_key=key,
     )
 
 
-def _joined(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:
-    return np.concatenate(parts) if parts else np.empty(0, np.int32)
+_NOTHING = (
+    np.empty(0, np.int64),
+    np.empty(0, np.int32),
+    np.empty(0, np.uint8),
+    np.empty(0, np.int32),
+    np.empty(0, np.int8),
+    np.empty(0, np.float64),
+)
 
 
 def _ties(levels: Sequence[Level]) -> Indices:

@@ -14,7 +14,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.search.choice import Ranking, canonical_first
-from recourse_audit.search.objectives import comparable
+from recourse_audit.search.objectives import RESOLUTION, comparable
 from recourse_audit.search.pairs import PairTable
 
 NAMES = ("random", "simulatability", "relevance", "shapley", "balanced")
@@ -43,9 +43,7 @@ def most_simulatable(table: PairTable) -> int:
 def most_relevant(table: PairTable) -> int:
     """The largest |μ|; then the best ν; then canonical order."""
     pairs = np.flatnonzero(table.relevance_key == table.best_key.max())
-    return canonical_first(
-        table, _largest(pairs, table.explanation_key[table.explanation[pairs]])
-    )
+    return canonical_first(table, _largest(pairs, table.explanation_key[table.explanation[pairs]]))
 
 
 def balanced(ranking: Ranking) -> int:
@@ -77,47 +75,48 @@ def shapley(table: PairTable) -> int:
 
     The value of a part is its mean signed μ over all explanations it can be removed from. Parts
     of one tie are averaged by tie. A part that is all of a largest explanation can be removed
-    from that one alone. Only the others have to be sorted.
+    from that one alone. Of the others only those are averaged that have a μ as large as the best
+    of the former, since a mean is no larger than the largest of its terms.
     """
-    complete = np.uint8((1 << len(table.ties)) - 1)
-    single = table.removed == 1
-    unshared = (table.mask == 0) & (table.removed == len(table.ties)) & ~single
-    some, rest = np.flatnonzero(single), np.flatnonzero(~single & ~unshared)
-    value = table.relevance.copy()
-    value[some] = _means_by_tie(table, some, complete)
-    value[rest] = _means_by_part(table, rest)
-    steps = comparable(value)
-    best = np.flatnonzero(steps == steps.max())
-    return canonical_first(table, _largest(best, table.relevance_key[best]))
+    single = np.flatnonzero(table.removed == 1)
+    whole = (table.mask == 0) & (table.removed == len(table.ties)) & (table.removed > 1)
+    whole_places = np.flatnonzero(whole)
+    by_tie = _means_by_tie(table, single)
+    best = max(by_tie.max(), table.relevance[whole_places].max(initial=-np.inf))
+    rest = np.flatnonzero((table.removed > 1) & ~whole)
+    rest, by_part = _means_by_part(table, rest, best - RESOLUTION)
+    places = np.concatenate((single, whole_places, rest))
+    steps = comparable(np.concatenate((by_tie, table.relevance[whole_places], by_part)))
+    largest = places[steps == steps.max()]
+    return canonical_first(table, _largest(largest, table.relevance_key[largest]))
 
 
-def _means_by_tie(table: PairTable, pairs: Ints, complete: np.uint8) -> Floats:
+def _means_by_tie(table: PairTable, pairs: Ints) -> Floats:
     """The mean μ of the only tie that each of some pairs removes."""
-    explanation, mask = table.explanation[pairs], table.mask[pairs]
-    # The lowest bit that is not kept is the tie's place in the order of growth.
-    place = np.bitwise_count((mask & ~(mask + np.uint8(1))) & complete)
-    tie = table.ties[place, explanation]
+    mask = table.mask[pairs]
+    # The ones below the lowest bit that is not kept count its place in the order of growth.
+    place = np.bitwise_count(mask & ~(mask + np.uint8(1)))
+    tie = table.ties[place, table.explanation[pairs]]
     sums = np.bincount(tie, weights=table.relevance[pairs])
     return (sums / np.maximum(np.bincount(tie), 1))[tie]
 
 
-def _means_by_part(table: PairTable, pairs: Ints) -> Floats:
-    """The mean μ of the part that each of some pairs removes; parts are told apart by key."""
-    if not len(pairs):
-        return np.empty(0)
+def _means_by_part(table: PairTable, pairs: Ints, least: float) -> tuple[Ints, Floats]:
+    """The mean μ of the part that each of some pairs removes, for parts with a μ of `least`.
+
+    Returns the pairs that remove such a part, and the means. Parts are told apart by key.
+    """
     key = table.subtree_key[table.explanation[pairs] + 1] - table.subtree_key[table.kept[pairs]]
-    order = np.argsort(key)
-    ordered = key[order]
-    change = np.ones(len(key), bool)
-    change[1:] = ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(change)
-    sums = np.add.reduceat(table.relevance[pairs[order]], starts)
-    means = np.empty(len(key))
-    means[order] = np.repeat(
-        sums / np.diff(starts, append=len(key)), np.diff(starts, append=len(key))
-    )
-    return means
+    wanted = np.unique(key[table.relevance[pairs] >= least])
+    if not len(wanted):
+        return np.empty(0, np.int64), np.empty(0)
+    place = np.minimum(wanted.searchsorted(key), len(wanted) - 1)
+    found = np.flatnonzero(wanted[place] == key)
+    group = place[found]
+    sums = np.bincount(group, weights=table.relevance[pairs[found]])
+    return pairs[found], (sums / np.bincount(group))[group]
 
 
-def _largest(pairs: Ints, values: Floats) -> Ints:
-    return pairs[values == values.max()]
+def _largest(pairs: Ints, values: Floats | Ints) -> Ints:
+    largest: Ints = pairs[values == values.max()]
+    return largest

@@ -5,7 +5,7 @@ from itertools import chain
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.model.output import log_probabilities
 from recourse_audit.records import (
     Counterfactual,
@@ -60,11 +60,11 @@ class Naming:
     classes: tuple[str, ...]
     kind: OutputKind
 
-    def nodes(self, nodes: Ints) -> tuple[str, ...]:
+    def nodes(self, nodes: Indices) -> tuple[str, ...]:
         """The ids of some nodes of the graph."""
         return tuple(self.graph.ids[nodes].tolist())
 
-    def ties(self, local: LocalGraph, columns: Ints) -> list[tuple[Tie, ...]]:
+    def ties(self, local: LocalGraph, columns: Indices) -> list[tuple[Tie, ...]]:
         """The ends of local ties as ids: a tuple for each column, without the filling."""
         real = columns.T != NO_TIE
         pairs = local.pairs[columns.T[real]]
@@ -112,9 +112,7 @@ def result_of(finding: Finding, naming: Naming, scope: Scope) -> SearchResult | 
 class Page:
     """The choices for one subject, made once, named together, written out as records."""
 
-    def __init__(
-        self, finding: Finding, table: PairTable, naming: Naming, scope: Scope
-    ) -> None:
+    def __init__(self, finding: Finding, table: PairTable, naming: Naming, scope: Scope) -> None:
         self._finding = finding
         self._naming = naming
         self._table = table
@@ -136,14 +134,13 @@ class Page:
 
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
         """The winner first, then the others in the order they were chosen."""
-        return tuple(self._counterfactual(place) for place in range(len(self._layers)))
+        counts = dominated_by(self._table, self._pairs[: len(self._layers)])
+        return tuple(self._counterfactual(place, int(count)) for place, count in enumerate(counts))
 
     def picked(self) -> dict[str, FrontPair]:
         """What other ways of choosing would have shown."""
         start = len(self._layers)
-        return {
-            name: self._pair(start + place) for place, name in enumerate(self._pick_names)
-        }
+        return {name: self._pair(start + place) for place, name in enumerate(self._pick_names)}
 
     def front(self) -> tuple[FrontPair, ...]:
         """The pairs of the Pareto front, most simulatable first; no more than can be read."""
@@ -164,7 +161,7 @@ class Page:
         figures = self._figures
         return float(figures.simulatability[place]), float(figures.relevance[place])
 
-    def _counterfactual(self, place: int) -> Counterfactual:
+    def _counterfactual(self, place: int, dominates: int) -> Counterfactual:
         naming, table, figures = self._naming, self._table, self._figures
         pair = self._pairs[place]
         explanation, signed = int(table.explanation[pair]), float(table.relevance[pair])
@@ -192,7 +189,7 @@ class Page:
                 sum=int(figures.rank_sum[place]),
             ),
             layer=self._layers[place],
-            dominates=dominated_by(table, *own),
+            dominates=dominates,
             dominates_picks={
                 name: _dominates(own, self._objectives(start + number))
                 for number, name in enumerate(self._pick_names)
@@ -208,7 +205,7 @@ def _listed(table: PairTable, front: Ints) -> Ints:
     return ordered[np.argsort(-key, kind="stable")[:FRONT_LISTED]]
 
 
-def _nodes_of(finding: Finding, subtree: int) -> Ints:
+def _nodes_of(finding: Finding, subtree: int) -> Indices:
     """The nodes of one subtree, ascending."""
     for level in finding.levels:
         if subtree < len(level):

@@ -104,7 +104,7 @@ def _improve(
 
     None where an answer is not a number, so that nothing can be ranked.
     """
-    if not closure.finite:
+    if not closure.is_finite():
         return None
     levels, ranking = _ranked(closure, local)
     best = winner(ranking, next(fronts(ranking.table)))
@@ -122,7 +122,7 @@ def _improve(
             here = keep[(keep >= first) & (keep < first + len(trees))] - first
             closure.add(trees.take(here))
             first += len(trees)
-        if not closure.finite:
+        if not closure.is_finite():
             return None
         levels, ranking = _ranked(closure, local)
         best = _found(levels, ranking.table, tree.size, place, int(mask))
@@ -187,9 +187,7 @@ def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Tr
     raise IndexError(pair)
 
 
-def _found(
-    levels: tuple[Level, ...], table: PairTable, size: int, place: int, mask: int
-) -> int:
+def _found(levels: tuple[Level, ...], table: PairTable, size: int, place: int, mask: int) -> int:
     """The pair of one mask of the explanation at a place in the level of a size."""
     explanation = place - 1 + sum(len(level) for level in levels if level.size < size)
     first, last = table.starts[explanation], table.starts[explanation + 1]

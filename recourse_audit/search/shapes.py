@@ -4,8 +4,8 @@ A shape is the sorted tuple of its root's children's shapes; a leaf is (). Walki
 graph from the subject, each child going to any neighbour of its parent's node, gives the shape's
 *walks*. They are counted exactly by dynamic programming and drawn uniformly from the top down. A
 walk that visits no node twice is a subtree, and each subtree of a shape is met by as many walks as
-the shape has automorphisms. So: draw a shape with a chance proportional to walks over
-automorphisms, draw a walk, keep it if it is a subtree; every subtree of any shape is equally likely.
+the shape has automorphisms. So draw a shape with a chance proportional to walks over
+automorphisms, draw a walk, keep it if it is a subtree: all subtrees are equally likely.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class SubtreeSampler:
         self.kept = 0
 
     def draw(self, generator: np.random.Generator, count: int) -> list[tuple[Trees, Ints]]:
-        """Walk `count` times; return the subtrees met by shape, with their turns in random order."""
+        """Walk `count` times; return the subtrees met, by shape, and when their turns were."""
         chosen = generator.multinomial(count, self.weights / self.weights.sum())
         turns = generator.permutation(count)
         drawn, first = [], 0
@@ -131,7 +131,8 @@ class SubtreeSampler:
         chance = generator.random(len(start))
         if child == LEAF:
             degree = starts[start + 1] - starts[start]
-            return starts[start] + np.minimum((chance * degree).astype(np.int64), degree - 1)
+            step: Ints = np.minimum((chance * degree).astype(np.int64), degree - 1)
+            return starts[start] + step
         if child not in self._sums:
             # Each node's list is scaled to add up to one: beside a great hub the plain sums of
             # others would vanish.
@@ -143,4 +144,5 @@ class SubtreeSampler:
         sums = self._sums[child]
         low, high = sums[starts[start]], sums[starts[start + 1]]
         position = np.searchsorted(sums, low + chance * (high - low), side="right") - 1
-        return np.clip(position, starts[start], starts[start + 1] - 1)
+        inside: Ints = np.clip(position, starts[start], starts[start + 1] - 1)
+        return inside

@@ -11,12 +11,15 @@ one root are contiguous, because growing keeps the order.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Indices, Ints
 from recourse_audit.search.local import LocalGraph
+
+Whole = TypeVar("Whole", bound=np.integer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class Level:
         return len(self.nodes)
 
     def __len__(self) -> int:
-        return self.nodes.shape[1]
+        return int(self.nodes.shape[1])
 
     def cut(self, first: int, last: int, owner_shift: int = 0) -> "Level":
         """The trees from `first` to `last`, with owners counted from `owner_shift`."""
@@ -134,7 +137,7 @@ def leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
     return first, local.starts[level.nodes.T + 1] - first
 
 
-def _with_row(rows: NDArray[np.integer], trees: Indices, last: NDArray[np.integer]) -> Indices:
+def _with_row(rows: NDArray[Whole], trees: Indices, last: NDArray[Whole]) -> NDArray[Whole]:
     """Take some columns, and put one row below."""
     taken = np.empty((len(rows) + 1, len(trees)), rows.dtype)
     for place, row in enumerate(rows):
