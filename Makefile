@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
+MODELS ?=
 
 # Homebrew's libraries lie where only Homebrew's own Python looks for them.
 ifneq ($(wildcard /opt/homebrew/lib),)
@@ -27,8 +28,8 @@ lint: setup-dev ## Check style and types only
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup-dev ## Measure speed and scale; DATA=folder adds the data sets in it
-	@$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
+bench: setup-dev ## Measure speed and scale; DATA=folder MODELS=folder adds real graphs
+	@$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)") $(if $(MODELS),--models "$(MODELS)")
 
 lock: ## Pin every package again, to the newest that pyproject.toml allows (needs uv)
 	@sh scripts/lock.sh

@@ -30,6 +30,12 @@ def report(name: str, value: float) -> None:
     print(f"{name}: {value:.3g}", flush=True)
 
 
+def open_sample(folder: Path) -> Bench:
+    """The sample network with its GCN."""
+    settings = load_settings(folder / "audit.toml")
+    return open_bench(read_graph(settings.graph), settings.model.path, Scope())
+
+
 def some_subjects(bench: Bench, count: int, least: float, most: float, seed: int) -> np.ndarray:
     """Subjects drawn uniformly among those with a bearable number of subtrees."""
     bounds = subtree_bounds(bench.graph, bench.scope.max_nodes)
@@ -135,8 +141,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, help="folder of npz data sets")
     parser.add_argument("--models", type=Path, help="folder of models (see benchmarks.train)")
     options = parser.parse_args(argv)
-    sample = load_settings(SAMPLE / "audit.toml")
-    bench = open_bench(read_graph(sample.graph), sample.model.path, Scope())
+    bench = open_sample(SAMPLE)
     limit = one_subject_at_a_time(bench, "lending", 60, ONE_BY_ONE)
     everyone_together(bench, "lending", limit)
     if options.data is None or options.models is None:
