@@ -20,6 +20,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from recourse_audit.errors import SettingsError
 
@@ -41,6 +42,28 @@ OutputKind = Literal["logits", "probabilities", "log_probabilities"]
 
 LARGEST_EXPLANATION = 8
 
+_WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
+WORDING = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a table: {{ name = value }}",
+    "finite_number": "must be a finite number",
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_type": _WHOLE,
+    "less_than_equal": "must be at most {le:g}",
+    "literal_error": "must be {expected}",
+    "model_type": "must be a table, with its keys below a line in square brackets",
+    "path_type": "must be a path, in quotes",
+    "string_type": "must be text, in quotes",
+    "too_short": "must name at least {min_length}",
+    "tuple_type": _LIST,
+}
+
 
 def _resolve(path: Path, info: ValidationInfo) -> Path:
     folder: Path = (info.context or {}).get("folder", Path())
@@ -53,7 +76,7 @@ FilePath = Annotated[Path, AfterValidator(_resolve)]
 class Section(BaseModel):
     """One table of `audit.toml`: frozen, and closed to keys it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ModelSettings(Section):
@@ -141,17 +164,18 @@ class DecisionSettings(Section):
             raise ValueError(f"must not repeat a class (got {', '.join(classes)})")
         return classes
 
-    @model_validator(mode="after")
-    def _some_favourable(self) -> Self:
-        strangers = [name for name in self.favourable if name not in self.classes]
-        if strangers:
+    @field_validator("favourable")
+    @classmethod
+    def _some_favourable(cls, favourable: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        classes: tuple[str, ...] = info.data.get("classes", ())
+        strangers = [name for name in favourable if name not in classes]
+        if classes and strangers:
             raise ValueError(
-                f"favourable names {strangers[0]!r}, which is not in classes "
-                f"({', '.join(self.classes)})"
+                f"names {strangers[0]!r}, which is not in decision.classes ({', '.join(classes)})"
             )
-        if set(self.favourable) == set(self.classes):
-            raise ValueError("favourable names every class, so nobody could be refused")
-        return self
+        if set(favourable) == set(classes):
+            raise ValueError("names every class, so nobody could be refused; name only some")
+        return favourable
 
 
 class GroupSettings(Section):
@@ -177,15 +201,17 @@ class SearchSettings(Section):
     )
     seed: int = Field(default=0, ge=0, description="Of every random draw of the search.")
 
-    @model_validator(mode="after")
-    def _room_for_one(self) -> Self:
-        least = 2**self.max_nodes
-        if self.budget < least:
+    @field_validator("budget")
+    @classmethod
+    def _room_for_one(cls, budget: int, info: ValidationInfo) -> int:
+        max_nodes: int = info.data.get("max_nodes", 2)
+        least = 2**max_nodes
+        if budget < least:
             raise ValueError(
-                f"budget must be at least {least}, enough for one explanation of "
-                f"{self.max_nodes} nodes with its counterfactuals (got {self.budget})"
+                f"must be at least {least}, enough for one explanation of {max_nodes} nodes with "
+                f"its counterfactuals (got {budget})"
             )
-        return self
+        return budget
 
 
 class TieRule(Section):
@@ -205,6 +231,12 @@ class AttributeRule(Section):
     min: float | None = None
     max: float | None = None
     cost: float = Field(default=1.0, ge=0, description="Of one step.")
+
+    @model_validator(mode="after")
+    def _some_range(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min must not be more than max (got {self.min:g} and {self.max:g})")
+        return self
 
 
 class RecourseSettings(Section):
@@ -236,10 +268,21 @@ def load_settings(path: Path) -> Settings:
         raise SettingsError(
             f"{path}: there is no such file; `recourse-audit init` writes one"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read as text ({error})") from None
+    except IsADirectoryError:
+        raise SettingsError(f"{path}: is a folder; name the audit.toml inside it") from None
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({error.strerror}); check the path and who may read it"
+        ) from None
+    except UnicodeDecodeError:
+        raise SettingsError(
+            f"{path}: is not text in UTF-8, so no audit.toml; `recourse-audit init` writes one"
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: is not valid TOML: {error}") from None
+        raise SettingsError(
+            f"{path}: is not valid TOML ({error}); mend that line, or write a new file with "
+            "`recourse-audit init`"
+        ) from None
     return parse_settings(table, folder=path.parent, origin=str(path))
 
 
@@ -257,20 +300,32 @@ def settings_schema() -> str:
 
 
 def _first_problem(error: ValidationError) -> str:
+    """Word the first problem; a mistyped key comes before the key it leaves missing."""
     problems = error.errors(include_url=False)
-    first = problems[0]
+    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    key = ".".join(str(part) for part in first["loc"])
-    match first["type"]:
-        case "extra_forbidden":
-            return f"{key}: is not a known key{_nearest(first['loc'])}{more}"
-        case "missing":
-            return f"{key}: is missing{more}"
-        case "value_error":
-            return f"{key}: {first['ctx']['error']}{more}"
-        case _:
-            message = first["msg"][0].lower() + first["msg"][1:]
-            return f"{key}: {message} (got {first['input']!r}){more}"
+    return f"{_key(first['loc'])}: {_worded(first)}{more}"
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """A key as a user would look for it: `recourse.ties[0].kind`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return "".join(parts).removeprefix(".")
+
+
+def _worded(problem: ErrorDetails) -> str:
+    """One problem in plain words; what pydantic says where there are none."""
+    kind, limits = problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"is not a known key{_nearest(problem['loc'])}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "value_error":
+        return str(limits["error"])
+    wording = WORDING.get(kind)
+    if wording is None:
+        wording = problem["msg"][0].lower() + problem["msg"][1:].replace("{", "{{")
+    return f"{wording.format(**limits)} (got {problem['input']!r})"
 
 
 def _nearest(location: tuple[int | str, ...]) -> str:

@@ -36,8 +36,19 @@ def log_probabilities(rows: Floats, kind: OutputKind) -> Floats:
         return np.log(np.maximum(values, SMALLEST_PROBABILITY))
     if kind == "log_probabilities":
         return values
-    values -= values.max(axis=1, keepdims=True)
-    values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
+    return _log_softmax(values)
+
+
+def _log_softmax(values: Floats) -> Floats:
+    """Column by column: there are few classes and many rows."""
+    largest = values[:, 0].copy()
+    for column in values.T[1:]:
+        np.maximum(largest, column, out=largest)
+    values -= largest[:, None]
+    total = np.zeros_like(largest)
+    for column in values.T:
+        total += np.exp(column)
+    values -= np.log(total)[:, None]
     return values
 
 

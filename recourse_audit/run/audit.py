@@ -3,15 +3,16 @@
 This is the library's front door: `load_audit`, then `explain`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from recourse_audit.caveats.general import CAUTION
-from recourse_audit.errors import SettingsError
+from recourse_audit.errors import SettingsError, SubjectError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.onnx import OnnxModel
@@ -25,6 +26,7 @@ from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2
 NO_TIES = "This person has no ties to others in the graph, so no tie carried the decision."
+TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +48,21 @@ class Audit:
 
 def load_audit(path: Path | str) -> Audit:
     """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes."""
-    return open_audit(load_settings(Path(path)))
+    settings = load_settings(Path(path))
+    try:
+        return open_audit(settings)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
 
 
 def open_audit(settings: Settings) -> Audit:
-    """Bring together what the settings name."""
+    """Bring together what the settings name; what does not fit together is a `SettingsError`."""
     model = OnnxModel(settings.model)
     graph = read_graph(settings.graph)
+    check_features(model, graph)
+    _check_groups(settings, graph)
     probes = probe(model, settings.model, pool_of(graph))
-    classes = model.signature.output.classes
-    if classes != len(settings.decision.classes):
-        raise SettingsError(
-            f"decision.classes names {len(settings.decision.classes)} classes "
-            f"({', '.join(settings.decision.classes)}), but the model's output "
-            f"{model.signature.output.name!r} has {classes}; name them all, in its order"
-        )
+    _check_classes(settings, model)
     search = settings.search
     return Audit(
         settings=settings,
@@ -78,11 +80,66 @@ def open_audit(settings: Settings) -> Audit:
     )
 
 
-def explain(audit: Audit, ids: Sequence[str]) -> list[SubjectReport]:
-    """Explain the decisions on some subjects, in the order given."""
-    subjects = [audit.graph.find(identifier) for identifier in ids]
-    reports = dict(reports_on(audit, subjects))
+def check_features(model: OnnxModel, graph: Graph) -> None:
+    """Refuse a graph with more or fewer features than the model takes."""
+    wanted, given = model.signature.feature_count, graph.features.shape[1]
+    if wanted is not None and wanted != given:
+        raise SettingsError(
+            f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
+            f"{given}; name the model's features, in its order"
+        )
+
+
+def _check_groups(settings: Settings, graph: Graph) -> None:
+    known = [*graph.attributes, *graph.feature_names]
+    for name in settings.groups.attributes:
+        if name not in known:
+            raise SettingsError(
+                f"groups.attributes: the nodes have no column {name!r}; {near_matches(name, known)}"
+            )
+
+
+def _check_classes(settings: Settings, model: OnnxModel) -> None:
+    named, output = settings.decision.classes, model.signature.output
+    if output.classes != len(named):
+        raise SettingsError(
+            f"decision.classes: names {len(named)} classes ({', '.join(named)}), but the output "
+            f"{output.name!r} of {model.path} has {output.classes}; name them all, in its order"
+        )
+
+
+def explain(
+    audit: Audit, ids: Sequence[str], *, done: Callable[[], None] = lambda: None
+) -> list[SubjectReport]:
+    """Explain the decisions on some subjects, in the order given; call `done` after each."""
+    subjects = find_subjects(audit, ids)
+    reports = {}
+    for subject, report in reports_on(audit, subjects):
+        reports[subject] = report
+        done()
     return [reports[subject] for subject in subjects]
+
+
+def find_subjects(audit: Audit, ids: Sequence[str]) -> list[int]:
+    """The numbers of the nodes with these ids; all that are unknown are named at once."""
+    numbers = {identifier: _number_of(audit.graph, identifier) for identifier in ids}
+    unknown = [repr(identifier) for identifier, number in numbers.items() if number is None]
+    if unknown:
+        source = audit.settings.graph
+        file = source.nodes or source.npz or source.graphml
+        raise SubjectError(
+            f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
+            f"{', '.join(unknown)}; ids look like {', '.join(audit.graph.ids[:3].tolist())}"
+        )
+    return [number for identifier in ids if (number := numbers[identifier]) is not None]
+
+
+def _number_of(graph: Graph, identifier: str) -> int | None:
+    try:
+        identifier.encode()  # numpy refuses what a terminal may send and UTF-8 cannot hold
+        return graph.find(identifier)
+    except (UnicodeEncodeError, SubjectError):
+        return None
 
 
 def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, SubjectReport]]:
@@ -108,11 +165,11 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
         )
     search = Search(audit.graph, audit.desk, answers, audit.settings.decision.classes, audit.scope)
     if not audit.probes.ties_matter:
-        note = audit.probes.sentences["ties_matter"]
         for subject in usable:
+            decision = decisions[int(subject)]
             yield (
                 int(subject),
-                SubjectReport(decision=decisions[int(subject)], search=None, note=note),
+                SubjectReport(decision=decision, search=None, note=TIES_DO_NOT_MATTER),
             )
         return
     for outcome in search.run(usable):

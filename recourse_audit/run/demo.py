@@ -10,6 +10,11 @@ from recourse_audit.run.audit import Audit, whole_answers
 
 PACKAGE = Path(__file__).parents[1]
 FEWEST_TIES = 3
+MARK = "DEMO.txt"
+MARK_TEXT = (
+    "`recourse-audit demo` made this folder, and replaces its files when it runs again. Copy what "
+    "you want to keep.\n"
+)
 
 
 def sample_folder() -> Path:
@@ -22,9 +27,14 @@ def sample_folder() -> Path:
 
 def prepare_demo(out: Path) -> Path:
     """Copy the lending sample to `out`, replacing what an earlier demo left there."""
-    if out.exists() and not (out / "audit.toml").is_file() and any(out.iterdir()):
+    if out.exists() and not (out / MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out}: is there and is not an earlier demo; choose another --out")
-    shutil.copytree(sample_folder() / "lending", out, dirs_exist_ok=True)
+    try:
+        shutil.copytree(sample_folder() / "lending", out, dirs_exist_ok=True)
+        (out / MARK).write_text(MARK_TEXT, encoding="utf-8")
+    except OSError as error:  # that of several files has a list where others have a reason
+        reason = error.strerror or "its files are protected"
+        raise InputError(f"{out}: cannot be written ({reason}); choose another --out") from None
     return out
 
 

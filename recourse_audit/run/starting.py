@@ -2,80 +2,135 @@
 
 import json
 import os
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from recourse_audit.errors import InputError
+from recourse_audit.errors import GraphError, InputError
+from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.graph.survey import Column, survey
-from recourse_audit.run.inspection import Inspection, inspect_model
-from recourse_audit.settings import GraphSettings
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.signature import Signature
+from recourse_audit.run.inspection import PREPARATION, Inspection, check_given, inspect_with
+from recourse_audit.settings import GraphSettings, ModelSettings
 
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")
 END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("a", "b"))
-PROTECTED = ("gender", "sex", "race", "ethnic", "origin", "nation", "age", "religion", "disab")
+KIND_NAMES = ("kind", "type", "edge_type", "tie_type", "relation", "relationship")
+PROTECTED = frozenset(
+    {"gender", "sex", "race", "ethnicity", "ethnic", "origin", "nationality", "nation", "age"}
+    | {"citizenship", "religion", "disability", "disabled", "marital", "birth"}
+)
+DIRECTED = "directed = false    # CHECK: true if a tie leads one way only"
 FEW = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What is guessed of a graph: settings to read it with, how they are written, its groups."""
+
+    settings: GraphSettings
+    lines: list[str]
+    groups: list[str]
 
 
 def starting_settings(
     model: Path, *, nodes: Path | None, edges: Path | None, npz: Path | None, folder: Path
 ) -> str:
-    """Write settings for a model and a graph; paths become relative to `folder`."""
-    if (nodes is None) != (edges is None) or (nodes is None) == (npz is None):
-        raise InputError("init needs the graph: --nodes FILE --edges FILE, or --npz FILE")
-    found = inspect_model(model, npz)
-    if npz is not None:
-        graph, groups = _npz_section(npz, folder)
+    """Write settings for a model and a graph; paths become relative to `folder`.
+
+    Tables in which something is wrong are no reason to write nothing: the file then says what.
+    """
+    check_given(model, "MODEL")
+    settings, doubts = ModelSettings(path=model), []
+    if npz is not None and nodes is None and edges is None:
+        check_given(npz, "--npz")
+        graph: Graph | None = read_graph(GraphSettings(npz=npz))
+        assert graph is not None
+        start = _from_npz(npz, graph, folder)
+    elif nodes is not None and edges is not None and npz is None:
+        check_given(nodes, "--nodes")
+        check_given(edges, "--edges")
+        signature = OnnxModel(settings, complete=False).signature
+        start = _from_tables(nodes, edges, signature, folder)
+        try:
+            graph = read_graph(start.settings)
+        except GraphError as error:
+            graph, doubts = None, [f"# CHECK: {error}"]
     else:
-        assert nodes is not None
-        assert edges is not None
-        graph, groups = _tables_section(nodes, edges, found, folder)
-    return "\n".join([*_model_section(found, model, folder), "", *graph, "", *_rest(found, groups)])
+        raise InputError("init needs the graph: --nodes FILE --edges FILE, or --npz FILE")
+    try:
+        found = inspect_with(settings, graph)
+    except InputError as error:
+        found, doubts = inspect_with(settings, None), [f"# CHECK: {error}"]
+    parts = (_model_section(found, model, folder), start.lines + doubts, _rest(found, start.groups))
+    return "\n".join("\n".join([*part, ""]) for part in parts)
 
 
 def _model_section(found: Inspection, model: Path, folder: Path) -> list[str]:
     roles = ", ".join(f"{_text(p.name)} = {_text(p.role or '?')}" for p in found.signature.inputs)
+    output = found.signature.output.kind
     depth = found.probes.depth if found.probes is not None else None
     lines = ["[model]", f"path = {_text(_relative(model, folder))}"]
     lines.append(f"# roles = {{ {roles} }}    # guessed; set it if one is wrong")
-    lines.append(f"# output = {_text(found.signature.output.kind or 'logits')}    # guessed")
-    lines.append(f"# depth = {2 if depth is None else depth}    # probed")
-    if found.signature.port("edge_weight") or found.signature.port("adjacency"):
-        lines.append('# self_loops = "add"            # CHECK: was this done outside the model?')
-        lines.append('# normalisation = "symmetric"   # CHECK: or "row"')
-        lines.append('# tie_weights = "column"        # CHECK: or "ones"')
+    lines.append(
+        f"# output = {_text(output or 'logits')}    # {'guessed' if output else 'unknown'}"
+    )
+    measured = "no limit was measured" if depth is None else "probed"
+    lines.append(f"# depth = {2 if depth is None else depth}    # {measured}")
+    if found.weighs:
+        lines.append(
+            "# CHECK: was anything prepared outside the model? As it stands here: nothing."
+        )
+        lines += [f"#{line[1:]}" for line in PREPARATION[1:]]
     if found.problem:
         lines.append(f"# CHECK: {found.problem}")
     return lines
 
 
-def _tables_section(
-    nodes: Path, edges: Path, found: Inspection, folder: Path
-) -> tuple[list[str], list[str]]:
-    columns = survey(nodes, "nodes")
+def _from_tables(nodes: Path, edges: Path, signature: Signature, folder: Path) -> _Start:
+    columns, ties = survey(nodes, "nodes"), survey(edges, "edges")
     identifier = _id_column(columns, nodes)
-    source, target = _end_columns(survey(edges, "edges"), edges)
-    features, doubt = _features(columns, identifier, found.signature.feature_count)
-    lines = ["[graph]"]
-    lines.append(f"nodes = {_text(_relative(nodes, folder))}")
-    lines.append(f"edges = {_text(_relative(edges, folder))}")
-    lines.append(f"id = {_text(identifier)}")
+    source, target = _end_columns(ties, edges)
+    features, doubt = _features(columns, identifier, signature.feature_count)
+    kind = _kind_column(ties)
+    attributes = _tie_attributes([c for c in ties if c.name not in (source, target)], signature)
+    lines = ["[graph]", f"nodes = {_text(_relative(nodes, folder))}"]
+    lines += [f"edges = {_text(_relative(edges, folder))}", f"id = {_text(identifier)}"]
     if (source, target) != END_NAMES[0]:
         lines += [f"source = {_text(source)}", f"target = {_text(target)}"]
-    lines.append(f"# CHECK: {doubt}")
-    lines.append("features = [")
-    lines += [f"    {_text(name)}," for name in features]
-    lines.append("]")
-    lines.append("directed = false    # CHECK: true if a tie leads one way only")
-    used = {identifier, *features}
-    return lines, _group_columns([c for c in columns if c.name not in used])
+    if kind != KIND_NAMES[0]:
+        lines.append(f"kind = {_text(kind)}    # CHECK: the kind of a tie")
+    if attributes:
+        lines.append(f"edge_attributes = {_list(attributes)}    # CHECK: in the model's order")
+    lines += [f"# CHECK: {doubt}", "features = ["]
+    lines += [*(f"    {_text(name)}," for name in features), "]", DIRECTED]
+    if not features:
+        raise InputError(f"{nodes}: no column beside the id holds numbers, so none is a feature")
+    unused = [c for c in columns if c.name not in {identifier, *features}]
+    return _Start(
+        settings=GraphSettings(
+            nodes=nodes,
+            edges=edges,
+            id=identifier,
+            source=source,
+            target=target,
+            kind=kind,
+            features=tuple(features),
+            edge_attributes=tuple(attributes),
+        ),
+        lines=lines,
+        groups=[c.name for c in unused if _is_protected(c.name) and c.distinct <= FEW],
+    )
 
 
-def _npz_section(npz: Path, folder: Path) -> tuple[list[str], list[str]]:
-    graph = read_graph(GraphSettings(npz=npz))
-    lines = ["[graph]", f"npz = {_text(_relative(npz, folder))}"]
-    lines.append("directed = false    # CHECK: true if a tie leads one way only")
-    names = [name for name in graph.attributes if _is_protected(name)]
-    return lines, names
+def _from_npz(npz: Path, graph: Graph, folder: Path) -> _Start:
+    return _Start(
+        settings=GraphSettings(npz=npz),
+        lines=["[graph]", f"npz = {_text(_relative(npz, folder))}", DIRECTED],
+        groups=[name for name in graph.attributes if _is_protected(name)],
+    )
 
 
 def _rest(found: Inspection, groups: list[str]) -> list[str]:
@@ -84,27 +139,31 @@ def _rest(found: Inspection, groups: list[str]) -> list[str]:
     return [
         "[decision]",
         "# CHECK: what the classes are called, in the order of the model's output",
-        f"classes = [{', '.join(_text(name) for name in classes)}]",
-        f"favourable = [{_text(classes[-1])}]    # CHECK: what a person hopes for",
+        f"classes = {_list(classes)}",
+        f"favourable = {_list(classes[-1:])}    # CHECK: what a person hopes for",
         "",
         "[groups]",
         "# CHECK: the protected attributes",
-        f"attributes = [{', '.join(_text(name) for name in groups)}]",
+        f"attributes = {_list(groups)}",
         "",
         "[search]",
         "max_nodes = 4       # people in an explanation, at most",
         "# max_hops = 2      # the model's depth if absent",
         "budget = 200000     # subgraphs evaluated for one person, at most",
-        "",
     ]
 
 
 def _id_column(columns: list[Column], path: Path) -> str:
-    unique = [column.name for column in columns if column.distinct == column.rows]
-    named = [name for name in unique if name.lower() in ID_NAMES]
+    """The likeliest of the columns without a repeated value: by name, then text before numbers."""
+    unique = [column for column in columns if column.distinct == column.rows]
     if not unique:
         raise InputError(f"{path}: no column has a different value in every row, so none is an id")
-    return (named or unique)[0]
+
+    def doubt(column: Column) -> tuple[bool, bool, bool]:
+        name = column.name.lower()
+        return name not in ID_NAMES, not name.endswith("id"), column.numeric
+
+    return min(unique, key=doubt).name
 
 
 def _end_columns(columns: list[Column], path: Path) -> tuple[str, str]:
@@ -117,32 +176,53 @@ def _end_columns(columns: list[Column], path: Path) -> tuple[str, str]:
     return columns[0].name, columns[1].name
 
 
+def _kind_column(columns: list[Column]) -> str:
+    """The column that is named like one; the usual name if there is none."""
+    names = {column.name.lower(): column.name for column in columns}
+    return next((names[name] for name in KIND_NAMES if name in names), KIND_NAMES[0])
+
+
+def _tie_attributes(columns: list[Column], signature: Signature) -> list[str]:
+    port = signature.port("edge_attributes")
+    if port is None:
+        return []
+    numeric = [column.name for column in columns if column.numeric]
+    width = port.inner[1]
+    if isinstance(width, int) and len(numeric) > width:
+        numeric = [name for name in numeric if name != "weight"][:width]
+    return numeric
+
+
 def _features(columns: list[Column], identifier: str, wanted: int | None) -> tuple[list[str], str]:
-    numeric = [
-        column.name
-        for column in columns
-        if column.numeric and column.name != identifier and not _is_protected(column.name)
-    ]
+    numeric = [c.name for c in columns if c.numeric and c.name != identifier]
+    plain = [name for name in numeric if not _is_protected(name)]
     if wanted is None:
-        return numeric, "the model does not say how many features it takes; these are numbers"
+        return plain, "the model does not say how many features it takes; these are numbers"
+    if len(plain) == wanted:
+        return plain, f"the model takes {wanted} features, and so many columns hold numbers"
     if len(numeric) == wanted:
-        return numeric, f"the model takes {wanted} features, and so many columns hold numbers"
-    return numeric[:wanted], (
-        f"the model takes {wanted} features and {len(numeric)} columns hold numbers; name the "
+        return numeric, (
+            f"the model takes {wanted} features, and so many columns hold numbers, protected "
+            "attributes included"
+        )
+    return plain[:wanted], (
+        f"the model takes {wanted} features and {len(plain)} columns hold numbers; name the "
         "right ones, in the model's order"
     )
 
 
-def _group_columns(columns: list[Column]) -> list[str]:
-    return [c.name for c in columns if _is_protected(c.name) and c.distinct <= FEW]
-
-
 def _is_protected(name: str) -> bool:
-    return any(name.lower().startswith(word) for word in PROTECTED)
+    """Whether a word of a column's name is that of a protected attribute."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return not PROTECTED.isdisjoint(words)
 
 
 def _relative(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def _list(values: list[str]) -> str:
+    return f"[{', '.join(_text(value) for value in values)}]"
 
 
 def _text(value: str) -> str:

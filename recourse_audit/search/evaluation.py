@@ -160,7 +160,8 @@ class Evaluator:
         for first in range(0, len(raw), TREES_AT_ONCE):
             part = slice(first, first + TREES_AT_ONCE)
             answer = log_probabilities(raw[part], self._desk.output_kind)
-            scores[part] = simulatability(self._whole[asked[part]], answer)
+            whole = self._whole[asked[part] if self._shared else asked[:1]]
+            scores[part] = simulatability(whole, answer)
         return Scores(raw=raw, simulatability=scores)
 
     def _raw(self, local: LocalGraph, requests: Sequence[Request]) -> Iterator[Floats]:

@@ -17,14 +17,13 @@ def simulatability(whole: Floats, subgraph: Floats) -> Floats:
     Both are log-probabilities; `whole` may be one row for all. Zero is the best, and reached only
     where the subgraph gives exactly the answer of the whole graph.
     """
-    difference = whole - subgraph
-    spread = np.exp(whole) - np.exp(subgraph)
-    spread *= difference
-    value: Floats = -spread.sum(axis=1)
-    return value
+    total = np.zeros(len(subgraph))
+    for one, other in zip(whole.T, subgraph.T, strict=True):
+        total += (np.exp(one) - np.exp(other)) * (other - one)
+    return total
 
 
 def comparable(values: Floats) -> Floats:
     """Count in steps of the resolution; equal results are equal for every comparison."""
-    steps: Floats = np.rint(values * (1.0 / RESOLUTION))
-    return steps
+    steps: Floats = values * (1.0 / RESOLUTION)
+    return np.rint(steps, out=steps)
