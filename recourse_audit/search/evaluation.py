@@ -1,7 +1,7 @@
 """Subtrees are put to the model, each distinct one once, and scored for every subject in it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -39,24 +39,45 @@ def joined(parts: Sequence[Scores]) -> Scores:
     )
 
 
-@dataclass(slots=True)
 class Memory:
-    """The trees of one size evaluated before: ties, and a score for each subject in a tree."""
+    """The trees of one size evaluated before: ties, and a score for each subject in a tree.
 
-    index: KeyIndex = field(default_factory=KeyIndex)
-    ties: Indices | None = None
-    scores: Scores | None = None
+    Trees are numbered as they come in. Room grows fourfold when it runs out, so that a tree is
+    copied once or twice at most.
+    """
 
-    def extend(self, ties: Indices, scores: Scores) -> None:
-        """Add trees in the order in which the index numbered them."""
-        self.ties = ties if self.ties is None else np.concatenate((self.ties, ties), axis=1)
-        self.scores = scores if self.scores is None else joined((self.scores, scores))
+    def __init__(self, size: int, nothing: Floats) -> None:
+        self.index = KeyIndex()
+        self._size = size
+        self._count = 0
+        self.ties = np.empty((size - 1, 0), np.int32)
+        self.raw = nothing
+        self.simulatability = np.empty(0)
+
+    def extend(self, ties: Indices, rows: Ints, scores: Scores) -> None:
+        """Add trees; `rows` are the places, counted from the first of them, that have scores."""
+        first, self._count = self._count, self._count + ties.shape[1]
+        if self._count > self.ties.shape[1]:
+            self._make_room(4 * self._count, first)
+        self.ties[:, first : self._count] = ties
+        places = rows + first * self._size
+        self.raw[places], self.simulatability[places] = scores.raw, scores.simulatability
+
+    def _make_room(self, room: int, used: int) -> None:
+        """Move to larger arrays; what is not written yet costs no memory, and is never read."""
+        ties = np.empty((self._size - 1, room), np.int32)
+        raw = np.empty((room * self._size, self.raw.shape[1]), self.raw.dtype)
+        simulatability = np.empty(room * self._size)
+        ties[:, :used] = self.ties[:, :used]
+        raw[: used * self._size] = self.raw[: used * self._size]
+        simulatability[: used * self._size] = self.simulatability[: used * self._size]
+        self.ties, self.raw, self.simulatability = ties, raw, simulatability
 
     @property
     def bytes(self) -> int:
-        if self.ties is None or self.scores is None:
-            return 0
-        return self.ties.nbytes + self.scores.raw.nbytes + self.scores.simulatability.nbytes
+        """What the trees in it take, without the room kept for more."""
+        each = int(self.raw.shape[1]) * self.raw.itemsize + self.simulatability.itemsize
+        return self._count * (self._size * each + (self._size - 1) * self.ties.itemsize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,21 +157,19 @@ class Evaluator:
     def _remembered(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
         """Look trees up by their ties; ask about new ones, for all the subjects in them."""
         size, ties = request.size, request.ties
-        memory = self._memories.setdefault(size, Memory())
+        if size not in self._memories:
+            self._memories[size] = Memory(size, self._desk.no_rows())
+        memory = self._memories[size]
         pairs = local.pairs[ties]
         number, fresh = memory.index.enter(_keys(local, ties))
         nodes = request.nodes[:, fresh]
         rows = np.flatnonzero(self._served[local.nodes[nodes.T.ravel()]])
         asked = self._ask(local, [Request(nodes=nodes, ties=ties[:, fresh], rows=rows)])
-        memory.extend(pairs[:, fresh], _spread(asked, rows, size * len(fresh)))
-        assert memory.ties is not None
-        assert memory.scores is not None
+        memory.extend(pairs[:, fresh], rows, asked)
         for row, known in zip(pairs, memory.ties, strict=True):
             assert np.array_equal(known[number], row), "two sets of ties with one 64-bit key"
         wanted = number * size + place
-        return Scores(
-            raw=memory.scores.raw[wanted], simulatability=memory.scores.simulatability[wanted]
-        )
+        return Scores(raw=memory.raw[wanted], simulatability=memory.simulatability[wanted])
 
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
         """Score the nodes that were asked about, request after request."""
@@ -183,14 +202,6 @@ class Evaluator:
                     waiting, rows, held = [], [], 0
         if waiting:
             yield self._desk.ask_raw(*side_by_side(waiting, rows))
-
-
-def _spread(scores: Scores, rows: Ints, length: int) -> Scores:
-    """Put scores at their rows; the rest is never looked at."""
-    raw = np.full((length, scores.raw.shape[1]), np.nan, scores.raw.dtype)
-    simulatability = np.full(length, np.nan)
-    raw[rows], simulatability[rows] = scores.raw, scores.simulatability
-    return Scores(raw=raw, simulatability=simulatability)
 
 
 def _keys(local: LocalGraph, ties: Indices) -> Keys:
