@@ -127,9 +127,10 @@ def find_subjects(audit: Audit, ids: Sequence[str]) -> list[int]:
     if unknown:
         source = audit.settings.graph
         file = source.nodes or source.npz or source.graphml
+        some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
         raise SubjectError(
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
-            f"{', '.join(unknown)}; ids look like {', '.join(audit.graph.ids[:3].tolist())}"
+            f"{', '.join(unknown)}; ids look like {some}"
         )
     return [number for identifier in ids if (number := numbers[identifier]) is not None]
 
@@ -196,7 +197,7 @@ def decision_on(audit: Audit, naming: Naming, subject: int, answer: Floats) -> D
         id=str(audit.graph.ids[subject]),
         decision=chosen,
         favourable=chosen in audit.settings.decision.favourable,
-        probabilities=naming.probabilities(answer) if usable else {},
+        probabilities=naming.probabilities(answer[None])[0] if usable else {},
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
@@ -104,21 +105,32 @@ def diverse(
     """
     table = ranking.table
     chosen = [(first, 1)]
-    removed = [table.tie_columns(np.array([first]))[1][:, 0]]
+    removed = [table.removed_ties(np.array([first]))[:, 0]]
     for number, layer in enumerate(layers, start=1):
         if len(chosen) == count:
             break
-        gone = table.tie_columns(layer)[1]
-        least = np.min([_jaccard(gone, other) for other in removed], axis=0)
-        while len(chosen) < count and least.max() > 0:
+        gone, sizes = table.removed_ties(layer), table.removed[layer]
+        least = _jaccard(gone, sizes, removed[0])
+        for other in removed[1:]:
+            np.minimum(least, _jaccard(gone, sizes, other), out=least)
+        while len(chosen) < count:
             farthest = np.flatnonzero(least == least.max())
-            total = ranking.figures(layer[farthest]).rank_sum
-            pair = canonical_first(table, layer[farthest[total == total.min()]])
-            place = int(np.flatnonzero(layer == pair)[0])
-            chosen.append((pair, number))
+            if least[farthest[0]] == 0:
+                break
+            place = int(farthest[0] if len(farthest) == 1 else _preferred(ranking, layer, farthest))
+            chosen.append((int(layer[place]), number))
             removed.append(gone[:, place])
-            least = np.minimum(least, _jaccard(gone, gone[:, place]))
+            np.minimum(least, _jaccard(gone, sizes, removed[-1]), out=least)
     return chosen
+
+
+def _preferred(ranking: Ranking, pairs: Ints, places: Ints) -> int:
+    """Of some places in a list of pairs, the one with the best rank sum, then canonical order."""
+    total = ranking.figures(pairs[places]).rank_sum
+    best = places[total == total.min()]
+    if len(best) == 1:
+        return int(best[0])
+    return int(best[canonical_order(ranking.table, pairs[best])[0]])
 
 
 def dominated_by(table: PairTable, pairs: Ints) -> Ints:
@@ -133,10 +145,9 @@ def dominated_by(table: PairTable, pairs: Ints) -> Ints:
     return np.array(counts)
 
 
-def _jaccard(gone: Indices, other: Indices) -> Floats:
+def _jaccard(gone: Indices, sizes: NDArray[np.int8], other: Indices) -> Floats:
     """The Jaccard distance between each column of removed ties and one set of removed ties."""
     real = other[other != NO_TIE]
-    both = (gone[:, None, :] == real[None, :, None]).sum(axis=(0, 1))
-    either = (gone != NO_TIE).sum(axis=0) + len(real) - both
-    distance: Floats = 1.0 - both / either
+    both = (gone[:, None, :] == real[:, None]).sum(axis=(0, 1))
+    distance: Floats = 1.0 - both / (sizes + len(real) - both)
     return distance

@@ -51,9 +51,13 @@ class PairTable:
     def tie_columns(self, pairs: Ints) -> tuple[Indices, Indices]:
         """Each pair's ties and removed ties, both sorted and filled up with NO_TIE."""
         every = self.ties[:, self.explanation[pairs]]
+        return np.sort(every, axis=0), np.sort(self.removed_ties(pairs), axis=0)
+
+    def removed_ties(self, pairs: Ints) -> Indices:
+        """Each pair's removed ties in order of growth; NO_TIE stands for the kept ones."""
+        every = self.ties[:, self.explanation[pairs]]
         place = np.arange(len(every), dtype=np.uint8)[:, None]
-        gone = np.where((self.mask[pairs] >> place & 1) == 0, every, NO_TIE)
-        return np.sort(every, axis=0), np.sort(gone, axis=0)
+        return np.where(self.mask[pairs] >> place & 1, NO_TIE, every)
 
     def sizes(self, pairs: Ints) -> Ints:
         """How many ties each pair's explanation has."""

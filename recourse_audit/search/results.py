@@ -74,10 +74,12 @@ class Naming:
         until = np.cumsum(real.sum(axis=1)).tolist()
         return [tuple(ends[a:b]) for a, b in zip([0, *until], until, strict=False)]
 
-    def probabilities(self, answer: Floats) -> dict[str, float]:
-        """One row of log-probabilities as probabilities by class."""
-        row = np.exp(answer).tolist()
-        return {name: shown(value) for name, value in zip(self.classes, row, strict=True)}
+    def probabilities(self, answers: Floats) -> list[dict[str, float]]:
+        """Rows of log-probabilities as probabilities by class."""
+        return [
+            {name: shown(value) for name, value in zip(self.classes, row, strict=True)}
+            for row in np.exp(answers).tolist()
+        ]
 
 
 def shown(value: float) -> float:
@@ -134,8 +136,15 @@ class Page:
 
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
         """The winner first, then the others in the order they were chosen."""
-        counts = dominated_by(self._table, self._pairs[: len(self._layers)])
-        return tuple(self._counterfactual(place, int(count)) for place, count in enumerate(counts))
+        table, pairs = self._table, self._pairs[: len(self._layers)]
+        counts = dominated_by(table, pairs).tolist()
+        subtrees = np.concatenate((table.explanation[pairs] + 1, table.kept[pairs]))
+        answers = log_probabilities(self._finding.scores.raw[subtrees], self._naming.kind)
+        named = self._naming.probabilities(answers)
+        return tuple(
+            self._counterfactual(place, count, named[place], named[place + len(pairs)])
+            for place, count in enumerate(counts)
+        )
 
     def picked(self) -> dict[str, FrontPair]:
         """What other ways of choosing would have shown."""
@@ -161,12 +170,12 @@ class Page:
         figures = self._figures
         return float(figures.simulatability[place]), float(figures.relevance[place])
 
-    def _counterfactual(self, place: int, dominates: int) -> Counterfactual:
+    def _counterfactual(
+        self, place: int, dominates: int, whole: dict[str, float], reduced: dict[str, float]
+    ) -> Counterfactual:
         naming, table, figures = self._naming, self._table, self._figures
         pair = self._pairs[place]
         explanation, signed = int(table.explanation[pair]), float(table.relevance[pair])
-        raw = self._finding.scores.raw[[explanation + 1, int(table.kept[pair])]]
-        whole, reduced = log_probabilities(raw, naming.kind)
         own = self._objectives(place)
         every, removed = self._every[place], self._removed[place]
         start = len(self._layers)
@@ -176,7 +185,7 @@ class Page:
                 nodes=naming.nodes(_nodes_of(self._finding, explanation + 1)),
                 edges=every,
                 simulatability=simulatability,
-                probabilities=naming.probabilities(whole),
+                probabilities=whole,
             ),
             removed=removed,
             kept=tuple(tie for tie in every if tie not in removed),
@@ -194,7 +203,7 @@ class Page:
                 name: _dominates(own, self._objectives(start + number))
                 for number, name in enumerate(self._pick_names)
             },
-            probabilities=naming.probabilities(reduced),
+            probabilities=reduced,
         )
 
 
