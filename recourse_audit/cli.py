@@ -1,8 +1,10 @@
 """The command line: parses, calls, prints. Data goes to stdout, everything else to stderr."""
 
+import io
 import json
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +13,8 @@ from rich.console import Console
 
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.render.documents import model_document, subject_document
-from recourse_audit.render.terminal import show_model, show_subject
+from recourse_audit.render.progress import progress
+from recourse_audit.render.terminal import plain, show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
 from recourse_audit.run.audit import load_audit
 from recourse_audit.run.demo import demo_subjects, prepare_demo
@@ -31,20 +34,41 @@ app = typer.Typer(
 messages = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 DEMO_SUBJECTS = 2
 
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recourse-audit {version('recourse-audit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print data, not a view.")]
 
 
-@app.command()
+@app.command(short_help="Show a model's inputs, their roles, and what probes found.")
 def inspect(
     model: Annotated[Path, typer.Argument(help="An ONNX file, or an audit.toml that names one.")],
     graph: Annotated[
         Path | None,
-        typer.Option(help="An audit.toml, npz or GraphML file: probe with its nodes' features."),
+        typer.Option(help="An npz file or audit.toml: probe with the features of its nodes."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a model's inputs, the roles guessed for them, and what the probes found."""
-    found = inspect_model(model, graph)
+    with progress(messages) as steps:
+        steps.begin("Probing the model")
+        found = inspect_model(model, graph)
     if as_json:
         _print_json(model_document(found.signature, found.probes, found.sha256, found.problem))
     else:
@@ -55,47 +79,65 @@ def inspect(
         raise InputError(found.problem)
 
 
-@app.command()
+@app.command(short_help="Write a commented audit.toml from your files.")
 def init(
     model: Annotated[Path | None, typer.Argument(help="The ONNX file to audit.")] = None,
     nodes: Annotated[Path | None, typer.Option(help="CSV or Parquet, a row a node.")] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV or Parquet, a row a tie.")] = None,
     npz: Annotated[Path | None, typer.Option(help="An npz file with x and edge_index.")] = None,
     out: Annotated[Path, typer.Option(help="Where to write.")] = Path("audit.toml"),
-    force: Annotated[bool, typer.Option(help="Replace a file that is there.")] = False,
-    schema: Annotated[bool, typer.Option(help="Print the JSON Schema of audit.toml.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of audit.toml instead.")
+    ] = False,
 ) -> None:
     """Write a commented audit.toml from a model and the files of a graph."""
     if schema:
         typer.echo(settings_schema())
         return
     if model is None:
-        raise InputError("init needs the model file: recourse-audit init model.onnx --nodes …")
+        raise InputError(
+            "init needs the model file: recourse-audit init model.onnx --nodes FILE --edges FILE"
+        )
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder; name the file to write: --out {out / 'audit.toml'}")
     if out.exists() and not force:
         raise InputError(f"{out}: is there already; choose another --out, or replace it: --force")
-    text = starting_settings(model, nodes=nodes, edges=edges, npz=npz, folder=out.parent)
-    out.write_text(text, encoding="utf-8")
-    messages.print(f"Wrote {out}. Check what is marked, then: recourse-audit inspect {out}")
+    with progress(messages) as steps:
+        steps.begin("Reading the files and probing the model")
+        text = starting_settings(model, nodes=nodes, edges=edges, npz=npz, folder=out.parent)
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{out}: cannot be written ({error.strerror}); choose another --out"
+        ) from None
+    messages.print(f"Wrote {out}. Check the lines marked CHECK, then: recourse-audit inspect {out}")
 
 
-@app.command()
+@app.command(short_help="Explain decisions on people by their ties.")
 def explain(
     settings: Annotated[Path, typer.Argument(help="The audit.toml.")],
     ids: Annotated[list[str], typer.Argument(help="Ids of decision subjects.")],
     as_json: AsJson = False,
 ) -> None:
     """Explain decisions: what carried each, and the counterfactuals inside it."""
-    audit = load_audit(settings)
-    reports = explain_subjects(audit, ids)
+    with progress(messages) as steps:
+        steps.begin("Reading the graph and probing the model")
+        audit = load_audit(settings)
+        steps.begin("Explaining decisions", len(set(ids)))
+        reports = explain_subjects(audit, ids, done=steps.advance)
     if as_json:
-        documents = [subject_document(report) for report in reports]
+        documents = [subject_document(report, audit.probes) for report in reports]
         _print_json(documents[0] if len(documents) == 1 else documents)
         for warning in audit.warnings:
             messages.print(f"! {warning}")
     else:
         for place, report in enumerate(reports):
             show_subject(_view(), report, () if place else audit.warnings)
-    if any(report.error for report in reports):
+    failed = [report.decision.id for report in reports if report.error]
+    if failed:
+        messages.print(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")
         raise typer.Exit(4)
 
 
@@ -126,11 +168,15 @@ def _view() -> Console:
 
 
 def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    readable = (sys.stdout.encoding or "").lower().startswith("utf")
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=not readable))
 
 
 def main() -> None:
     """Run a command; turn our errors into one line and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not know ✂ or ν
     try:
         app(standalone_mode=True)
     except AuditError as error:

@@ -4,17 +4,21 @@ from dataclasses import asdict
 from typing import Any
 
 from recourse_audit.model.signature import Signature
-from recourse_audit.records import Explanation, ProbeReport, SearchResult, SubjectReport
+from recourse_audit.records import ProbeReport, SearchResult, SubjectReport
 
 FORMAT = 1
 
 
-def subject_document(report: SubjectReport) -> dict[str, Any]:
-    """What `explain --json` prints for one subject."""
-    document: dict[str, Any] = {"format": FORMAT, "subject": asdict(report.decision)}
-    if report.search is not None:
-        document |= _search(report.search)
-    document["caveats"] = [asdict(caveat) for caveat in report.caveats]
+def subject_document(report: SubjectReport, probes: ProbeReport) -> dict[str, Any]:
+    """What `explain --json` prints for one subject; the same names whatever was found."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "subject": asdict(report.decision),
+        **_found(report.search),
+        "caveats": [asdict(caveat) for caveat in report.caveats],
+        "probes": _probes(probes),
+        "notes": probes.sentences,
+    }
     if report.note:
         document["note"] = report.note
     if report.error:
@@ -22,7 +26,19 @@ def subject_document(report: SubjectReport) -> dict[str, Any]:
     return document
 
 
-def _search(search: SearchResult) -> dict[str, Any]:
+def _found(search: SearchResult | None) -> dict[str, Any]:
+    found = () if search is None else search.counterfactuals
+    return {
+        "search": None if search is None else _extent(search),
+        "explanation": asdict(found[0].explanation) if found else None,
+        "counterfactuals": [asdict(one) for one in found],
+        "front": [] if search is None else [asdict(pair) for pair in search.front],
+        "front_size": 0 if search is None else search.front_size,
+        "picks": {} if search is None else {n: asdict(pair) for n, pair in search.picks.items()},
+    }
+
+
+def _extent(search: SearchResult) -> dict[str, Any]:
     coverage = search.coverage
     facts: dict[str, Any] = {
         "max_nodes": search.max_nodes,
@@ -40,22 +56,7 @@ def _search(search: SearchResult) -> dict[str, Any]:
             "bound": coverage.bound,
             "confidence": coverage.confidence,
         }
-    best = search.counterfactuals[0].explanation if search.counterfactuals else None
-    return {
-        "search": facts,
-        "explanation": None if best is None else _explanation(best),
-        "counterfactuals": [
-            {**asdict(found), "explanation": _explanation(found.explanation)}
-            for found in search.counterfactuals
-        ],
-        "front": [asdict(pair) for pair in search.front],
-        "front_size": search.front_size,
-        "picks": {name: asdict(pair) for name, pair in search.picks.items()},
-    }
-
-
-def _explanation(explanation: Explanation) -> dict[str, Any]:
-    return asdict(explanation)
+    return facts
 
 
 def model_document(
@@ -86,15 +87,19 @@ def model_document(
         },
     }
     if probes is not None:
-        document["probes"] = {
-            "deterministic": probes.deterministic,
-            "node_order": probes.node_order,
-            "tie_order": probes.tie_order,
-            "ties_matter": probes.ties_matter,
-            "packing": probes.packing,
-            "depth": probes.depth,
-        }
+        document["probes"] = _probes(probes)
         document["notes"] = probes.sentences
     if problem:
         document["problem"] = problem
     return document
+
+
+def _probes(probes: ProbeReport) -> dict[str, Any]:
+    return {
+        "deterministic": probes.deterministic,
+        "node_order": probes.node_order,
+        "tie_order": probes.tie_order,
+        "ties_matter": probes.ties_matter,
+        "packing": probes.packing,
+        "depth": probes.depth,
+    }

@@ -1,4 +1,8 @@
-"""What a person sees in a terminal: the model's ports and probes, and one subject's explanation."""
+"""What a person sees in a terminal: the model's ports and probes, and one subject's explanation.
+
+Ids, names and classes are the user's: they are shown as text, whatever they hold. In a narrow
+terminal tables become lists, so that no figure is cut off.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +24,10 @@ from recourse_audit.records import (
 )
 
 BAR = 24
+SHORTEST_BAR = 4
 CLASSES_SHOWN = 8
+WIDTH_OF_TABLE = 100
+CHOICES = "Diverse counterfactuals"
 PROBE_MEANINGS = {
     "deterministic": "the same question gets the same answer",
     "node_order": "the order of nodes does not matter",
@@ -34,14 +41,14 @@ def show_model(
     console: Console, name: str, signature: Signature, probes: ProbeReport | None, sha256: str
 ) -> None:
     """Inputs with their roles, the output, and what the probes found."""
-    console.print(Text.assemble((name, "bold"), f"  sha256 {sha256[:16]}…"))
-    table = Table("input", "type", "shape", "role", "why", box=None, pad_edge=False)
+    console.print(Text.assemble((plain(name), "bold"), f"  sha256 {sha256[:16]}…"))
+    table = _columns("input", "type", "shape", "role", "why")
     for port in signature.inputs:
         role = Text(port.role, style="green") if port.role else Text("?", style="red")
-        table.add_row(port.name, port.dtype, _shape(port.shape), role, port.why)
+        table.add_row(plain(port.name), port.dtype, _shape(port.shape), role, port.why)
     output = signature.output
     table.add_row(
-        f"→ {output.name}",
+        f"→ {plain(output.name)}",
         output.dtype,
         _shape(output.shape),
         Text(output.kind or "?", style="green"),
@@ -53,7 +60,7 @@ def show_model(
 
 
 def _probes(probes: ProbeReport) -> RenderableType:
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = _columns("", "", "", show_header=False)
     for name, meaning in PROBE_MEANINGS.items():
         good = getattr(probes, name)
         mark = Text("yes", style="green") if good else Text("NO", style="bold red")
@@ -71,9 +78,9 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
         console.print(Text(f"! {warning}", style="yellow"))
     console.print(_headline(report.decision))
     if report.error:
-        console.print(Text(f"  {report.error}", style="red"))
+        console.print(Padding(Text(plain(report.error), style="red"), (0, 2)))
     if report.note:
-        console.print(f"  {report.note}")
+        console.print(Padding(report.note, (0, 2)))
     if report.search is not None and report.search.counterfactuals:
         _show_search(console, report.decision, report.search)
     for caveat in report.caveats:
@@ -85,62 +92,69 @@ def _headline(decision: Decision) -> Text:
     style = "bold green" if decision.favourable else "bold red"
     chance = decision.probabilities.get(decision.decision)
     return Text.assemble(
-        (decision.id, "bold"),
+        (plain(decision.id), "bold"),
         "  decided ",
-        (decision.decision or "nothing", style),
+        (plain(decision.decision) or "nothing", style),
         f" with probability {_share(chance)}" if chance is not None else "",
     )
 
 
 def _show_search(console: Console, decision: Decision, search: SearchResult) -> None:
     winner = search.counterfactuals[0]
-    console.print(
-        f"\n  What carried it: {len(winner.explanation.nodes)} people, "
+    carried = (
+        f"What carried it: {len(winner.explanation.nodes)} people, "
         f"{_number(len(winner.explanation.edges), 'tie')}; "
         f"✂ marks what the counterfactual removes"
     )
+    console.print(Padding(carried, (1, 2, 0, 2)))
     console.print(Padding(_tree(decision.id, winner), (0, 4)))
-    console.print(Padding(_histograms(decision, winner), (1, 4)))
-    console.print(Padding(_choices(search), (0, 2)))
+    console.print(Padding(_histograms(decision, winner, console.width - 8), (1, 4)))
+    choices = _choices if console.width >= WIDTH_OF_TABLE else _listed_choices
+    console.print(Padding(choices(search), (0, 2)))
     console.print(Padding(_extent(search), (1, 2, 0, 2)))
 
 
 def _tree(subject: str, found: Counterfactual) -> Tree:
     """The explanation as a tree that hangs on the subject."""
     removed = set(found.removed)
-    root = Tree(Text(subject, style="bold"))
+    root = Tree(Text(plain(subject), style="bold"))
     branches = {subject: root}
     waiting = list(found.explanation.edges)
     while waiting:
         tie = next(tie for tie in waiting if tie[0] in branches or tie[1] in branches)
         waiting.remove(tie)
         near, far = tie if tie[0] in branches else (tie[1], tie[0])
-        label = Text(far)
+        label = Text(plain(far))
         if tie in removed:
-            label = Text.assemble(("✂ ", "red"), (far, "strike"))
+            label = Text.assemble(("✂ ", "red"), (plain(far), "strike"))
         branches[far] = branches[near].add(label)
     return root
 
 
-def _histograms(decision: Decision, found: Counterfactual) -> Table:
+def _histograms(decision: Decision, found: Counterfactual, width: int) -> Table:
     """Class probabilities on the whole graph, the explanation and the counterfactual."""
-    table = Table("class", "whole graph", "explanation", "counterfactual", box=None, pad_edge=False)
     ordered = sorted(decision.probabilities, key=lambda name: -decision.probabilities[name])
-    for name in ordered[:CLASSES_SHOWN]:
+    shown = ordered[:CLASSES_SHOWN]
+    # Three bars, each behind five digits and a space, and two spaces between columns.
+    free = width - max(len(plain(name)) for name in shown) - 3 * 8
+    bar = min(BAR, max(SHORTEST_BAR, free // 3))
+    table = _columns("class", "whole graph", "explanation", "counterfactual")
+    for name in shown:
         table.add_row(
-            Text(name),
-            _bar(decision.probabilities[name]),
-            _bar(found.explanation.probabilities[name]),
-            _bar(found.probabilities[name]),
+            plain(name),
+            _bar(decision.probabilities[name], bar),
+            _bar(found.explanation.probabilities[name], bar),
+            _bar(found.probabilities[name], bar),
         )
     if len(ordered) > CLASSES_SHOWN:
         table.add_row(Text(f"… {len(ordered) - CLASSES_SHOWN} more classes", style="dim"))
     return table
 
 
-def _bar(share: float) -> Text:
-    filled = round(share * BAR)
-    return Text.assemble(f"{_share(share)} ", ("█" * filled, "cyan"), ("░" * (BAR - filled), "dim"))
+def _bar(share: float, size: int) -> Text:
+    filled = round(share * size)
+    bar = (("█" * filled, "cyan"), ("░" * (size - filled), "dim"))
+    return Text.assemble(f"{_share(share)} ", *bar)
 
 
 def _share(value: float) -> str:
@@ -151,7 +165,7 @@ def _share(value: float) -> str:
 
 
 def _choices(search: SearchResult) -> Table:
-    table = Table(
+    table = _columns(
         "",
         "explanation",
         "removed",
@@ -160,25 +174,42 @@ def _choices(search: SearchResult) -> Table:
         "ranks",
         "layer",
         "dominates",
-        box=None,
-        pad_edge=False,
-        title="Diverse counterfactuals",
-        title_justify="left",
+        title=CHOICES,
     )
     for place, found in enumerate(search.counterfactuals, start=1):
-        beaten = [name for name, beats in found.dominates_picks.items() if beats]
+        beaten = _beaten(found)
         table.add_row(
             str(place),
-            _ties(found.explanation.edges),
-            _ties(found.removed),
+            "\n".join(_ties(found.explanation.edges)),
+            "\n".join(_ties(found.removed)),
             f"{found.simulatability:.6f}",
             f"{found.signed_relevance:+.6f}",
             f"{found.ranks.simulatability} + {found.ranks.relevance}",
             str(found.layer),
-            f"{found.dominates:,} of {search.pairs:,}"
-            + (f"\nand the picks by {', '.join(beaten)}" if beaten else ""),
+            f"{found.dominates:,} of {search.pairs:,}" + (f"\n{beaten}" if beaten else ""),
         )
     return table
+
+
+def _listed_choices(search: SearchResult) -> Table:
+    """The same choices for a narrow terminal: a paragraph each."""
+    table = _columns("", "", show_header=False, title=CHOICES)
+    for place, found in enumerate(search.counterfactuals, start=1):
+        lines = [
+            f"explanation: {', '.join(_ties(found.explanation.edges))}",
+            f"removed: {', '.join(_ties(found.removed))}",
+            f"simulatability ν {found.simulatability:.6f}",
+            f"relevance μ {found.signed_relevance:+.6f}",
+            f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
+            f"dominates {found.dominates:,} of {search.pairs:,} {_beaten(found)}".rstrip(),
+        ]
+        table.add_row(str(place), "\n".join(lines))
+    return table
+
+
+def _beaten(found: Counterfactual) -> str:
+    names = [name for name, beats in found.dominates_picks.items() if beats]
+    return f"and the picks by {', '.join(names)}" if names else ""
 
 
 def _extent(search: SearchResult) -> Text:
@@ -202,8 +233,26 @@ def _looked(coverage: Coverage) -> str:
     )
 
 
-def _ties(ties: Iterable[Tie]) -> str:
-    return "\n".join(f"{a} - {b}" for a, b in ties)
+def _ties(ties: Iterable[Tie]) -> list[str]:
+    return [f"{plain(a)} - {plain(b)}" for a, b in ties]
+
+
+def _columns(*names: str, show_header: bool = True, title: str | None = None) -> Table:
+    """A table without lines, whose cells are text and are wrapped, never cut off."""
+    table = Table(
+        box=None, pad_edge=False, show_header=show_header, title=title, title_justify="left"
+    )
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def plain(text: str) -> str:
+    """A user's text with line breaks and control characters written out, so they do nothing."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def _shape(shape: tuple[int | str | None, ...]) -> str:

@@ -109,17 +109,19 @@ def _from_tables(nodes: Path, edges: Path, signature: Signature, folder: Path) -
     if not features:
         raise InputError(f"{nodes}: no column beside the id holds numbers, so none is a feature")
     unused = [c for c in columns if c.name not in {identifier, *features}]
+    settings = GraphSettings(
+        nodes=nodes,
+        edges=edges,
+        id=identifier,
+        source=source,
+        target=target,
+        features=tuple(features),
+        edge_attributes=tuple(attributes),
+    )
+    if kind != KIND_NAMES[0]:  # a column that is named must be there, the usual one need not
+        settings = settings.model_copy(update={"kind": kind})
     return _Start(
-        settings=GraphSettings(
-            nodes=nodes,
-            edges=edges,
-            id=identifier,
-            source=source,
-            target=target,
-            kind=kind,
-            features=tuple(features),
-            edge_attributes=tuple(attributes),
-        ),
+        settings=settings,
         lines=lines,
         groups=[c.name for c in unused if _is_protected(c.name) and c.distinct <= FEW],
     )

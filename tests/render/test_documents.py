@@ -1,0 +1,100 @@
+"""The names that other programs rely on, whatever was found."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.run.audits import IDS, lending_audit, small_audit
+from tests.run.command import command
+
+NAMES = {
+    *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
+    *("probes", "notes", "front_size", "picks"),
+}
+EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
+
+
+def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
+    document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
+    assert set(document) == NAMES
+    assert document["format"] == 1
+    assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
+    assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
+    assert set(document["search"]) == {
+        *("max_nodes", "max_hops", "subgraphs", "pairs", "coverage", "queries")
+    }
+    assert document["search"]["coverage"] == "exhaustive"
+    assert set(document["explanation"]) == EXPLANATION
+    for found in document["counterfactuals"]:
+        assert {
+            *("explanation", "removed", "kept", "simulatability", "relevance"),
+            *("signed_relevance", "ranks", "layer", "dominates", "probabilities"),
+        } <= set(found)
+        assert set(found["explanation"]) == EXPLANATION
+        assert set(found["ranks"]) == {"simulatability", "relevance", "sum"}
+    for pair in document["front"]:
+        assert set(pair) == {"edges", "removed", "simulatability", "relevance"}
+    for caveat in document["caveats"]:
+        assert set(caveat) == {"kind", "grade", "about", "text"}
+
+
+def test_the_winner_comes_first_and_its_ties_are_removed_or_kept(tmp_path: Path) -> None:
+    document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
+    winner, *others = document["counterfactuals"]
+    assert winner["explanation"] == document["explanation"]
+    assert winner["layer"] == 1
+    assert all(winner["ranks"]["sum"] <= other["ranks"]["sum"] for other in others)
+    for found in (winner, *others):
+        edges = found["explanation"]["edges"]
+        assert sorted(found["removed"] + found["kept"]) == sorted(edges)
+        assert found["removed"]
+        assert found["relevance"] == abs(found["signed_relevance"])
+        assert "P0004" in found["explanation"]["nodes"]
+        assert len(found["explanation"]["nodes"]) == len(edges) + 1
+
+
+def test_a_search_over_budget_says_how_much_of_how_many_it_drew(tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    text = settings.read_text(encoding="utf-8").replace("budget = 200000", "budget = 400")
+    settings.write_text(text, encoding="utf-8")
+    search = command("explain", settings, "P0004", "--json").document["search"]
+    assert search["coverage"] == "sampled"
+    assert set(search["sample"]) == {"drawn", "of", "of_is_estimate", "bound", "confidence"}
+    assert search["sample"]["drawn"] < search["sample"]["of"] == search["subgraphs"]
+
+
+def test_one_id_gives_an_object_and_several_a_list_in_the_order_given(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    assert command("explain", settings, "a", "--json").document["subject"]["id"] == "a"
+    documents = command("explain", settings, "c", "a", "c", "--json").document
+    assert [document["subject"]["id"] for document in documents] == ["c", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("trap", "subject", "extra"),
+    [(None, "lonely", "note"), ("ties", "a", "note"), ("some_nan", "", "error")],
+)
+def test_the_names_are_there_when_nothing_was_found(
+    trap: str | None, subject: str, extra: str, tmp_path: Path
+) -> None:
+    settings = small_audit(tmp_path, trap)
+    ids = [subject] * 2 if subject else IDS
+    documents = command("explain", settings, *ids, "--json").document
+    document = next(document for document in documents if extra in document)
+    assert set(document) == NAMES | {extra}
+    assert document["explanation"] is None
+    assert document["counterfactuals"] == document["front"] == document["caveats"] == []
+
+
+def test_a_failed_probe_is_in_every_subjects_document_and_on_stderr(tmp_path: Path) -> None:
+    finished = command("explain", small_audit(tmp_path, "tie_order"), "a", "--json")
+    document = finished.document
+    assert document["probes"]["tie_order"] is False
+    assert document["notes"]["tie_order"] in finished.err
+
+
+def test_ids_stay_what_they_are_whatever_the_stream_can_hold(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    for encoding in ("utf-8", "ascii"):
+        finished = command("explain", settings, *IDS, "--json", encoding=encoding)
+        assert [document["subject"]["id"] for document in finished.document] == IDS

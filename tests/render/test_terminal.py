@@ -1,0 +1,106 @@
+"""What a person reads: everything that matters, as text, at any width."""
+
+from pathlib import Path
+
+import pytest
+
+from recourse_audit.render.terminal import plain
+from tests.run.audits import SAMPLES, lending_audit, small_audit
+from tests.run.command import command
+
+
+def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_path: Path) -> None:
+    finished = command("explain", lending_audit(tmp_path), "P0004")
+    assert finished.err == ""
+    lines = finished.out.splitlines()
+    assert lines[0].startswith("P0004  decided denied with probability 0.9")
+    for words in (
+        *("├── ", "✂ ", "whole graph", "explanation", "counterfactual", "█", "░"),
+        *("Diverse counterfactuals", "simulatability ν", "relevance μ", "dominates"),
+        *("subgraphs of at most 4 people within 2 hops", "Caution. "),
+    ):
+        assert words in finished.out, words
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_no_figure_is_cut_off_however_narrow_the_terminal(columns: int, tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    out = command("explain", settings, "P0004", columns=columns).out
+    document = command("explain", settings, "P0004", "--json").document
+    assert "…" not in out
+    assert max(len(line) for line in out.splitlines()) <= columns
+    for found in document["counterfactuals"]:
+        assert f"{found['simulatability']:.6f}" in out
+        assert f"{found['signed_relevance']:+.6f}" in out
+
+
+def test_markup_and_control_characters_in_ids_are_shown_as_text(tmp_path: Path) -> None:
+    ids = ["[bold]x[/]", "<b>h</b>", "new\nline", "\x1b[31mred", "ünï"]
+    out = command("explain", small_audit(tmp_path), *ids).out
+    for name in ("[bold]x[/]", "<b>h</b>", "new\\nline", "\\x1b[31mred", "ünï"):
+        assert f"{name}  decided " in out
+    assert "[b]maybe" in out, "so are classes"
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("trap", "words"),
+    [
+        ("dropout", "The same question gets different answers"),
+        ("tie_order", "Answers depend on the order in which ties are listed"),
+        ("node_order", "Answers depend on the order in which nodes are listed"),
+        ("batch", "A graph's answer changes with what is asked beside it"),
+        ("ties", "Answers do not change when ties do"),
+    ],
+)
+def test_a_failed_probe_is_told_in_the_first_lines_once(
+    trap: str, words: str, tmp_path: Path
+) -> None:
+    finished = command("explain", small_audit(tmp_path, trap), "a", "c")
+    assert finished.out.startswith(f"! {words}")
+    assert finished.out.count(words) == 1
+
+
+def test_a_sound_model_starts_with_the_decision(tmp_path: Path) -> None:
+    assert command("explain", small_audit(tmp_path), "a").out.startswith("a  decided ")
+
+
+def test_a_person_without_ties_gets_a_sentence_and_no_caution(tmp_path: Path) -> None:
+    finished = command("explain", small_audit(tmp_path), "lonely")
+    assert finished.code == 0
+    assert "has no ties to others" in finished.out
+    assert "Caution." not in finished.out
+
+
+def test_a_stream_that_cannot_hold_the_signs_still_gets_the_figures(tmp_path: Path) -> None:
+    finished = command("explain", small_audit(tmp_path), "a", encoding="ascii")
+    assert finished.code == 0, finished.err
+    assert "Diverse counterfactuals" in finished.out
+
+
+def test_a_model_is_shown_with_ports_probes_and_what_to_write() -> None:
+    finished = command("inspect", SAMPLES / "gcn.onnx")
+    for words in ("edge_index", "features", "logits", "ties_matter", "depth"):
+        assert words in finished.out
+    assert 'roles = { "x" = "features", "edge_index" = "edges" }' in finished.err
+    assert 'output = "logits"' in finished.err
+    assert "Probed with made-up features" in finished.err
+    assert "normalisation" not in finished.err
+
+
+def test_a_model_that_takes_weights_is_shown_with_the_settings_for_them() -> None:
+    finished = command("inspect", SAMPLES / "outside_normalised.onnx")
+    for words in ('self_loops = "add"', 'normalisation = "symmetric"', 'tie_weights = "column"'):
+        assert words in finished.err
+
+
+def test_the_advice_names_the_settings_file_that_was_given(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    finished = command("inspect", settings)
+    assert f"write what is right into {settings}:" in finished.err
+    assert "made-up" not in finished.err
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    assert plain("Zoë O'Neill [7]") == "Zoë O'Neill [7]"
+    assert plain("a\tb\u202ec") == "a\\tb\\u202ec"

@@ -1,0 +1,219 @@
+"""A settings file is checked once, in words that name the file, the key and the value."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from recourse_audit.errors import SettingsError
+from recourse_audit.settings import Settings, load_settings, parse_settings, settings_schema
+
+TABLES: dict[str, Any] = {
+    "model": {"path": "model.onnx"},
+    "graph": {"nodes": "nodes.csv", "edges": "edges.csv", "features": ["income"]},
+    "decision": {"classes": ["denied", "approved"], "favourable": ["approved"]},
+}
+DESIGN = """
+[model]
+path = "model.onnx"
+roles = { x = "features", edge_index = "edges" }
+output = "logits"
+depth = 2
+[graph]
+nodes = "nodes.csv"
+edges = "edges.csv"
+id = "id"
+features = ["income", "debt_ratio"]
+directed = false
+[decision]
+classes = ["denied", "approved"]
+favourable = ["approved"]
+[groups]
+attributes = ["gender", "age_band"]
+[search]
+max_nodes = 4
+max_hops = 2
+budget = 200000
+[recourse]
+max_changes = 3
+options = 3
+budget = 5000
+[[recourse.ties]]
+kind = "guarantor"
+allow = ["drop", "add"]
+cost = 1.0
+[[recourse.ties]]
+kind = "*"
+allow = []
+[[recourse.attributes]]
+name = "savings"
+direction = "up"
+step = 500
+max = 20000
+cost = 0.1
+"""
+
+
+def parsed(**changes: Any) -> Settings:
+    """Settings with some keys changed; a key that is None is left out."""
+    tables = copy.deepcopy(TABLES)
+    for section, keys in changes.items():
+        if isinstance(keys, dict):
+            merged = {**tables.get(section, {}), **keys}
+            tables[section] = {key: value for key, value in merged.items() if value is not None}
+        else:
+            tables[section] = keys
+    return parse_settings(tables, folder=Path("there"), origin="there/audit.toml")
+
+
+def complaint(**changes: Any) -> str:
+    with pytest.raises(SettingsError) as raised:
+        parsed(**changes)
+    assert raised.value.exit_code == 2
+    message = str(raised.value)
+    assert message.startswith("there/audit.toml: ")
+    assert "\n" not in message
+    return message.removeprefix("there/audit.toml: ")
+
+
+def test_the_file_of_the_design_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    path.write_text(DESIGN, encoding="utf-8")
+    settings = load_settings(path)
+    assert settings.recourse.ties[0].allow == ("drop", "add")
+    assert settings.recourse.ties[1].allow == ()
+    assert settings.recourse.attributes[0].step == 500
+
+
+def test_what_is_left_out_has_the_documented_default() -> None:
+    settings = parsed()
+    assert (settings.search.max_nodes, settings.search.max_hops) == (4, None)
+    assert settings.search.budget == 200_000
+    assert settings.model.depth is None
+    assert not settings.graph.directed
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    path.write_text(DESIGN.replace('"nodes.csv"', '"/data/nodes.csv"'), encoding="utf-8")
+    settings = load_settings(path)
+    assert settings.model.path == tmp_path / "model.onnx"
+    assert settings.graph.edges == tmp_path / "edges.csv"
+    assert settings.graph.nodes == Path("/data/nodes.csv")
+
+
+def test_settings_are_frozen() -> None:
+    settings = parsed()
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.search.max_nodes = 5
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.model = settings.model
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": {"pth": "m"}}, "model.pth: is not a known key; did you mean path?"),
+        ({"serch": {}}, "serch: is not a known key; did you mean search?"),
+        ({"zzzzz": 1}, "zzzzz: is not a known key; known here: model, graph"),
+        ({"model": {"path": None}}, "model.path: is missing"),
+        ({"model": {"path": 3}}, "model.path: must be a path, in quotes (got 3)"),
+        ({"model": [1]}, "model: must be a table"),
+        ({"model": {"roles": 3}}, "model.roles: must be a table: { name = value } (got 3)"),
+        ({"model": {"roles": {"x": "feature"}}}, "model.roles.x: must be 'features', 'edges'"),
+        ({"model": {"output": "scores"}}, "model.output: must be 'logits', 'probabilities' or"),
+        ({"model": {"depth": -1}}, "model.depth: must be at least 0 (got -1)"),
+        ({"model": {"depth": 17}}, "model.depth: must be at most 16 (got 17)"),
+        ({"model": {"self_loops": "yes"}}, "model.self_loops: must be 'none' or 'add'"),
+        ({"model": {"normalisation": "l2"}}, "model.normalisation: must be 'none', 'symmetric'"),
+        ({"graph": {"nodes": None, "edges": None}}, "graph: needs exactly one of nodes"),
+        ({"graph": {"npz": "g.npz"}}, "(got nodes and npz)"),
+        ({"graph": {"edges": None}}, "graph: needs edges beside nodes"),
+        ({"graph": {"features": None}}, "graph: needs features"),
+        ({"graph": {"features": ["a", 1]}}, "graph.features[1]: must be text, in quotes (got 1)"),
+        ({"graph": {"directed": "perhaps"}}, "graph.directed: must be true or false"),
+        ({"decision": {"classes": ["a"]}}, "decision.classes: must name at least 2"),
+        ({"decision": {"classes": ["a", "a"]}}, "decision.classes: must not repeat a class"),
+        ({"decision": {"favourable": []}}, "decision.favourable: must name at least 1"),
+        ({"decision": {"favourable": "approved"}}, "decision.favourable: must be a list"),
+        (
+            {"decision": {"favourable": ["aproved"]}},
+            "decision.favourable: names 'aproved', which is not in decision.classes (denied,",
+        ),
+        (
+            {"decision": {"favourable": ["denied", "approved"]}},
+            "decision.favourable: names every class",
+        ),
+        ({"search": {"max_nodes": 1}}, "search.max_nodes: must be at least 2 (got 1)"),
+        ({"search": {"max_nodes": 99}}, "search.max_nodes: must be at most 8 (got 99)"),
+        ({"search": {"max_nodes": 2.5}}, "search.max_nodes: must be a whole number (got 2.5)"),
+        ({"search": {"max_nodes": "four"}}, "search.max_nodes: must be a whole number"),
+        ({"search": {"max_hops": 0}}, "search.max_hops: must be at least 1"),
+        ({"search": {"budget": 0}}, "search.budget: must be at least 16, enough for one"),
+        ({"search": {"max_nodes": 8, "budget": 255}}, "search.budget: must be at least 256"),
+        ({"search": {"seed": -1}}, "search.seed: must be at least 0"),
+        ({"recourse": {"max_changes": 7}}, "recourse.max_changes: must be at most 6"),
+        ({"recourse": {"ties": {"kind": "x"}}}, "recourse.ties: must be a list"),
+        (
+            {"recourse": {"ties": [{"kid": "x", "allow": []}]}},
+            "recourse.ties[0].kid: is not a known key; did you mean kind? (and 1 more)",
+        ),
+        (
+            {"recourse": {"ties": [{"kind": "x", "allow": ["move"]}]}},
+            "recourse.ties[0].allow[0]: must be 'drop' or 'add' (got 'move')",
+        ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": 0}]}},
+            "recourse.attributes[0].step: must be more than 0",
+        ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": float("inf")}]}},
+            "recourse.attributes[0].step: must be a finite number",
+        ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": 1, "min": 3, "max": 2}]}},
+            "recourse.attributes[0]: min must not be more than max (got 3 and 2)",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_key_and_the_value(
+    changes: dict[str, Any], words: str
+) -> None:
+    assert words in complaint(**changes)
+
+
+def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"audit\.toml: there is no such file; `recourse-audit"):
+        load_settings(tmp_path / "audit.toml")
+
+
+def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"is a folder; name the audit\.toml inside it"):
+        load_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"\xff\xfe\x00", "is not text in UTF-8"), (b"[model\npath", "is not valid TOML (")],
+)
+def test_a_file_of_another_kind_is_named(content: bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError) as raised:
+        load_settings(path)
+    assert str(raised.value).startswith(f"{path}: {words}")
+
+
+def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
+    schema = json.loads(settings_schema())
+    assert set(schema["properties"]) == set(Settings.model_fields)
+    assert set(schema["required"]) == {"model", "graph", "decision"}
+    assert schema["additionalProperties"] is False
+    definitions = schema["$defs"]
+    assert definitions["ModelSettings"]["required"] == ["path"]
+    assert definitions["DecisionSettings"]["required"] == ["classes", "favourable"]
+    for definition in definitions.values():
+        assert definition["additionalProperties"] is False
