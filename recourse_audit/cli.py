@@ -178,7 +178,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not know ✂ or ν
     try:
-        app(standalone_mode=True)
+        app(prog_name="recourse-audit")
     except AuditError as error:
         messages.print(f"error: {error}")
         raise SystemExit(error.exit_code) from None

@@ -83,12 +83,14 @@ class OnnxModel:
         return self._feeder.arc_room
 
     def digest(self) -> str:
-        """SHA-256 over the model file and the data files that belong to it, in order of name."""
-        total = hashlib.sha256()
+        """SHA-256 of the model file; with data files, over the digests of all, in order of name."""
+        digests = []
         for path in (self.files[0], *sorted(self.files[1:])):
             with path.open("rb") as file:
-                total.update(hashlib.file_digest(file, "sha256").digest())
-        return total.hexdigest()
+                digests.append(hashlib.file_digest(file, "sha256"))
+        if len(digests) == 1:
+            return digests[0].hexdigest()
+        return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
 
     def with_output(self, output: OutputPort) -> None:
         """Note what has been found out about the output."""

@@ -149,6 +149,11 @@ def identify_output(
     rows_seen = rows_seen[np.isfinite(rows_seen).all(axis=1)]
     kind, why = guess_kind(rows_seen)
     if settings.output is not None:
+        if settings.output not in ("logits", kind):
+            raise ModelError(
+                f"{model.path}: model.output says {settings.output}, but the model's answers are "
+                f"none ({why}); correct model.output to {kind!r}, or leave it out"
+            )
         kind, why = settings.output, "declared in the settings"
     columns = rows_seen.shape[1]
     found: OutputPort = replace(

@@ -40,6 +40,18 @@ class Trees:
         )
 
 
+def stacked(parts: list[Trees]) -> list[Trees]:
+    """Put trees of the same size together, the smallest first."""
+    return [
+        Trees(
+            nodes=np.concatenate([part.nodes for part in parts if part.size == size], axis=1),
+            ties=np.concatenate([part.ties for part in parts if part.size == size], axis=1),
+            parent=np.concatenate([part.parent for part in parts if part.size == size], axis=1),
+        )
+        for size in sorted({part.size for part in parts})
+    ]
+
+
 def canonical(trees: Trees) -> Trees:
     """Reorder growth so that each tree without its last leaf is the tree it canonically grew from.
 
@@ -120,12 +132,7 @@ class Closure:
             level = self._level(new, np.zeros(len(new), np.int32))
             [score] = self._evaluator.score(self._local, [level])
             if part.size in self._trees:
-                old = self._trees[part.size]
-                new = Trees(
-                    nodes=np.concatenate((old.nodes, new.nodes), axis=1),
-                    ties=np.concatenate((old.ties, new.ties), axis=1),
-                    parent=np.concatenate((old.parent, new.parent), axis=1),
-                )
+                [new] = stacked([self._trees[part.size], new])
                 score = joined((self._scores[part.size], score))
             self._trees[part.size], self._scores[part.size] = new, score
             same = sorted_rows(new.ties[:, number]) == sorted_rows(part.ties)

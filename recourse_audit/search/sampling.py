@@ -16,7 +16,7 @@ from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records import Coverage
 from recourse_audit.search.choice import Ranking, canonical_first, fronts, winner
-from recourse_audit.search.closure import Closure, Trees, canonical
+from recourse_audit.search.closure import Closure, Trees, canonical, stacked
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.keys import KeyIndex
 from recourse_audit.search.local import LocalGraph
@@ -90,8 +90,8 @@ def _fill(
         if not by_shape:
             continue  # a walk of one tie is a subtree, so this ends
         last = np.sort(np.concatenate([turn for _, turn in by_shape]))[:wanted][-1]
-        for trees, turn in by_shape:
-            early = trees.take(np.flatnonzero(turn <= last))
+        early_ones = [trees.take(np.flatnonzero(turn <= last)) for trees, turn in by_shape]
+        for early in stacked(early_ones):
             _, first_time = seen[early.size].enter(closure.keys_of(early))
             drawn += len(first_time)
             closure.add(early.take(first_time))

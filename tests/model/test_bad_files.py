@@ -1,5 +1,6 @@
 """A model file that cannot be used is refused in one sentence: which file, and what to do."""
 
+import hashlib
 import os
 import struct
 import zlib
@@ -373,3 +374,9 @@ def test_text_inputs_are_refused_even_if_declared(tmp_path: Path) -> None:
     onnx.save(model, path)
     assert "'names' (string [N]) fits no role" in refused(path)
     assert "holds no numbers" in refused(path, roles={"names": "node_ids"})
+
+
+def test_the_digest_of_a_single_file_is_what_sha256sum_prints(tmp_path: Path) -> None:
+    path = sum_network(tmp_path / "model.onnx")
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert OnnxModel(ModelSettings(path=path)).digest() == expected

@@ -7,6 +7,7 @@ import pytest
 
 from recourse_audit.errors import ModelError
 from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import SMALLEST_PROBABILITY, guess_kind, log_probabilities
 from recourse_audit.model.probes import identify_output, made_up_pools, probe
 from recourse_audit.settings import ModelSettings, OutputKind
@@ -154,3 +155,12 @@ def test_one_of_several_outputs_can_be_named(tmp_path: Path) -> None:
     assert open_model(path, output_name="matmul_7").signature.output.shape == ("N", 2)
     with pytest.raises(ModelError, match=r"output_name is 'scores', but the outputs are argmax"):
         open_model(path, output_name="scores")
+
+
+def test_an_output_that_is_not_what_the_settings_declare_is_refused(tmp_path: Path) -> None:
+    path = sum_network(tmp_path / "model.onnx", head="logits")
+    settings = ModelSettings(path=path, output="probabilities")
+    with pytest.raises(ModelError, match=r"model\.output says probabilities") as caught:
+        probe(OnnxModel(settings), settings)
+    assert caught.value.exit_code == 2
+    assert "correct model.output to 'logits'" in str(caught.value)
