@@ -4,12 +4,13 @@ Each line is `name: value`; all are ratios of two things measured in the same ru
 """
 
 import argparse
-import resource
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench, plain_search, search_against_runtime
@@ -111,21 +112,41 @@ def on_two_cores(bench: Bench, model: Path, name: str, plain: float, one_core: f
     report(f"two_cores_vs_one_{name}", rate / one_core)
 
 
+class MemoryWatch:
+    """How much more memory the process holds at its highest than when the watch began."""
+
+    def __enter__(self) -> "MemoryWatch":
+        self._process = psutil.Process()
+        self._before = self._highest = self._process.memory_info().rss
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self.extra = self._highest - self._before
+
+    def _look(self) -> None:
+        while not self._over.wait(0.01):
+            self._highest = max(self._highest, self._process.memory_info().rss)
+
+
 def a_hub(bench: Bench, name: str) -> None:
     """The subject with the most ties, within its budget."""
     hub = int(np.argmax(np.diff(bench.graph.starts)))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    [result] = bench.search.run(np.array([hub]))
-    seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with MemoryWatch() as memory:
+        start = time.perf_counter()
+        [result] = bench.search.run(np.array([hub]))
+        seconds = time.perf_counter() - start
     coverage = result.coverage
     print(
         f"# {name}: subject with {bench.graph.degree(hub)} ties: {coverage.kind}, "
         f"{coverage.drawn} of {coverage.total}, bound {coverage.bound:.2g}, {seconds:.1f} s"
     )
     report(f"hub_queries_over_budget_{name}", (result.queries - 1) / bench.scope.budget)
-    report(f"hub_extra_memory_mb_{name}", (after - before) / 1024)
+    report(f"hub_extra_memory_mb_{name}", memory.extra / 2**20)
 
 
 def quality(bench: Bench, name: str, test: np.ndarray) -> None:
