@@ -106,9 +106,9 @@ def diverse(
     table = ranking.table
     chosen = [(first, 1)]
     removed = [table.removed_ties(np.array([first]))[:, 0]]
+    if count == 1:
+        return chosen
     for number, layer in enumerate(layers, start=1):
-        if len(chosen) == count:
-            break
         gone, sizes = table.removed_ties(layer), table.removed[layer]
         least = _jaccard(gone, sizes, removed[0])
         for other in removed[1:]:
@@ -121,6 +121,8 @@ def diverse(
             chosen.append((int(layer[place]), number))
             removed.append(gone[:, place])
             np.minimum(least, _jaccard(gone, sizes, removed[-1]), out=least)
+        if len(chosen) == count:  # before the next layer is worked out
+            break
     return chosen
 
 
