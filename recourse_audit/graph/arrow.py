@@ -6,6 +6,7 @@ inside this module and never leave it but inside a `Table` or a `Keys`.
 """
 
 import csv
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ def open_table(path: Path, *, as_text: Collection[str], few: Collection[str] = (
     raise GraphError(f"{path}: is not of a known type; save it with one of the endings {known}")
 
 
-class Table:
+class Table(ABC):
     """A file of rows, of which only the columns asked for are read."""
 
     def __init__(self, place: Place, names: list[str]) -> None:
@@ -102,9 +103,9 @@ class Table:
                 f"{place.name}: has more than one column {repeated[0]!r}; rename one of them"
             )
 
+    @abstractmethod
     def load(self, columns: list[str]) -> None:
         """Read these columns."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return int(self._data.num_rows)

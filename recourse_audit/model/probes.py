@@ -23,6 +23,15 @@ from recourse_audit.model.output import guess_kind
 from recourse_audit.model.protocol import SealedModel
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.model.signature import OutputPort
+from recourse_audit.model.sketches import (
+    Sketch,
+    joined,
+    path,
+    relabelled,
+    ring,
+    size_of,
+    with_arcs,
+)
 from recourse_audit.records import ProbeReport
 from recourse_audit.settings import ModelSettings
 
@@ -52,16 +61,6 @@ NO_ROOM = (
     "The model was exported for a size too small to measure how many hops reach a node; declare "
     "model.depth."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sketch:
-    """One small graph of a probe."""
-
-    nodes: Ints
-    sources: Ints
-    targets: Ints
-    ties: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,8 +295,8 @@ class Prober:
 
     def _changed(self, sketch: Sketch, pool: Pool, position: int) -> Sketch:
         nodes = sketch.nodes.copy()
-        other = self._generator.integers(1, max(_size(pool), 2))
-        nodes[position] = (nodes[position] + other) % _size(pool)
+        other = self._generator.integers(1, max(size_of(pool), 2))
+        nodes[position] = (nodes[position] + other) % size_of(pool)
         return replace(sketch, nodes=nodes)
 
     def _trials(
@@ -340,70 +339,6 @@ class Prober:
         noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
         moved: NDArray[np.bool_] = np.any(np.abs(one.mean - other.mean) > noise, axis=1)
         return moved
-
-
-def ring(generator: np.random.Generator, pool: Pool, size: int) -> Sketch:
-    """A ring of nodes with one chord, the chord's ends of higher degree; drawn from the pool."""
-    ends = [(k, (k + 1) % size) for k in range(size if size > 2 else size - 1)]
-    ends += [(0, size // 2)] if size > 3 else []
-    return _sketch(generator, pool, size, ends)
-
-
-def path(generator: np.random.Generator, pool: Pool, length: int) -> Sketch:
-    """A path of `length` ties from node 0, and one more node to which no tie leads."""
-    return _sketch(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
-
-
-def joined(sketches: Iterable[Sketch]) -> Union:
-    """Put sketches side by side."""
-    parts = list(sketches)
-    node_starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
-    shift = node_starts[:-1]
-    return Union(
-        nodes=np.concatenate([part.nodes for part in parts]),
-        node_starts=node_starts,
-        sources=np.concatenate([p.sources + s for p, s in zip(parts, shift, strict=True)]),
-        targets=np.concatenate([p.targets + s for p, s in zip(parts, shift, strict=True)]),
-        ties=np.concatenate([part.ties for part in parts]),
-        arc_starts=np.cumsum([0, *(len(part.sources) for part in parts)]),
-    )
-
-
-def relabelled(sketch: Sketch, order: Ints) -> Sketch:
-    """Give node k the place `order[k]`; arcs keep their order."""
-    nodes = np.empty_like(sketch.nodes)
-    nodes[order] = sketch.nodes
-    return replace(
-        sketch, nodes=nodes, sources=order[sketch.sources], targets=order[sketch.targets]
-    )
-
-
-def with_arcs(sketch: Sketch, arcs: Ints) -> Sketch:
-    """Keep some arcs, in the order given."""
-    return replace(
-        sketch, sources=sketch.sources[arcs], targets=sketch.targets[arcs], ties=sketch.ties[arcs]
-    )
-
-
-def _sketch(
-    generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
-) -> Sketch:
-    rows = _size(pool)
-    nodes = generator.choice(rows, size=size, replace=size > rows)
-    low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    columns = (pool.weight, pool.attributes, pool.kind)
-    ties = min((len(column) for column in columns if column is not None), default=1)
-    tie = generator.integers(0, max(ties, 1), size=len(low))
-    return Sketch(
-        nodes=nodes.astype(np.int64),
-        sources=np.stack((low, high), axis=1).ravel(),
-        targets=np.stack((high, low), axis=1).ravel(),
-        ties=np.repeat(tie, 2),
-    )
-
-
-def _size(pool: Pool) -> int:
-    return len(pool.features)
 
 
 def _room(model: SealedModel, wanted: int) -> int:
