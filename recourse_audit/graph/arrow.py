@@ -248,6 +248,8 @@ class _ParquetTable(Table):
     def load(self, columns: list[str]) -> None:
         with pq.ParquetFile(self.place.name, read_dictionary=self._few) as file:
             self._data = file.read(columns=columns)
+        # A damaged file may hold codes that stand for no text; pyarrow looks only when asked to.
+        self._data.validate(full=True)
 
 
 def match(ids: Keys, ends: Keys) -> Indices:

@@ -1,0 +1,12 @@
+"""Property tests draw the same cases in every run, so that a run can be repeated.
+
+To look for new ones: `HYPOTHESIS_PROFILE=explore python -m pytest`.
+"""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
