@@ -118,16 +118,18 @@ class QueryDesk:
         self, union: Union, first: int, last: int, rows: Ints, features: Floats | None
     ) -> Floats:
         self.runs += 1
-        low, high = union.node_starts[first], union.node_starts[last]
-        arcs = slice(union.arc_starts[first], union.arc_starts[last])
+        low, high = int(union.node_starts[first]), int(union.node_starts[last])
+        arcs = slice(int(union.arc_starts[first]), int(union.arc_starts[last]))
         nodes = union.nodes[low:high]
+        ends = np.empty((2, arcs.stop - arcs.start), np.int64)
+        np.subtract(union.sources[arcs], low, out=ends[0])
+        np.subtract(union.targets[arcs], low, out=ends[1])
         ties = union.ties[arcs] if self.needs_ties else None
         return self.model.ask(
             Query(
                 features=self._gathered(nodes) if features is None else features[low:high],
                 nodes=nodes,
-                sources=union.sources[arcs] - low,
-                targets=union.targets[arcs] - low,
+                ends=ends,
                 weight=None if self._weight is None else self._weight[ties],
                 attributes=None if self._attributes is None else self._attributes[ties],
                 kind=None if self._kind is None else self._kind[ties],

@@ -24,8 +24,7 @@ class Prepared:
 
     query: Query
     nodes: int
-    sources: Ints
-    targets: Ints
+    ends: Ints
     weights: Floats | None
 
 
@@ -55,8 +54,8 @@ class Feeder:
         self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
             "features": lambda p, _: _extended(p.query.features, p.nodes),
             "edges": self._edges,
-            "sources": lambda p, _: p.sources,
-            "targets": lambda p, _: p.targets,
+            "sources": lambda p, _: p.ends[0],
+            "targets": lambda p, _: p.ends[1],
             "adjacency": self._adjacency,
             "edge_weight": lambda p, port: _weights(p).reshape(-1, *[1] * (len(port.inner) - 1)),
             "edge_attributes": lambda p, port: self._of_arcs(p, p.query.attributes, port),
@@ -108,22 +107,20 @@ class Feeder:
         return max(arcs - (self._fixed_nodes or arcs // 2), 1)
 
     def _prepared(self, query: Query) -> Prepared:
-        nodes = self.slots(len(query.nodes), len(query.sources))
-        sources, targets = query.sources, query.targets
+        nodes = self.slots(len(query.nodes), query.arc_count)
+        ends = query.ends
         if self._loops:
-            loops = missing_loops(sources, targets, nodes)
-            sources, targets = np.append(sources, loops), np.append(targets, loops)
+            ends = _with_loops(ends, missing_loops(ends[0], ends[1], nodes))
         weights: Floats | None = None
         if self._weighted:
-            given = np.ones(len(query.sources)) if query.weight is None else query.weight
-            weights = np.append(given, np.ones(len(sources) - len(given)))
-            weights = normalise(weights, sources, targets, nodes, self._normalisation)
+            given = np.ones(query.arc_count) if query.weight is None else query.weight
+            weights = np.append(given, np.ones(ends.shape[1] - len(given)))
+            weights = normalise(weights, ends[0], ends[1], nodes, self._normalisation)
         if self._fixed_arcs is not None:
-            gap = self._gap(query, nodes, len(sources))
-            spare = np.full(gap, nodes - 1)
-            sources, targets = np.append(sources, spare), np.append(targets, spare)
+            gap = self._gap(query, nodes, ends.shape[1])
+            ends = _with_loops(ends, np.full(gap, nodes - 1))
             weights = None if weights is None else np.append(weights, np.zeros(gap))
-        return Prepared(query=query, nodes=nodes, sources=sources, targets=targets, weights=weights)
+        return Prepared(query=query, nodes=nodes, ends=ends, weights=weights)
 
     def _gap(self, query: Query, nodes: int, arcs: int) -> int:
         """How many arcs are missing in an export that has a fixed number of them."""
@@ -139,16 +136,15 @@ class Feeder:
         return gap
 
     def _edges(self, prepared: Prepared, port: InputPort) -> np.ndarray:
-        ends = np.empty((2, len(prepared.sources)), port.dtype)
-        ends[0], ends[1] = prepared.sources, prepared.targets
-        return np.ascontiguousarray(ends.T) if self._edges_by_row else ends
+        del port
+        return np.ascontiguousarray(prepared.ends.T) if self._edges_by_row else prepared.ends
 
     def _adjacency(self, prepared: Prepared, port: InputPort) -> np.ndarray:
         del port
         return adjacency(
             _weights(prepared),
-            prepared.sources,
-            prepared.targets,
+            prepared.ends[0],
+            prepared.ends[1],
             prepared.nodes,
             rows_are_targets=self._rows_are_targets,
         )
@@ -161,7 +157,12 @@ class Feeder:
                 f"{self._path}: the input {port.described()} takes {port.role}, which the graph "
                 "does not have; name the columns with graph.edge_attributes, or correct model.roles"
             )
-        return _extended(values, len(prepared.sources))
+        return _extended(values, prepared.ends.shape[1])
+
+
+def _with_loops(ends: Ints, nodes: Ints) -> Ints:
+    """Add an arc from each of some nodes to itself."""
+    return np.concatenate((ends, np.broadcast_to(nodes, (2, len(nodes)))), axis=1)
 
 
 def _weights(prepared: Prepared) -> Floats:

@@ -108,7 +108,7 @@ class OnnxModel:
         except FAILURES as error:
             raise ModelError(
                 f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
-                f"and {len(query.sources)} arcs: {_sentence(error)}"
+                f"and {query.arc_count} arcs: {_sentence(error)}"
             ) from None
         target = self._target
         one_row = target is not None and target.shape in ((), (1,))
@@ -116,7 +116,7 @@ class OnnxModel:
         rows: Floats = raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
         if target is not None and len(rows) == len(query.rows):
             return rows
-        slots = self._feeder.slots(len(query.nodes), len(query.sources))
+        slots = self._feeder.slots(len(query.nodes), query.arc_count)
         if len(rows) == slots:
             return rows[query.rows]
         raise ModelError(

@@ -43,19 +43,22 @@ class Pool:
 class Query:
     """One question in full: what a model adapter turns into its inputs.
 
-    `node_starts` are where its graphs begin, counted from anywhere; ends and rows from its first
-    node.
+    `ends` are the sources of arcs and, below them, the targets. `node_starts` are where its
+    graphs begin, counted from anywhere; ends and rows from its first node.
     """
 
     features: Floats
     nodes: Ints
-    sources: Ints
-    targets: Ints
+    ends: Ints
     weight: Floats | None
     attributes: Floats | None
     kind: NDArray[np.integer] | None
     node_starts: Ints
     rows: Ints
+
+    @property
+    def arc_count(self) -> int:
+        return int(self.ends.shape[1])
 
 
 def pool_of(graph: Graph) -> Pool:

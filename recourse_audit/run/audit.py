@@ -19,8 +19,8 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import Decision, ProbeReport, SearchFailure, SubjectReport
-from recourse_audit.search.moexp import Outcome, Search
-from recourse_audit.search.results import Naming
+from recourse_audit.search.moexp import Search
+from recourse_audit.search.results import Naming, Outcome
 from recourse_audit.search.scope import Scope
 from recourse_audit.settings import Settings, load_settings
 

@@ -1,28 +1,28 @@
-"""Which pairs to show: the winner, the front, and diverse others.
+"""Which pairs to show: the winner, the front, and diverse others, for every subject of a table.
 
-Nothing here asks the model; all is arithmetic over one subject's `PairTable`. Pairs are named by
-their places in it.
+Nothing here asks the model; all is arithmetic over a `PairTable`. Pairs are named by their places
+in it. Lists of pairs that hold several subjects' are sorted by subject.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Indices, Ints
-from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.search.pairs import NO_TIE, PairTable
-from recourse_audit.search.pareto import competition_ranks, non_dominated
+from recourse_audit.records import Ranks
+from recourse_audit.search.pairs import GAP, NO_TIE, PairTable
+from recourse_audit.search.pareto import Staircase
 
 LAYERS_SEARCHED = 25
-GONE = -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """What is compared of some pairs: both objectives in steps of the resolution, and ranks."""
 
+    root: Indices
     simulatability: Floats
     relevance: Floats
     simulatability_rank: Ints
@@ -32,124 +32,269 @@ class Figures:
     def rank_sum(self) -> Ints:
         return self.simulatability_rank + self.relevance_rank
 
+    def points(self) -> tuple[list[float], list[float]]:
+        """Both objectives."""
+        return self.simulatability.tolist(), self.relevance.tolist()
+
+    def ranks(self, count: int) -> list[Ranks]:
+        """The ranks of the first pairs."""
+        both = zip(self.simulatability_rank.tolist(), self.relevance_rank.tolist(), strict=True)
+        return [Ranks(simulatability=a, relevance=b, sum=a + b) for a, b in islice(both, count)]
+
 
 class Ranking:
-    """Competition ranks of all pairs of a subject along both objectives (eq. 6 of the paper)."""
+    """Competition ranks of all pairs of each subject along both objectives (eq. 6 of the paper)."""
 
     def __init__(self, table: PairTable) -> None:
         self.table = table
-        self.relevances = np.sort(table.relevance_key)
-        self.simulatability_rank = competition_ranks(table.explanation_key, np.diff(table.starts))
+        keys = table.relevance_key
+        self.relevances = np.sort(keys[keys != GAP])
+        self.number = table.pairs_by_root
+        self.ends = np.cumsum(self.number)
+        self.stairs = Staircase.build(table.distance)
+        self.simulatability_rank = self.stairs.ranks(
+            table.number, table.root, self.ends - self.number
+        )
 
     def figures(self, pairs: Ints) -> Figures:
         """Look up objectives and ranks of some pairs."""
-        explanation = self.table.explanation[pairs]
-        relevance = self.table.relevance_key[pairs]
+        table = self.table
+        explanation = table.explanation(pairs)
+        root = table.root[explanation]
+        relevance = table.relevance_key[pairs]
+        after = self.ends[root] - self.relevances.searchsorted(relevance, "right")
+        offset = root * table.spread
         return Figures(
-            simulatability=self.table.explanation_key[explanation],
-            relevance=relevance,
+            root=root,
+            simulatability=offset - table.distance[explanation],
+            relevance=relevance - offset,
             simulatability_rank=self.simulatability_rank[explanation],
-            relevance_rank=1 + len(self.table) - self.relevances.searchsorted(relevance, "right"),
+            relevance_rank=1 + after,
         )
 
 
-def fronts(table: PairTable) -> Iterator[Ints]:
-    """Yield the Pareto front, then the front of what remains, layer by layer, 25 at most.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """The pairs of one non-dominated layer, by subject, and what is compared of them."""
+
+    number: int
+    pairs: Ints
+    figures: Figures
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def root(self) -> Indices:
+        return self.figures.root
+
+
+class Layers:
+    """Peels the Pareto front, then the front of what remains, layer by layer, 25 at most.
 
     A pair on a front has the largest relevance of its explanation among the pairs that remain,
     so one sweep over explanations finds it.
     """
-    keys, best = table.relevance_key, table.best_key
-    for layer in range(LAYERS_SEARCHED):
-        left = np.flatnonzero(best > GONE) if layer else np.arange(len(best))
-        if not len(left):
-            return
-        on_front = left[non_dominated(table.explanation_key[left], best[left])]
-        pairs, owner = spans(table.starts, on_front)
-        front = pairs[keys[pairs] == best[on_front[owner]]]
-        yield front
-        keys = keys if layer else keys.copy()
-        keys[front] = GONE
-        best = np.maximum.reduceat(keys, table.starts[:-1])
+
+    def __init__(self, ranking: Ranking) -> None:
+        self._ranking = ranking
+        self._stairs = ranking.stairs
+        self._keys = ranking.table.relevance_key
+        self._best = ranking.table.best_key
+        self._last = np.empty(0, np.int64)
+        self._number = 0
+
+    def peel(self, wanted: NDArray[np.bool_] | None = None) -> Layer:
+        """The next layer of the subjects flagged, or of all; empty if there is none.
+
+        A subject that is left out once stays out.
+        """
+        table = self._ranking.table
+        if self._number:
+            self._take_away(table, self._last)
+        if wanted is not None and not wanted.all():
+            root = table.root[self._stairs.order[self._stairs.starts]]
+            self._stairs = self._stairs.only(np.flatnonzero(wanted[root]))
+        self._number += 1
+        if self._number > LAYERS_SEARCHED or not len(self._stairs.order):
+            pairs = np.empty(0, np.int64)
+        else:
+            on_front = self._stairs.front(self._best)
+            pairs = table.pairs_with(on_front, self._best[on_front], self._keys)
+        if table.roots > 1:
+            root = table.root[table.explanation(pairs)]
+            pairs = pairs[np.argsort(root, kind="stable")]
+        self._last = pairs
+        return Layer(number=self._number, pairs=pairs, figures=self._ranking.figures(pairs))
+
+    def _take_away(self, table: PairTable, pairs: Ints) -> None:
+        if self._number == 1:
+            self._keys, self._best = self._keys.copy(), self._best.copy()
+        self._keys[pairs] = GAP
+        touched = np.unique(table.explanation(pairs))
+        for block in table.blocks:
+            first, last = touched.searchsorted((block.explanations.start, block.explanations.stop))
+            columns = touched[first:last] - block.first_explanation
+            left = block.of(self._keys)[:, columns]
+            self._best[touched[first:last]] = left.max(axis=0, initial=GAP)
 
 
-def winner(ranking: Ranking, front: Ints) -> int:
-    """The pair with the best rank sum, which lies on the front (Theorem 1).
+def least(values: NDArray[np.number], root: Indices, roots: int) -> Ints:
+    """The places of the smallest value of each subject, ties included."""
+    if roots == 1:
+        return np.flatnonzero(values == values.min()) if len(values) else np.empty(0, np.int64)
+    smallest = np.full(roots, np.inf)
+    np.minimum.at(smallest, root, values)
+    return np.flatnonzero(values == smallest[root])
+
+
+def winners(table: PairTable, front: Layer) -> Ints:
+    """The pair of each subject with the best rank sum, which lies on the front (Theorem 1).
 
     Of several: fewest removed ties, then fewest nodes, then the canonical order of ties.
     """
-    total = ranking.figures(front).rank_sum
-    return canonical_first(ranking.table, front[total == total.min()])
+    best = least(front.figures.rank_sum, front.root, table.roots)
+    return canonical_firsts(table, front.pairs[best], front.root[best])
 
 
-def canonical_first(table: PairTable, pairs: Ints) -> int:
-    """The first of some pairs in canonical order."""
-    return int(pairs[canonical_order(table, pairs)[0]]) if len(pairs) > 1 else int(pairs[0])
+def canonical_firsts(table: PairTable, pairs: Ints, root: Indices) -> Ints:
+    """The first pair of each subject in canonical order, by subject."""
+    if len(pairs) == 1:
+        return pairs
+    if table.roots > 1:
+        order = np.argsort(root, kind="stable")
+        pairs, root = pairs[order], root[order]
+        if (root[1:] != root[:-1]).all():
+            return pairs
+    order = canonical_order(table, pairs)
+    first = np.flatnonzero(np.diff(root, prepend=-1))
+    return pairs[order[first]]
 
 
-def canonical_order(table: PairTable, pairs: Ints) -> Ints:
-    """Order pairs by removed ties, nodes, then the explanation's ties, then the removed ones."""
-    every, gone = table.tie_columns(pairs)
-    columns = (table.removed[pairs], table.sizes(pairs), *every, *gone)
-    return np.lexsort(columns[::-1])
+def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number]) -> Ints:
+    """Order pairs by subject, removed ties, nodes, the explanation's ties, then the removed ones.
 
-
-def diverse(
-    ranking: Ranking, first: int, layers: Iterable[Ints], count: int
-) -> list[tuple[int, int]]:
-    """Choose pairs for the largest least Jaccard distance between removed ties; with their layers.
-
-    Starts from `first`; takes from the front, and from a later layer only when nothing in the
-    earlier ones removes anything new. `layers` are those of `fronts`. Ties go to the better rank
-    sum, then to canonical order.
+    `leading` columns count before all of these but the subject.
     """
-    table = ranking.table
-    chosen = [(first, 1)]
-    removed = [table.removed_ties(np.array([first]))[:, 0]]
-    if count == 1:
-        return chosen
-    for number, layer in enumerate(layers, start=1):
-        gone, sizes = table.removed_ties(layer), table.removed[layer]
-        least = _jaccard(gone, sizes, removed[0])
-        for other in removed[1:]:
-            np.minimum(least, _jaccard(gone, sizes, other), out=least)
-        while len(chosen) < count:
-            farthest = np.flatnonzero(least == least.max())
-            if least[farthest[0]] == 0:
-                break
-            place = int(farthest[0] if len(farthest) == 1 else _preferred(ranking, layer, farthest))
-            chosen.append((int(layer[place]), number))
-            removed.append(gone[:, place])
-            np.minimum(least, _jaccard(gone, sizes, removed[-1]), out=least)
-        if len(chosen) == count:  # before the next layer is worked out
+    explanation, mask = table.places(pairs)
+    every, gone = table.tie_columns(pairs)
+    size = table.sizes(explanation)
+    columns = (size - np.bitwise_count(mask), size, *every, *gone)
+    return np.lexsort((table.root[explanation], *leading, *columns)[::-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The pairs chosen for each subject, a row a subject, and the layers they were taken from.
+
+    Rows are filled up with -1.
+    """
+
+    pairs: Ints
+    layers: Ints
+
+
+def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: int) -> Choice:
+    """Choose pairs for the largest least Jaccard distance between removed ties.
+
+    Starts from `first`, one pair a subject; takes from the front, and from a later layer only
+    when nothing in the earlier ones removes anything new. `layers` has given the front. Ties go
+    to the better rank sum, then to canonical order.
+    """
+    chosen = Chosen(table, first, count)
+    layer = front
+    while len(layer):
+        chosen.take_from(layer)
+        wanting = chosen.wanting
+        if not wanting.any():
             break
-    return chosen
+        layer = layers.peel(wanting)
+    return Choice(pairs=chosen.pairs, layers=chosen.layers)
 
 
-def _preferred(ranking: Ranking, pairs: Ints, places: Ints) -> int:
-    """Of some places in a list of pairs, the one with the best rank sum, then canonical order."""
-    total = ranking.figures(pairs[places]).rank_sum
-    best = places[total == total.min()]
-    if len(best) == 1:
-        return int(best[0])
-    return int(best[canonical_order(ranking.table, pairs[best])[0]])
+class Chosen:
+    """What has been chosen so far: for each subject the pairs, their layers and removed ties."""
+
+    def __init__(self, table: PairTable, first: Ints, count: int) -> None:
+        root = table.root[table.explanation(first)]
+        self._table = table
+        self._most = count
+        self._number = np.zeros(table.roots, np.int64)
+        self._gone = np.full((count, len(table.ties), table.roots), NO_TIE, np.int32)
+        self.pairs = np.full((table.roots, count), -1)
+        self.layers = np.zeros((table.roots, count), np.int64)
+        self._enter(first, root, 1)
+
+    @property
+    def wanting(self) -> NDArray[np.bool_]:
+        """Which subjects have fewer than they should."""
+        return (self._number > 0) & (self._number < self._most)
+
+    def _enter(self, pairs: Ints, root: Indices, layer: int) -> None:
+        """Add a pair for each of some subjects."""
+        place = self._number[root]
+        self.pairs[root, place], self.layers[root, place] = pairs, layer
+        self._gone[place, :, root] = self._table.removed_ties(pairs).T
+        self._number[root] += 1
+
+    def take_from(self, layer: Layer) -> None:
+        """Add from a layer, the farthest first, while something in it removes anything new."""
+        table = self._table
+        here = np.flatnonzero(self.wanting[layer.root])
+        pairs, root, total = layer.pairs[here], layer.root[here], layer.figures.rank_sum[here]
+        gone = table.removed_ties(pairs)
+        distance = np.ones(len(pairs))
+        for place in range(int(self._number.max())):
+            np.minimum(distance, _jaccard(gone, self._gone[place], root), out=distance)
+        for place in range(1, self._most):
+            some = np.flatnonzero((distance > 0) & (self._number[root] == place))
+            if not len(some):
+                continue
+            some = some[least(-distance[some], root[some], table.roots)]
+            some = some[least(total[some], root[some], table.roots)]
+            taken = canonical_firsts(table, pairs[some], root[some])
+            self._enter(taken, np.unique(root[some]), layer.number)
+            if place + 1 < self._most:
+                np.minimum(distance, _jaccard(gone, self._gone[place], root), out=distance)
 
 
-def dominated_by(table: PairTable, pairs: Ints) -> Ints:
-    """Count, for each of some pairs, the pairs that it dominates."""
-    simulatability = table.explanation_key[table.explanation]
-    counts = []
-    for pair in pairs:
-        own, other = simulatability[pair], table.relevance_key[pair]
-        weaker = (simulatability <= own) & (table.relevance_key <= other)
-        alike = (simulatability == own) & (table.relevance_key == other)
-        counts.append(np.count_nonzero(weaker) - np.count_nonzero(alike))
-    return np.array(counts)
+def dominated_by(ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[np.bool_]) -> Ints:
+    """Count, for each of some pairs, the pairs of its subject that it dominates.
+
+    Nothing is better in both than a pair of the front, so its ranks say how many are no better
+    in either; those that are alike lie on the front too. Others are counted one by one.
+    """
+    table, own = ranking.table, ranking.figures(pairs)
+    counts = ranking.number[own.root] - own.rank_sum + 2
+    starts = front.root.searchsorted(np.arange(table.roots + 1)).tolist()
+    steps, keys = front.figures.simulatability, front.figures.relevance
+    points = zip(own.root.tolist(), *own.points(), strict=True)
+    for place, (root, step, key) in enumerate(points):
+        if on_front[place]:
+            here = slice(starts[root], starts[root + 1])
+            counts[place] -= np.count_nonzero((steps[here] == step) & (keys[here] == key))
+        else:
+            counts[place] = _count_dominated(table, root, step, key)
+    return counts
 
 
-def _jaccard(gone: Indices, sizes: NDArray[np.int8], other: Indices) -> Floats:
-    """The Jaccard distance between each column of removed ties and one set of removed ties."""
-    real = other[other != NO_TIE]
-    both = (gone[:, None, :] == real[:, None]).sum(axis=(0, 1))
-    distance: Floats = 1.0 - both / (sizes + len(real) - both)
+def _count_dominated(table: PairTable, root: int, step: float, key: float) -> int:
+    total, offset = 0, root * table.spread
+    for block in table.blocks:
+        first, last = table.root[block.explanations].searchsorted((root, root + 1))
+        keys = block.of(table.relevance_key)[:, first:last] - offset
+        steps = offset - table.distance[block.explanations][first:last]
+        weaker = (steps <= step) & (keys <= key) & (keys >= 0)
+        alike = (steps == step) & (keys == key)
+        total += int(np.count_nonzero(weaker)) - int(np.count_nonzero(alike))
+    return total
+
+
+def _jaccard(gone: Indices, others: Indices, root: Indices) -> Floats:
+    """The Jaccard distance between each column of removed ties and the set of its subject."""
+    other = others[:, root] if others.shape[1] > 1 else others
+    real = other != NO_TIE
+    both = ((gone[:, None] == other) & real).sum(axis=(0, 1))
+    either = (gone != NO_TIE).sum(axis=0) + real.sum(axis=0) - both
+    distance: Floats = 1.0 - both / either
     return distance

@@ -12,7 +12,7 @@ from recourse_audit.model.output import log_probabilities
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
 from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.objectives import simulatability
+from recourse_audit.search.objectives import Whole, simulatability
 from recourse_audit.search.packing import place_in, sorted_rows, tree_union
 from recourse_audit.search.subtrees import Level
 
@@ -119,8 +119,7 @@ class Evaluator:
     Memory is bounded: by the chunk that is asked at once, and by how many trees are remembered.
     """
 
-    def __init__(self, graph: Graph, desk: QueryDesk, whole: Floats, subjects: Ints) -> None:
-        """`whole` holds every node's log-probabilities on the whole graph."""
+    def __init__(self, graph: Graph, desk: QueryDesk, whole: Whole, subjects: Ints) -> None:
         self._graph = graph
         self._desk = desk
         self._whole = whole
@@ -179,8 +178,8 @@ class Evaluator:
         for first in range(0, len(raw), TREES_AT_ONCE):
             part = slice(first, first + TREES_AT_ONCE)
             answer = log_probabilities(raw[part], self._desk.output_kind)
-            whole = self._whole[asked[part] if self._shared else asked[:1]]
-            scores[part] = simulatability(whole, answer)
+            who = asked[part] if self._shared else asked[:1]
+            scores[part] = simulatability(self._whole.of(who), answer)
         return Scores(raw=raw, simulatability=scores)
 
     def _raw(self, local: LocalGraph, requests: Sequence[Request]) -> Iterator[Floats]:

@@ -11,17 +11,16 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import Coverage, SearchFailure, SearchResult
+from recourse_audit.records import Coverage
 from recourse_audit.search.blocks import Block, blocks
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator, joined
-from recourse_audit.search.local import LocalGraph, local_graph
-from recourse_audit.search.results import Finding, Naming, result_of
+from recourse_audit.search.local import local_graph
+from recourse_audit.search.objectives import Whole
+from recourse_audit.search.results import Finding, Naming, Outcome, results_of
 from recourse_audit.search.sampling import sampled
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import subtrees
-
-Outcome = SearchResult | SearchFailure
 
 
 class Search:
@@ -33,7 +32,7 @@ class Search:
         """`whole` holds every node's log-probabilities on the whole graph."""
         self._graph = graph
         self._desk = desk
-        self._whole = whole
+        self._whole = Whole.of_answers(whole)
         self._naming = Naming(graph=graph, classes=tuple(classes), kind=desk.output_kind)
         self._scope = scope
 
@@ -50,39 +49,31 @@ class Search:
         """Search for the subjects of one block."""
         evaluator = Evaluator(self._graph, self._desk, self._whole, block.subjects)
         for batch in block.batches():
-            local = local_graph(self._graph, batch.subjects, self._scope.max_hops)
-            if len(batch.subjects) == 1 and batch.bounds[0] > self._scope.budget:
-                total = count_subtrees(local, self._scope.max_nodes)
-                if total is None or total > self._scope.budget:
-                    finding = sampled(local, int(batch.subjects[0]), total, evaluator, self._scope)
-                    yield result_of(finding, self._naming, self._scope)
-                    continue
-            for finding in self._exhaustive(local, batch.subjects, evaluator):
-                yield result_of(finding, self._naming, self._scope)
+            tied = np.diff(self._graph.starts)[batch.subjects] > 0
+            for subjects in (batch.subjects[tied], batch.subjects[~tied]):
+                if len(subjects):
+                    bound = float(batch.bounds.max())
+                    finding = self._found(subjects, bound, evaluator)
+                    yield from results_of(finding, self._naming, self._scope)
             evaluator.forget()
 
-    def _exhaustive(
-        self, local: LocalGraph, subjects: Ints, evaluator: Evaluator
-    ) -> Iterator[Finding]:
-        """Evaluate every subtree of some subjects, then cut out each subject's own."""
-        levels = list(subtrees(local, self._scope.max_nodes))
-        scores = evaluator.score(local, levels)
-        edges = np.arange(len(subjects) + 1)
-        cuts = [np.searchsorted(level.root, edges) for level in levels]
-        for number, subject in enumerate(subjects):
-            own, values, shift = [], [], number
-            for level, score, cut in zip(levels, scores, cuts, strict=True):
-                first, last = int(cut[number]), int(cut[number + 1])
-                if first == last:
-                    break
-                own.append(level.cut(first, last, shift))
-                values.append(score.cut(first, last))
-                shift = first
-            total = sum(len(level) for level in own)
-            yield Finding(
-                subject=int(subject),
-                local=local,
-                levels=tuple(own),
-                scores=joined(values),
-                coverage=Coverage(kind="exhaustive", drawn=total, total=total),
-            )
+    def _found(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Finding:
+        """Evaluate every subtree, or a sample of those of one subject that has too many."""
+        local = local_graph(self._graph, subjects, self._scope.max_hops)
+        if len(subjects) == 1 and bound > self._scope.budget:
+            total = count_subtrees(local, self._scope.max_nodes)
+            if total is None or total > self._scope.budget:
+                return sampled(local, int(subjects[0]), total, evaluator, self._scope)
+        levels = tuple(level for level in subtrees(local, self._scope.max_nodes) if len(level))
+        number = np.zeros(len(subjects), np.int64)
+        for level in levels:
+            number += np.bincount(level.root, minlength=len(subjects))
+        return Finding(
+            subjects=subjects,
+            local=local,
+            levels=levels,
+            scores=joined(evaluator.score(local, levels)),
+            coverage=tuple(
+                Coverage(kind="exhaustive", drawn=total, total=total) for total in number.tolist()
+            ),
+        )

@@ -4,26 +4,48 @@ Both in float64 with natural logarithms. They are compared as whole multiples of
 resolution of a float32 model, so that noise below it breaks no tie.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats
 
 RESOLUTION = 1e-6
 
 
-def simulatability(whole: Floats, subgraph: Floats) -> Floats:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """The answers for nodes on the whole graph, a row each: log-probabilities, and their exp."""
+
+    logarithms: Floats
+    probabilities: Floats
+
+    @classmethod
+    def of_answers(cls, logarithms: Floats) -> "Whole":
+        return cls(logarithms=logarithms, probabilities=np.exp(logarithms))
+
+    def of(self, nodes: NDArray[np.integer]) -> "Whole":
+        """The rows of some nodes."""
+        return Whole(logarithms=self.logarithms[nodes], probabilities=self.probabilities[nodes])
+
+
+def simulatability(whole: Whole, subgraph: Floats) -> Floats:
     """Minus the symmetric Kullback-Leibler divergence between answers, row by row.
 
-    Both are log-probabilities; `whole` may be one row for all. Zero is the best, and reached only
-    where the subgraph gives exactly the answer of the whole graph.
+    `subgraph` holds log-probabilities; `whole` may be one row for all. Zero is the best, and
+    reached only where the subgraph gives exactly the answer of the whole graph.
     """
     total = np.zeros(len(subgraph))
-    for one, other in zip(whole.T, subgraph.T, strict=True):
-        total += (np.exp(one) - np.exp(other)) * (other - one)
+    columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
+    for one, chance, other in columns:
+        term = chance - np.exp(other)
+        term *= other - one
+        total += term
     return total
 
 
-def comparable(values: Floats) -> Floats:
+def comparable(values: Floats, out: Floats | None = None) -> Floats:
     """Count in steps of the resolution; equal results are equal for every comparison."""
-    steps: Floats = values * (1.0 / RESOLUTION)
+    steps: Floats = np.multiply(values, 1.0 / RESOLUTION, out=out)
     return np.rint(steps, out=steps)

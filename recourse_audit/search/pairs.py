@@ -1,15 +1,24 @@
-"""All pairs of an explanation with a counterfactual inside it, for one subject.
+"""All pairs of an explanation with a counterfactual inside it, for the subjects of a batch.
 
 A counterfactual keeps a set of the explanation's ties that still hangs together at the subject.
 With the ties of a tree numbered in order of growth, the kept ties are a bit mask: mask m is a
 counterfactual where every kept tie's node hangs on a node that is kept too.
 
-Which evaluated subtree a mask stands for is found by the key of its set of ties (see `keys`).
-That the keys of different subtrees differ is checked, not hoped for, so the result is exact.
+Which evaluated subtree a mask stands for is found by the key of its root and set of ties (see
+`keys`). That the keys of different subtrees differ is checked, not hoped for, so the result is
+exact.
+
+Pairs lie in one block for each size of explanation, a row a mask and a column an explanation, so
+that all arithmetic runs along rows. A mask that is no counterfactual of a tree leaves a gap.
+Objectives are compared in steps of the resolution; those of subject r are moved up by r times
+more than any two can differ by, so that sorts, maxima and searches over all subjects at once
+never mix two of them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,101 +28,228 @@ from recourse_audit.search.keys import Keys, tie_words
 from recourse_audit.search.objectives import comparable
 from recourse_audit.search.subtrees import Level
 
+Kind = TypeVar("Kind", bound=np.generic)
+
 NO_TIE = np.int32(2**31 - 1)
+GAP = -1.0
+EXACT = 2.0**52
+ROOT_SALT = 1 << 20
+COLUMNS_AT_ONCE = 1 << 14
+
+
+class SpreadError(Exception):
+    """The objectives of several subjects lie too far apart to be compared in one table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairTable:
-    """Every pair of one subject, sorted by explanation, then by the mask of kept ties.
+class PairBlock:
+    """Where the pairs of explanations of one size lie: `masks` rows of `count` columns."""
 
-    Subtrees are numbered level by level; 0 is the subject alone. Arrays over explanations leave
-    that one out, so that explanation e is subtree e + 1. Pairs of explanation e are
-    `starts[e]:starts[e + 1]`. `relevance` is signed μ; keys count in steps of the resolution. The
-    key of a part is the difference of the subtree keys with and without it.
+    ties: int
+    first: int
+    first_explanation: int
+    count: int
+
+    @property
+    def masks(self) -> int:
+        return (1 << self.ties) - 1
+
+    @property
+    def explanations(self) -> slice:
+        return slice(self.first_explanation, self.first_explanation + self.count)
+
+    def of(self, column: NDArray[Kind]) -> NDArray[Kind]:
+        """The block's part of an array over all pairs, a row a mask."""
+        size = self.masks * self.count
+        return column[self.first : self.first + size].reshape(self.masks, self.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTable:
+    """Every pair of some subjects.
+
+    Subtrees are numbered level by level, those of one subject side by side; the first are the
+    `roots` subjects alone. Arrays over explanations leave those out, so that explanation e is
+    subtree e + roots. `root` is the subject of an explanation, `number` how many pairs it has;
+    there are `tie_count` numbers of ties.
+
+    `distance` is minus ν and `relevance_key` |μ|, both in steps of the resolution and moved up by
+    the subject's number times `spread`; gaps have a key of `GAP`. `best_key` is the largest of
+    each explanation. `relevance` is signed μ. The key of a part is the difference of the subtree
+    keys with and without it.
     """
 
+    roots: int
+    root: Indices
+    number: Ints
     simulatability: Floats
     subtree_key: Keys
     ties: Indices
-    explanation_key: Floats
+    tie_count: int
+    spread: float
+    distance: Floats
     best_key: Floats
-    starts: Ints
-    explanation: Indices
-    mask: NDArray[np.uint8]
+    blocks: tuple[PairBlock, ...]
     kept: Indices
-    removed: NDArray[np.int8]
     relevance: Floats
     relevance_key: Floats
 
-    def __len__(self) -> int:
-        return len(self.explanation)
+    @cached_property
+    def _layout(self) -> tuple[Ints, Ints, Ints]:
+        """Where each block's pairs begin, its explanations begin, and how many these are."""
+        firsts = [(block.first, block.first_explanation, block.count) for block in self.blocks]
+        first, explanation, count = np.array(firsts, np.int64).reshape(-1, 3).T
+        return first, explanation, count
+
+    @property
+    def pairs_by_root(self) -> Ints:
+        """How many pairs each subject has."""
+        return np.bincount(self.root, weights=self.number, minlength=self.roots).astype(np.int64)
+
+    def every(self) -> Ints:
+        """All pairs, without the gaps."""
+        return np.flatnonzero(self.relevance_key != GAP)
+
+    def places(self, pairs: Ints) -> tuple[Ints, Ints]:
+        """The explanation and the mask of kept ties of some pairs."""
+        firsts, explanations, counts = self._layout
+        block = firsts.searchsorted(pairs, "right") - 1
+        mask, column = np.divmod(pairs - firsts[block], counts[block])
+        column += explanations[block]
+        return column, mask
+
+    def explanation(self, pairs: Ints) -> Ints:
+        """The explanations of some pairs."""
+        return self.places(pairs)[0]
+
+    def removed(self, pairs: Ints) -> Ints:
+        """How many ties each of some pairs removes."""
+        explanation, mask = self.places(pairs)
+        return self.sizes(explanation) - np.bitwise_count(mask)
+
+    def sizes(self, explanations: Ints) -> Ints:
+        """How many ties some explanations have."""
+        return self._layout[1].searchsorted(explanations, "right")
+
+    def pairs_with(self, explanations: Ints, keys: Floats, relevance_key: Floats) -> Ints:
+        """The pairs of some explanations, ascending, that have the key given for each."""
+        found = []
+        for block in self.blocks:
+            first, last = explanations.searchsorted(
+                (block.first_explanation, block.first_explanation + block.count)
+            )
+            if first == last:
+                continue
+            columns = explanations[first:last] - block.first_explanation
+            hit = block.of(relevance_key)[:, columns] == keys[first:last]
+            mask, place = np.nonzero(hit)
+            found.append(block.first + mask * block.count + columns[place])
+        return found[0] if len(found) == 1 else np.concatenate(found or [np.empty(0, np.int64)])
 
     def tie_columns(self, pairs: Ints) -> tuple[Indices, Indices]:
         """Each pair's ties and removed ties, both sorted and filled up with NO_TIE."""
-        every = self.ties[:, self.explanation[pairs]]
-        return np.sort(every, axis=0), np.sort(self.removed_ties(pairs), axis=0)
+        explanation, mask = self.places(pairs)
+        every = self.ties[:, explanation]
+        return np.sort(every, axis=0), np.sort(_removed(every, mask), axis=0)
 
     def removed_ties(self, pairs: Ints) -> Indices:
         """Each pair's removed ties in order of growth; NO_TIE stands for the kept ones."""
-        every = self.ties[:, self.explanation[pairs]]
-        place = np.arange(len(every), dtype=np.uint8)[:, None]
-        return np.where(self.mask[pairs] >> place & 1, NO_TIE, every)
-
-    def sizes(self, pairs: Ints) -> Ints:
-        """How many ties each pair's explanation has."""
-        kept = np.bitwise_count(self.mask[pairs]).astype(np.int64)
-        return kept + self.removed[pairs]
+        explanation, mask = self.places(pairs)
+        return _removed(self.ties[:, explanation], mask)
 
 
-def pair_table(levels: Sequence[Level], simulatability: Floats, pairs: Indices) -> PairTable:
-    """Build all pairs of one subject from its levels, one node first, closed under subtrees.
+def _removed(ties: Indices, mask: Ints) -> Indices:
+    place = np.arange(len(ties))[:, None]
+    return np.where(mask >> place & 1, NO_TIE, ties)
+
+
+def pair_table(
+    levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
+) -> PairTable:
+    """Build all pairs of some subjects from their levels, one node first, closed under subtrees.
 
     `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
-    of at most C nodes.
+    of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
     """
-    tables, book = _kept(levels, pairs)
-    parts: list[tuple[NDArray[np.generic], ...]] = [_NOTHING]
-    for level, table, first in zip(levels[1:], tables, book.firsts[1:], strict=True):
-        valid = table >= 0
-        count = valid.sum(axis=1)
-        kept = table[valid]
-        mask = np.broadcast_to(np.arange(table.shape[1], dtype=np.uint8), table.shape)[valid]
-        removed = (level.size - 1 - np.bitwise_count(np.arange(table.shape[1]))).astype(np.int8)
-        removed = removed[mask]
-        relevance = np.repeat(simulatability[first : first + len(level)], count)
-        relevance -= simulatability[kept]
-        relevance /= removed
-        numbers = np.arange(first - 1, first - 1 + len(level), dtype=np.int32)
-        parts.append((count, np.repeat(numbers, count), mask, kept, removed, relevance))
-    count, explanation, mask, kept, removed, relevance = (
-        np.concatenate(columns) for columns in zip(*parts, strict=True)
-    )
-    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(count)))
-    key = comparable(np.abs(relevance))
+    levels = [level for level in levels if len(level)]
+    blocks = _blocks(levels)
+    kept, book = _kept(levels, blocks, pairs, roots)
+    relevance, key = np.empty(len(kept)), np.empty(len(kept))
+    for block in blocks:
+        own = simulatability[roots:][block.explanations]
+        table, signed, steps = block.of(kept), block.of(relevance), block.of(key)
+        for first in range(0, block.count, COLUMNS_AT_ONCE):
+            some = slice(first, first + COLUMNS_AT_ONCE)
+            for mask in range(block.masks):
+                row, stepped = signed[mask, some], steps[mask, some]
+                # A gap takes the last of the values, and its key is overwritten below.
+                np.take(simulatability, table[mask, some], out=row, mode="wrap")
+                np.subtract(own[some], row, out=row)
+                if block.ties - mask.bit_count() > 1:
+                    row /= block.ties - mask.bit_count()
+                comparable(np.abs(row, out=stepped), out=stepped)
+    root = _joined([level.root for level in levels[1:]])
+    distance = comparable(-simulatability[roots:])
+    spread = _spread(roots, distance, key)
+    offset = root * spread
+    number, best = np.empty(len(root), np.int64), np.empty(len(root))
+    for block in blocks:
+        table, steps = block.of(kept), block.of(key)
+        for first in range(0, block.count, COLUMNS_AT_ONCE):
+            some = slice(first, first + COLUMNS_AT_ONCE)
+            here = slice(block.first_explanation + first, block.explanations.stop)
+            here = slice(here.start, min(here.start + COLUMNS_AT_ONCE, here.stop))
+            gaps = table[:, some] < 0
+            if spread:
+                steps[:, some] += offset[here]
+            np.copyto(steps[:, some], GAP, where=gaps)
+            number[here] = block.masks - np.add.reduce(gaps, axis=0, dtype=np.int8)
+            np.maximum.reduce(steps[:, some], axis=0, out=best[here])
     return PairTable(
+        roots=roots,
+        root=root,
+        number=number,
         simulatability=simulatability,
         subtree_key=np.concatenate(book.keys),
         ties=_ties(levels),
-        explanation_key=comparable(simulatability[1:]),
-        best_key=np.maximum.reduceat(key, starts[:-1]) if len(key) else key,
-        starts=starts,
-        explanation=explanation,
-        mask=mask,
+        tie_count=len(pairs),
+        spread=spread,
+        distance=distance + offset if spread else distance,
+        best_key=best,
+        blocks=blocks,
         kept=kept,
-        removed=removed,
         relevance=relevance,
         relevance_key=key,
     )
 
 
-_NOTHING = (
-    np.empty(0, np.int64),
-    np.empty(0, np.int32),
-    np.empty(0, np.uint8),
-    np.empty(0, np.int32),
-    np.empty(0, np.int8),
-    np.empty(0, np.float64),
-)
+def _spread(roots: int, distance: Floats, key: Floats) -> float:
+    """By how much to move one subject after the other up, so that whole steps stay exact."""
+    if roots == 1:
+        return 0.0
+    spread = 1.0 + max(distance.max(initial=0.0), key.max(initial=0.0))
+    if not roots * spread < EXACT:
+        raise SpreadError
+    return float(spread)
+
+
+def _blocks(levels: Sequence[Level]) -> tuple[PairBlock, ...]:
+    blocks, pairs, explanations = [], 0, 0
+    for level in levels[1:]:
+        block = PairBlock(
+            ties=level.size - 1,
+            first=pairs,
+            first_explanation=explanations,
+            count=len(level),
+        )
+        blocks.append(block)
+        pairs += block.masks * block.count
+        explanations += block.count
+    return tuple(blocks)
+
+
+def _joined(parts: Sequence[Indices]) -> Indices:
+    return np.concatenate([np.empty(0, np.int32), *parts])
 
 
 def _ties(levels: Sequence[Level]) -> Indices:
@@ -127,12 +263,14 @@ def _ties(levels: Sequence[Level]) -> Indices:
     return ties
 
 
-def _kept(levels: Sequence[Level], pairs: Indices) -> tuple[list[Indices], "KeyBook"]:
-    """Number the subtree behind every mask of every explanation."""
+def _kept(
+    levels: Sequence[Level], blocks: Sequence[PairBlock], pairs: Indices, roots: int
+) -> tuple[Indices, "KeyBook"]:
+    """Number the subtree behind every mask of every explanation; -1 for a gap."""
     for salt in range(8):
-        book = KeyBook(tie_words(pairs, salt))
+        book = KeyBook(tie_words(pairs, salt), roots)
         try:
-            return _kept_with(levels, book), book
+            return _kept_with(levels, blocks, book), book
         except CollisionError:
             continue
     raise AssertionError("keys collided under eight salts, which cannot be chance")
@@ -143,12 +281,12 @@ class CollisionError(Exception):
 
 
 class KeyBook:
-    """Finds a subtree's number by the key of its set of ties."""
+    """Finds a subtree's number by the key of its root and set of ties."""
 
-    def __init__(self, words: Keys) -> None:
+    def __init__(self, words: Keys, roots: int) -> None:
         self.words = words
-        self.keys: list[Keys] = [np.zeros(1, np.uint64)]
-        self._sorted: list[tuple[Keys, Ints]] = [(self.keys[0], np.zeros(1, np.int64))]
+        self.keys: list[Keys] = [tie_words(np.arange(roots), ROOT_SALT)]
+        self._sorted: list[tuple[Keys, Ints]] = []
         self.firsts = [0]
 
     def add(self, level: Level, *, searchable: bool) -> None:
@@ -163,39 +301,34 @@ class KeyBook:
                 raise CollisionError
             self._sorted.append((ordered, order))
 
-    def number(self, size: int, keys: Keys) -> Indices:
-        """The subtrees of `size` nodes with these keys, all of which exist."""
-        ordered, order = self._sorted[size - 1]
-        place = order[np.searchsorted(ordered, keys)]
-        return (place + self.firsts[size - 1]).astype(np.int32)
+    def number(self, size: int, keys: Keys) -> Ints:
+        """The subtrees of `size` nodes, at least two, with these keys, all of which exist."""
+        ordered, order = self._sorted[size - 2]
+        return order[np.searchsorted(ordered, keys)] + self.firsts[size - 1]
 
 
-def _kept_with(levels: Sequence[Level], book: KeyBook) -> list[Indices]:
-    """Which subtree each mask keeps, a row an explanation and a column a mask; -1 for none.
+def _kept_with(levels: Sequence[Level], blocks: Sequence[PairBlock], book: KeyBook) -> Indices:
+    """Which subtree each mask keeps.
 
     A mask without the last tie keeps what it keeps in the tree below. One with it keeps that and
     the last tie, if the node this hangs on is kept.
     """
-    largest = levels[-1].size
-    tables: list[Indices] = []
-    below = np.empty((1, 0), np.int32)
-    for level in levels[1:]:
-        book.add(level, searchable=level.size < largest)
+    kept = np.empty(sum(block.masks * block.count for block in blocks), np.int32)
+    below = np.empty((0, len(levels[0])), np.int32)
+    for level, block in zip(levels[1:], blocks, strict=True):
+        book.add(level, searchable=level.size < levels[-1].size)
         every = np.concatenate(book.keys[:-1])
+        table = block.of(kept)
         complete = 1 << (level.size - 2)
-        kept = np.full((len(level), 2 * complete - 1), -1, np.int32)
-        kept[:, : complete - 1] = below[level.owner]
-        kept[:, complete - 1] = level.owner + book.firsts[level.size - 2]
+        for mask, row in enumerate(below):
+            np.take(row, level.owner, out=table[mask], mode="clip")
+        np.add(level.owner, book.firsts[level.size - 2], out=table[complete - 1])
         word, parent = book.words[level.ties[-1]], level.parent[-1]
         for mask in range(complete - 1):
-            held = parent == 0
-            for tie in range(level.size - 2):
-                if mask >> tie & 1:
-                    held |= parent == tie + 1
-            base = kept[:, mask]
-            some = np.flatnonzero(held & (base >= 0))
-            keys = every[base[some]] + word[some]
-            kept[some, complete + mask] = book.number(mask.bit_count() + 2, keys)
-        tables.append(kept)
-        below = kept
-    return tables
+            base, row = table[mask], table[complete + mask]
+            row.fill(-1)
+            holds = np.array([(2 * mask + 1) >> place & 1 for place in range(level.size - 1)], bool)
+            some = np.flatnonzero(holds[parent] & (base >= 0))
+            row[some] = book.number(mask.bit_count() + 2, every[base[some]] + word[some])
+        below = table
+    return kept

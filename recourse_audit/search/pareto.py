@@ -1,54 +1,74 @@
-"""Dominance, fronts and competition ranks over two objectives, larger being better in both.
+"""Dominance, fronts and competition ranks over two objectives, for several subjects at once.
 
 One pair dominates another if it is at least as good in both objectives and better in one
 (Definition 2 of the paper). Equal pairs do not dominate each other, so ties all stay.
+
+Everything starts from one sort: explanations by subject, then by simulatability, best first.
+Explanations that are equal in both are one step of the staircase that a front is.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
-from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Ints
-
-Mask = NDArray[np.bool_]
+from recourse_audit.graph.arrays import Floats, Indices, Ints
+from recourse_audit.graph.neighbourhoods import spans
 
 
-def non_dominated(simulatability: Floats, relevance: Floats) -> Mask:
-    """Mark the pairs that no other pair dominates (the paper's Pareto optimal set).
+@dataclass(frozen=True, kw_only=True)
+class Staircase:
+    """Explanations in order of subject and simulatability; `starts` is where each step begins.
 
-    Notes
-    -----
-    One sort and one sweep: O(n log n) time, O(n) memory. Only pairs at least as relevant as the
-    most simulatable one, and at least as simulatable as the most relevant one, are sorted.
+    Of explanations that are alike in simulatability, any may come first.
     """
-    mask = np.zeros(len(simulatability), bool)
-    if not len(mask):
-        return mask
-    floor_relevance = relevance[simulatability == simulatability.max()].max()
-    floor_simulatability = simulatability[relevance == relevance.max()].max()
-    some = np.flatnonzero((simulatability >= floor_simulatability) & (relevance >= floor_relevance))
-    order = some[np.lexsort((-relevance[some], -simulatability[some]))]
-    first, second = simulatability[order], relevance[order]
-    best_before = np.concatenate(([-np.inf], np.maximum.accumulate(second)[:-1]))
-    repeats = np.zeros(len(order), bool)
-    repeats[1:] = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
-    leads = ~repeats & (second > best_before)
-    # A repeat of a pair that leads is optimal too; it follows its leader directly.
-    leader = np.maximum.accumulate(np.where(~repeats, np.arange(len(order)), 0))
-    mask[order[leads[leader]]] = True
-    return mask
 
+    order: Ints
+    starts: Ints
 
-def competition_ranks(values: Floats, weights: Ints) -> Ints:
-    """Rank values, the largest first; equal values share the best position.
+    @classmethod
+    def build(cls, distance: Floats) -> "Staircase":
+        """Sort by distance, ascending, each subject's being apart from all others'. O(n log n)."""
+        order = np.argsort(distance)
+        ordered = distance[order]
+        change = np.empty(len(order), bool)
+        change[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=change[1:])
+        return cls(order=order, starts=np.flatnonzero(change))
 
-    Each value stands for `weights` equal entries. O(n log n).
-    """
-    order = np.argsort(-values)
-    ordered = values[order]
-    change = np.ones(len(values), bool)
-    change[1:] = ordered[1:] != ordered[:-1]
-    total = np.cumsum(weights[order])
-    before = np.concatenate(([0], total))[np.flatnonzero(change)]
-    ranks = np.empty(len(values), np.int64)
-    ranks[order] = 1 + before[np.cumsum(change) - 1]
-    return ranks
+    @cached_property
+    def _ends(self) -> Ints:
+        return np.append(self.starts, len(self.order))
+
+    def only(self, wanted: Ints) -> "Staircase":
+        """What is left with some of the steps, which are ascending."""
+        places, step = spans(self._ends, wanted)
+        starts = np.flatnonzero(np.diff(step, prepend=-1))
+        return Staircase(order=self.order[places], starts=starts)
+
+    def ranks(self, number: Ints, root: Indices, before: Ints) -> Ints:
+        """Competition ranks of explanations, the best first; equal ones share the best position.
+
+        Each stands for `number` pairs; `before` counts those of earlier subjects.
+        """
+        passed = np.cumsum(number[self.order])
+        first = self.order[self.starts]
+        own = 1 + passed[self.starts] - number[first] - before[root[first]]
+        ranks = np.empty(len(self.order), np.int64)
+        ranks[self.order] = np.repeat(own, np.diff(self._ends))
+        return ranks
+
+    def front(self, best: Floats) -> Ints:
+        """The explanations that no other of their subject's dominates, ascending.
+
+        `best` is the largest relevance of each, those of a later subject being larger than all
+        of an earlier one's.
+        """
+        highest = np.maximum.reduceat(best[self.order], self.starts)
+        before = np.empty_like(highest)
+        before[0] = -1.0
+        np.maximum.accumulate(highest[:-1], out=before[1:])
+        leading = np.flatnonzero(highest > before)
+        places, step = spans(self._ends, leading)
+        some = self.order[places]
+        return np.sort(some[best[some] == highest[leading[step]]])

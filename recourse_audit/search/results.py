@@ -1,7 +1,12 @@
-"""Arrays become records: the winner, its diverse company, the front, in the user's own ids."""
+"""Arrays become records: the winner, its diverse company, the front, in the user's own ids.
 
+The subjects of a batch are ranked, chosen for and named together; only the records themselves are
+made one by one.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -12,26 +17,28 @@ from recourse_audit.records import (
     Coverage,
     Explanation,
     FrontPair,
-    Ranks,
     SearchFailure,
     SearchResult,
     Tie,
 )
 from recourse_audit.search.choice import (
+    Layer,
+    Layers,
     Ranking,
     canonical_order,
     diverse,
     dominated_by,
-    fronts,
-    winner,
+    winners,
 )
-from recourse_audit.search.evaluation import Scores
+from recourse_audit.search.evaluation import Scores, joined
 from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.pairs import NO_TIE, PairTable, pair_table
+from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
 from recourse_audit.search.picks import picks
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import OutputKind
+
+Outcome = SearchResult | SearchFailure
 
 SHOWN_DIGITS = 6
 FRONT_LISTED = 500
@@ -39,17 +46,35 @@ FRONT_LISTED = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Everything evaluated for one subject: its subtrees level by level, and their scores.
+    """Everything evaluated for some subjects: their subtrees level by level, and the scores.
 
-    `winner` is set where a sampled search has moved to it; else the best rank sum wins.
+    The subjects are the roots of the local graph, in its order; either all of them have ties or
+    none has. `winner` is set where a sampled search, of one subject, has moved to it; else the
+    best rank sum wins.
     """
 
-    subject: int
+    subjects: Ints
     local: LocalGraph
     levels: tuple[Level, ...]
     scores: Scores
-    coverage: Coverage
+    coverage: tuple[Coverage, ...]
     winner: int | None = None
+
+    def alone(self, root: int) -> "Finding":
+        """What was found for one of the subjects."""
+        levels, scores, shift, first = [], [], root, 0
+        for level in self.levels:
+            own, place = level.of_root(root, shift)
+            levels.append(own)
+            scores.append(self.scores.cut(first + place.start, first + place.stop))
+            first, shift = first + len(level), place.start
+        return Finding(
+            subjects=self.subjects[[root]],
+            local=self.local,
+            levels=tuple(levels),
+            scores=joined(scores),
+            coverage=(self.coverage[root],),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,151 +92,167 @@ class Naming:
     def ties(self, local: LocalGraph, columns: Indices) -> list[tuple[Tie, ...]]:
         """The ends of local ties as ids: a tuple for each column, without the filling."""
         real = columns.T != NO_TIE
-        pairs = local.pairs[columns.T[real]]
-        low = self.nodes(self.graph.pair_low[pairs])
-        high = self.nodes(self.graph.pair_high[pairs])
+        used, which = np.unique(columns.T[real], return_inverse=True)
+        pairs = local.pairs[used]
+        low, high = self.nodes(self.graph.pair_low[pairs]), self.nodes(self.graph.pair_high[pairs])
         ends = list(zip(low, high, strict=True))
-        until = np.cumsum(real.sum(axis=1)).tolist()
-        return [tuple(ends[a:b]) for a, b in zip([0, *until], until, strict=False)]
+        every = [ends[place] for place in which.tolist()]
+        until = [0, *np.cumsum(real.sum(axis=1)).tolist()]
+        return [tuple(every[a:b]) for a, b in pairwise(until)]
 
     def probabilities(self, answers: Floats) -> list[dict[str, float]]:
         """Rows of log-probabilities as probabilities by class."""
-        return [
-            {name: shown(value) for name, value in zip(self.classes, row, strict=True)}
-            for row in np.exp(answers).tolist()
-        ]
+        rows = shown(np.exp(answers)).tolist()
+        return [dict(zip(self.classes, row, strict=True)) for row in rows]
 
 
-def shown(value: float) -> float:
+def shown(values: Floats) -> Floats:
     """Round to the resolution at which results are compared; no negative zero."""
-    return round(value, SHOWN_DIGITS) + 0.0
+    rounded: Floats = np.round(values, SHOWN_DIGITS) + 0.0
+    return rounded
 
 
-def result_of(finding: Finding, naming: Naming, scope: Scope) -> SearchResult | SearchFailure:
-    """Rank and choose; or say which subgraph the model gave no usable answer for."""
-    simulatability = finding.scores.simulatability
-    broken = np.flatnonzero(~np.isfinite(simulatability))
-    if len(broken):
+def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outcome]:
+    """Rank and choose for every subject; or say which subgraph the model could not answer."""
+    values = finding.scores.simulatability
+    broken = np.flatnonzero(~np.isfinite(values))
+    roots = len(finding.subjects)
+    if len(broken) and roots == 1:
         reason = _broken(finding, naming, int(broken[0]))
-        return SearchFailure(subject=finding.subject, reason=reason)
-    table = pair_table(finding.levels, simulatability, finding.local.pairs)
-    page = Page(finding, table, naming, scope) if len(table) else None
-    return SearchResult(
-        subject=finding.subject,
-        max_nodes=scope.max_nodes,
-        max_hops=scope.max_hops,
-        subgraphs=finding.coverage.total,
-        pairs=len(table),
-        queries=len(simulatability) + 1,
-        coverage=finding.coverage,
-        counterfactuals=page.counterfactuals() if page else (),
-        front=page.front() if page else (),
-        front_size=page.front_size if page else 0,
-        picks=page.picked() if page else {},
-    )
+        yield SearchFailure(subject=int(finding.subjects[0]), reason=reason)
+        return
+    try:
+        if len(broken):
+            raise SpreadError
+        table = pair_table(finding.levels, values, finding.local.pairs, roots)
+    except SpreadError:
+        for root in range(roots):
+            yield from results_of(finding.alone(root), naming, scope)
+        return
+    subtrees = np.bincount(table.root, minlength=roots) + 1
+    page = Page(finding, table, naming, scope) if table.blocks else None
+    number = table.pairs_by_root.tolist()
+    for root, (subject, own) in enumerate(
+        zip(finding.subjects.tolist(), subtrees.tolist(), strict=True)
+    ):
+        yield SearchResult(
+            subject=subject,
+            max_nodes=scope.max_nodes,
+            max_hops=scope.max_hops,
+            subgraphs=finding.coverage[root].total,
+            pairs=number[root],
+            queries=own + 1,
+            coverage=finding.coverage[root],
+            counterfactuals=page.counterfactuals(root) if page else (),
+            front=page.front(root) if page else (),
+            front_size=page.front_size[root] if page else 0,
+            picks=page.picked(root) if page else {},
+        )
 
 
 class Page:
-    """The choices for one subject, made once, named together, written out as records."""
+    """The choices for all subjects, made once, named together, written out as records.
+
+    All pairs that are shown stand in one list: first those chosen, subject by subject, then each
+    subject's picks of the other ways, then each subject's front as far as it is listed.
+    """
 
     def __init__(self, finding: Finding, table: PairTable, naming: Naming, scope: Scope) -> None:
-        self._finding = finding
-        self._naming = naming
-        self._table = table
         ranking = Ranking(table)
-        layers = fronts(table)
-        front = next(layers)
-        best = winner(ranking, front) if finding.winner is None else finding.winner
-        chosen = diverse(ranking, best, chain((front,), layers), scope.counterfactuals)
-        others = picks(ranking, (scope.seed, finding.subject))
-        self.front_size = len(front)
-        self._layers = [layer for _, layer in chosen]
-        self._pick_names = tuple(others)
+        layers = Layers(ranking)
+        front = layers.peel()
+        best = winners(table, front) if finding.winner is None else np.array([finding.winner])
+        choice = diverse(table, best, front, layers, scope.counterfactuals)
+        seeds = [(scope.seed, subject) for subject in finding.subjects.tolist()]
+        others = picks(ranking, seeds)
+        chosen, layer = choice.pairs[choice.pairs >= 0], choice.layers[choice.pairs >= 0]
         listed = _listed(table, front)
-        self._pairs = np.concatenate(([pair for pair, _ in chosen], [*others.values()], listed))
-        self._figures = ranking.figures(self._pairs)
-        every, removed = table.tie_columns(self._pairs)
-        self._every = naming.ties(finding.local, every)
-        self._removed = naming.ties(finding.local, removed)
+        self._pick_names = tuple(others)
+        self.front_size = np.bincount(front.root, minlength=table.roots).tolist()
+        first_listed = len(chosen) + len(others) * table.roots
+        self._chosen = _until(0, (choice.pairs >= 0).sum(axis=1).tolist())
+        self._picks = range(len(chosen), first_listed + 1, len(others))
+        self._listed = _until(first_listed, [min(n, FRONT_LISTED) for n in self.front_size])
 
-    def counterfactuals(self) -> tuple[Counterfactual, ...]:
+        pairs = np.concatenate((chosen, np.stack([*others.values()], axis=1).ravel(), listed))
+        subtree = table.explanation(pairs) + table.roots
+        figures = ranking.figures(pairs)
+        named = naming.ties(finding.local, np.concatenate(table.tie_columns(pairs), axis=1))
+        self._every, self._removed = named[: len(pairs)], named[len(pairs) :]
+        self._simulatability = shown(table.simulatability[subtree]).tolist()
+        self._relevance = shown(np.abs(table.relevance[pairs])).tolist()
+        self._points = list(zip(*figures.points(), strict=True))
+
+        self._signed = shown(table.relevance[chosen]).tolist()
+        self._ranks = figures.ranks(len(chosen))
+        on_front = layer == 1
+        if finding.winner is not None:
+            on_front[0] = False  # a move may have led to where no front is known
+        self._dominates = dominated_by(ranking, front, chosen, on_front).tolist()
+        self._layers = layer.tolist()
+        whole = subtree[: len(chosen)]
+        answers = finding.scores.raw[np.concatenate((whole, table.kept[chosen]))]
+        self._probabilities = naming.probabilities(log_probabilities(answers, naming.kind))
+        self._nodes = [naming.nodes(_nodes_of(finding, number)) for number in whole.tolist()]
+
+    def counterfactuals(self, root: int) -> tuple[Counterfactual, ...]:
         """The winner first, then the others in the order they were chosen."""
-        table, pairs = self._table, self._pairs[: len(self._layers)]
-        counts = dominated_by(table, pairs).tolist()
-        subtrees = np.concatenate((table.explanation[pairs] + 1, table.kept[pairs]))
-        answers = log_probabilities(self._finding.scores.raw[subtrees], self._naming.kind)
-        named = self._naming.probabilities(answers)
-        return tuple(
-            self._counterfactual(place, count, named[place], named[place + len(pairs)])
-            for place, count in enumerate(counts)
-        )
+        places = range(self._chosen[root], self._chosen[root + 1])
+        return tuple(self._counterfactual(root, place) for place in places)
 
-    def picked(self) -> dict[str, FrontPair]:
+    def picked(self, root: int) -> dict[str, FrontPair]:
         """What other ways of choosing would have shown."""
-        start = len(self._layers)
-        return {name: self._pair(start + place) for place, name in enumerate(self._pick_names)}
+        places = range(self._picks[root], self._picks[root + 1])
+        return {n: self._pair(place) for n, place in zip(self._pick_names, places, strict=True)}
 
-    def front(self) -> tuple[FrontPair, ...]:
+    def front(self, root: int) -> tuple[FrontPair, ...]:
         """The pairs of the Pareto front, most simulatable first; no more than can be read."""
-        start = len(self._layers) + len(self._pick_names)
-        return tuple(self._pair(place) for place in range(start, len(self._pairs)))
+        return tuple(map(self._pair, range(self._listed[root], self._listed[root + 1])))
 
     def _pair(self, place: int) -> FrontPair:
-        pair = self._pairs[place]
-        explanation = self._table.explanation[pair]
         return FrontPair(
             edges=self._every[place],
             removed=self._removed[place],
-            simulatability=shown(float(self._table.simulatability[explanation + 1])),
-            relevance=shown(abs(float(self._table.relevance[pair]))),
+            simulatability=self._simulatability[place],
+            relevance=self._relevance[place],
         )
 
-    def _objectives(self, place: int) -> tuple[float, float]:
-        figures = self._figures
-        return float(figures.simulatability[place]), float(figures.relevance[place])
-
-    def _counterfactual(
-        self, place: int, dominates: int, whole: dict[str, float], reduced: dict[str, float]
-    ) -> Counterfactual:
-        naming, table, figures = self._naming, self._table, self._figures
-        pair = self._pairs[place]
-        explanation, signed = int(table.explanation[pair]), float(table.relevance[pair])
-        own = self._objectives(place)
+    def _counterfactual(self, root: int, place: int) -> Counterfactual:
         every, removed = self._every[place], self._removed[place]
-        start = len(self._layers)
-        simulatability = shown(float(table.simulatability[explanation + 1]))
+        point, picks = self._points[place], self._points[self._picks[root] :]
         return Counterfactual(
             explanation=Explanation(
-                nodes=naming.nodes(_nodes_of(self._finding, explanation + 1)),
+                nodes=self._nodes[place],
                 edges=every,
-                simulatability=simulatability,
-                probabilities=whole,
+                simulatability=self._simulatability[place],
+                probabilities=self._probabilities[place],
             ),
             removed=removed,
             kept=tuple(tie for tie in every if tie not in removed),
-            simulatability=simulatability,
-            relevance=shown(abs(signed)),
-            signed_relevance=shown(signed),
-            ranks=Ranks(
-                simulatability=int(figures.simulatability_rank[place]),
-                relevance=int(figures.relevance_rank[place]),
-                sum=int(figures.rank_sum[place]),
-            ),
+            simulatability=self._simulatability[place],
+            relevance=self._relevance[place],
+            signed_relevance=self._signed[place],
+            ranks=self._ranks[place],
             layer=self._layers[place],
-            dominates=dominates,
+            dominates=self._dominates[place],
             dominates_picks={
-                name: _dominates(own, self._objectives(start + number))
-                for number, name in enumerate(self._pick_names)
+                name: _dominates(point, other)
+                for name, other in zip(self._pick_names, picks, strict=False)
             },
-            probabilities=reduced,
+            probabilities=self._probabilities[place + self._chosen[-1]],
         )
 
 
-def _listed(table: PairTable, front: Ints) -> Ints:
-    """The front in the order it is shown in, as far as it is."""
-    ordered = front[canonical_order(table, front)]
-    key = table.explanation_key[table.explanation[ordered]]
-    return ordered[np.argsort(-key, kind="stable")[:FRONT_LISTED]]
+def _until(first: int, counts: Sequence[int]) -> list[int]:
+    """Where runs of some lengths begin and end, one after the other."""
+    return list(accumulate(counts, initial=first))
+
+
+def _listed(table: PairTable, front: Layer) -> Ints:
+    """The fronts in the order they are shown in, as far as they are."""
+    ordered = front.pairs[canonical_order(table, front.pairs, -front.figures.simulatability)]
+    place = np.arange(len(ordered)) - front.root.searchsorted(front.root)
+    return ordered[place < FRONT_LISTED]
 
 
 def _nodes_of(finding: Finding, subtree: int) -> Indices:

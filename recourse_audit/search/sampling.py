@@ -15,7 +15,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records import Coverage
-from recourse_audit.search.choice import Ranking, canonical_first, fronts, winner
+from recourse_audit.search.choice import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.closure import Closure, Trees, canonical, stacked
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.keys import KeyIndex
@@ -45,17 +45,19 @@ def sampled(
     best = _improve(closure, local, generator, scope)
     levels, scores = closure.levels()
     return Finding(
-        subject=subject,
+        subjects=np.array([subject]),
         local=local,
         levels=levels,
         scores=scores,
-        coverage=Coverage(
-            kind="sampled",
-            drawn=drawn,
-            total=round(sampler.estimated_total()) if total is None else total,
-            total_is_estimate=total is None,
-            bound=dominated_share(drawn, scope.max_nodes),
-            confidence=1 - RISK,
+        coverage=(
+            Coverage(
+                kind="sampled",
+                drawn=drawn,
+                total=round(sampler.estimated_total()) if total is None else total,
+                total_is_estimate=total is None,
+                bound=dominated_share(drawn, scope.max_nodes),
+                confidence=1 - RISK,
+            ),
         ),
         winner=best,
     )
@@ -107,7 +109,7 @@ def _improve(
     if not closure.is_finite():
         return None
     levels, ranking = _ranked(closure, local)
-    best = winner(ranking, next(fronts(ranking.table)))
+    best = int(winners(ranking.table, Layers(ranking).peel())[0])
     while True:
         room = (scope.budget - len(closure)) // (1 << (scope.max_nodes - 1))
         tree, place = _tree_of(levels, ranking.table, best)
@@ -117,7 +119,7 @@ def _improve(
         if not number or room < 1:
             return best
         keep = np.sort(generator.permutation(number)[:room])
-        mask, first = ranking.table.mask[best], 0
+        mask, first = int(ranking.table.places(np.array([best]))[1][0]), 0
         for trees in moves:
             here = keep[(keep >= first) & (keep < first + len(trees))] - first
             closure.add(trees.take(here))
@@ -125,7 +127,7 @@ def _improve(
         if not closure.is_finite():
             return None
         levels, ranking = _ranked(closure, local)
-        best = _found(levels, ranking.table, tree.size, place, int(mask))
+        best = _found(ranking.table, tree.size, place, mask)
         better = _dominating(ranking, best)
         if better is None:
             return best
@@ -178,7 +180,7 @@ def _ranked(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ran
 
 def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Trees, int]:
     """A pair's explanation, and its place in its level, where it stays when more come in."""
-    place = int(table.explanation[pair]) + 1
+    place = int(table.explanation(np.array([pair]))[0]) + 1
     for level in levels:
         if place < len(level):
             tree = level.select(np.array([place]))
@@ -187,21 +189,21 @@ def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Tr
     raise IndexError(pair)
 
 
-def _found(levels: tuple[Level, ...], table: PairTable, size: int, place: int, mask: int) -> int:
+def _found(table: PairTable, size: int, place: int, mask: int) -> int:
     """The pair of one mask of the explanation at a place in the level of a size."""
-    explanation = place - 1 + sum(len(level) for level in levels if level.size < size)
-    first, last = table.starts[explanation], table.starts[explanation + 1]
-    return int(first + np.flatnonzero(table.mask[first:last] == mask)[0])
+    block = table.blocks[size - 2]
+    return block.first + mask * block.count + place
 
 
 def _dominating(ranking: Ranking, pair: int) -> int | None:
     """The best pair of the front that dominates this one, if any does."""
-    front = next(fronts(ranking.table))
-    own, figures = ranking.figures(np.array([pair])), ranking.figures(front)
+    front = Layers(ranking).peel()
+    own, figures = ranking.figures(np.array([pair])), front.figures
     least = (figures.simulatability >= own.simulatability) & (figures.relevance >= own.relevance)
     more = (figures.simulatability > own.simulatability) | (figures.relevance > own.relevance)
     places: Ints = np.flatnonzero(least & more)
     if not len(places):
         return None
     total = figures.rank_sum[places]
-    return canonical_first(ranking.table, front[places[total == total.min()]])
+    best = places[total == total.min()]
+    return int(canonical_firsts(ranking.table, front.pairs[best], front.root[best])[0])

@@ -45,15 +45,20 @@ class Level:
     def __len__(self) -> int:
         return int(self.nodes.shape[1])
 
-    def cut(self, first: int, last: int, owner_shift: int = 0) -> "Level":
-        """The trees from `first` to `last`, with owners counted from `owner_shift`."""
-        return Level(
-            root=self.root[first:last],
+    def of_root(self, root: int, owner_shift: int) -> tuple["Level", slice]:
+        """The trees of one root as if it were the only one, and where they lie in the level.
+
+        Owners are counted from `owner_shift`.
+        """
+        first, last = (int(place) for place in self.root.searchsorted((root, root + 1)))
+        level = Level(
+            root=np.zeros(last - first, np.int32),
             nodes=self.nodes[:, first:last],
             ties=self.ties[:, first:last],
             parent=self.parent[:, first:last],
             owner=self.owner[first:last] - np.int32(owner_shift),
         )
+        return level, slice(first, last)
 
     def select(self, trees: Ints) -> "Level":
         """Some of the trees, in the order given."""

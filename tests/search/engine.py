@@ -1,7 +1,8 @@
 """The engine as the tests drive it: real models opened, searches run, tables turned into sets."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import SearchFailure, SearchResult
-from recourse_audit.search.moexp import Outcome, Search
+from recourse_audit.search.choice import Layers, Ranking
+from recourse_audit.search.moexp import Search
 from recourse_audit.search.pairs import PairTable, pair_table
+from recourse_audit.search.results import Outcome
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import ModelSettings
@@ -52,25 +55,55 @@ def results_by_subject(outcomes: Sequence[Outcome]) -> dict[int, SearchResult]:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A pair table of the engine with names for its numbers: sets of ties of the whole graph."""
+    """One subject's part of a pair table of the engine, with sets of ties for its numbers."""
 
     table: PairTable
-    trees: list[TieSet]
+    every_tree: list[TieSet]
+    root: int = 0
+
+    @property
+    def _subtrees(self) -> list[int]:
+        grown = np.flatnonzero(self.table.root == self.root) + self.table.roots
+        return [self.root, *grown.tolist()]
+
+    @property
+    def trees(self) -> list[TieSet]:
+        """Every subgraph of the subject."""
+        return [self.every_tree[subtree] for subtree in self._subtrees]
 
     @property
     def values(self) -> dict[TieSet, float]:
         """The simulatability of every subgraph."""
-        return dict(zip(self.trees, self.table.simulatability.tolist(), strict=True))
+        return dict(
+            zip(self.trees, self.table.simulatability[self._subtrees].tolist(), strict=True)
+        )
 
-    @property
+    @cached_property
+    def ranking(self) -> Ranking:
+        return Ranking(self.table)
+
+    @cached_property
     def places(self) -> Ints:
-        """Every pair, by its place in the table."""
-        return np.arange(len(self.table))
+        """Every pair of the subject, by its place in the table."""
+        every = self.table.every()
+        own = np.flatnonzero(self.table.root[self.table.explanation(every)] == self.root)
+        return every[own]
 
     def keys(self, pairs: Iterable[int]) -> list[Key]:
         """Name some pairs by their explanations and what they keep, in their order."""
-        explanation, kept = self.table.explanation.tolist(), self.table.kept.tolist()
-        return [(self.trees[explanation[pair] + 1], self.trees[kept[pair]]) for pair in pairs]
+        some = np.array(list(pairs), np.int64)
+        whole = self.table.explanation(some) + self.table.roots
+        kept = self.table.kept[some]
+        return [
+            (self.every_tree[one], self.every_tree[other])
+            for one, other in zip(whole.tolist(), kept.tolist(), strict=True)
+        ]
+
+    def layers(self) -> Iterator[Ints]:
+        """The non-dominated layers of the subject's pairs."""
+        layers, only = Layers(self.ranking), np.arange(self.table.roots) == self.root
+        while len(layer := layers.peel(only)):
+            yield layer.pairs
 
 
 def named_trees(graph: Graph, levels: Sequence[Level], pairs: Indices) -> list[TieSet]:
@@ -96,12 +129,14 @@ class Recorder:
         found = {}
         for outcome in search.run(np.array(subjects)):
             assert not isinstance(outcome, SearchFailure), outcome.reason
-            (table,) = self._last
-            self._last.clear()
-            found[outcome.subject] = outcome, table
+            found[outcome.subject] = outcome, self._last.pop(0)
+        assert not self._last
         return found
 
-    def _recorded(self, levels: Sequence[Level], scores: Floats, pairs: Indices) -> PairTable:
-        table = pair_table(levels, scores, pairs)
-        self._last.append(Table(table=table, trees=named_trees(self._graph, levels, pairs)))
+    def _recorded(
+        self, levels: Sequence[Level], scores: Floats, pairs: Indices, roots: int
+    ) -> PairTable:
+        table = pair_table(levels, scores, pairs, roots)
+        trees = named_trees(self._graph, levels, pairs)
+        self._last += [Table(table=table, every_tree=trees, root=root) for root in range(roots)]
         return table

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.records import Counterfactual, FrontPair, SearchResult
-from recourse_audit.search.choice import Ranking, dominated_by, fronts
+from recourse_audit.search.choice import Layers, dominated_by
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_desk
@@ -209,7 +209,7 @@ def test_equal_values_and_deep_layers_occur_in_the_random_graphs(models: dict[st
 
 def assert_same_pairs(reference: Reference, table: Table) -> None:
     """Every pair once, with its signed relevance."""
-    keys, relevance = table.keys(table.places), table.table.relevance.tolist()
+    keys, relevance = table.keys(table.places), table.table.relevance[table.places].tolist()
     expected = {(pair.explanation, pair.kept): pair.relevance for pair in reference.pairs}
     assert len(set(keys)) == len(keys)
     assert dict(zip(keys, relevance, strict=True)) == pytest.approx(expected, abs=1e-11)
@@ -229,13 +229,13 @@ def assert_same_counts(reference: Reference, result: SearchResult, case: Case) -
 def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
     """Ranks of all pairs, the first 25 layers, and how many pairs some of them dominate."""
     keys = table.keys(table.places)
-    figures = Ranking(table.table).figures(table.places)
+    figures = table.ranking.figures(table.places)
     ranks = zip(figures.simulatability_rank.tolist(), figures.relevance_rank.tolist(), strict=True)
     points = zip(figures.simulatability.tolist(), figures.relevance.tolist(), strict=True)
     by_key = {(pair.explanation, pair.kept): pair for pair in reference.pairs}
     assert list(ranks) == [reference.ranks[by_key[key]] for key in keys]
     assert list(points) == [by_key[key].point for key in keys]
-    layers = [table.keys(layer) for layer in fronts(table.table)]
+    layers = [table.keys(layer) for layer in table.layers()]
     assert all(len(set(layer)) == len(layer) for layer in layers)
     assert [set(layer) for layer in layers] == [
         {(pair.explanation, pair.kept) for pair in layer} for layer in reference.layers
@@ -244,7 +244,9 @@ def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
     firsts = [layer[0] for layer in reference.layers[:3]]
     chosen = np.array([place[pair.explanation, pair.kept] for pair in firsts], dtype=np.int64)
     expected = [reference.dominated_by(pair) for pair in firsts]
-    assert dominated_by(table.table, chosen).tolist() == expected
+    front = Layers(table.ranking).peel()
+    for on_front in (np.arange(len(chosen)) == 0, np.zeros(len(chosen), bool)):
+        assert dominated_by(table.ranking, front, chosen, on_front).tolist() == expected
 
 
 def assert_same_result(

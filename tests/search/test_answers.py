@@ -11,7 +11,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records import SearchFailure, SearchResult
 from recourse_audit.run.audit import explain, open_audit
-from recourse_audit.search.moexp import Outcome
+from recourse_audit.search.results import Outcome
 from recourse_audit.search.scope import Scope
 from recourse_audit.settings import Settings
 from tests.onnx_models import Parts, Sheet, aggregate, ends, node_count, sum_network

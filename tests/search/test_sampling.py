@@ -14,11 +14,13 @@ from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.records import SearchResult
-from recourse_audit.search.choice import Ranking, winner
+from recourse_audit.search.choice import Layer, Ranking, winners
 from recourse_audit.search.closure import Closure, Trees
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.local import LocalGraph, local_graph
+from recourse_audit.search.objectives import Whole
+from recourse_audit.search.pairs import PairTable
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.shapes import SubtreeSampler, automorphisms, shapes
 from recourse_audit.search.subtrees import subtrees
@@ -170,13 +172,13 @@ class FirstChoice:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.points: list[tuple[float, float]] = []
         self.explanations: list[int] = []
-        monkeypatch.setattr("recourse_audit.search.sampling.winner", self._noted)
+        monkeypatch.setattr("recourse_audit.search.sampling.winners", self._noted)
 
-    def _noted(self, ranking: Ranking, front: Ints) -> int:
-        chosen = winner(ranking, front)
-        figures = ranking.figures(np.array([chosen]))
+    def _noted(self, table: PairTable, front: Layer) -> Ints:
+        chosen = winners(table, front)
+        figures = Ranking(table).figures(chosen)
         self.points.append((float(figures.simulatability[0]), float(figures.relevance[0])))
-        self.explanations.append(len(ranking.table.simulatability) - 1)
+        self.explanations.append(len(table.simulatability) - 1)
         return chosen
 
 
@@ -186,7 +188,7 @@ def point(result: SearchResult) -> tuple[float, float]:
 
 
 def points_of(table: Table) -> list[tuple[float, float]]:
-    figures = Ranking(table.table).figures(table.places)
+    figures = table.ranking.figures(table.places)
     return list(zip(figures.simulatability.tolist(), figures.relevance.tolist(), strict=True))
 
 
@@ -209,7 +211,7 @@ def test_a_sampled_winner_keeps_what_its_coverage_promises(
     assert 1 <= coverage.drawn <= len(table.trees) - 1 <= budget
     assert result.subgraphs == coverage.total
     assert result.queries == len(table.trees) + 1 <= budget + 1
-    assert result.pairs == len(table.table)
+    assert result.pairs == len(table.places)
     (sampled_point,) = first.points
     parts = coverage.drawn * (2**3 - 1)
     epsilon = (log(parts) + log(1 / 0.05)) / max(coverage.drawn - 1, 1)
@@ -245,7 +247,8 @@ def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.Mo
     desk = desk_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
     _, everything = recorder.run(new_search(graph, desk, Scope(budget=10**6)), [3])[3]
-    figures = Ranking(everything.table).figures(everything.places)
+    figures = everything.ranking.figures(everything.places)
+    explanation = everything.table.explanation(everything.places)
     held = []
     for seed in range(25):
         search = new_search(graph, desk, Scope(budget=500, seed=seed))
@@ -253,7 +256,7 @@ def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.Mo
         first, second = point(result)
         as_good = (figures.simulatability >= first) & (figures.relevance >= second)
         better = (figures.simulatability > first) | (figures.relevance > second)
-        through = np.unique(everything.table.explanation[as_good & better])
+        through = np.unique(explanation[as_good & better])
         held.append(len(through) <= result.coverage.bound * len(everything.trees))
         assert result.coverage.bound < 0.15
     assert sum(held) >= 23
@@ -345,7 +348,11 @@ def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> Non
     graph = crowd()
     desk = desk_for(model, graph)
     local = local_graph(graph, np.array([3]), 2)
-    closure = Closure(local, Evaluator(graph, desk, whole_answers(desk, graph), np.array([3])), 4)
+    closure = Closure(
+        local,
+        Evaluator(graph, desk, Whole.of_answers(whole_answers(desk, graph)), np.array([3])),
+        4,
+    )
     sampler = SubtreeSampler(local, 4)
     for seed in range(3):
         for trees, _ in sampler.draw(np.random.default_rng(seed), 30):
