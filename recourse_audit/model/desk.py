@@ -13,8 +13,8 @@ from recourse_audit.model.protocol import SealedModel
 from recourse_audit.model.queries import Pool, Query, Union
 from recourse_audit.settings import OutputKind
 
-NODES_PER_QUERY = 1024
-FEWEST_NODES = 384
+NODES_PER_QUERY = 2048
+FEWEST_NODES = 512
 NODES_IN_MATRIX = 128
 BYTES_PER_QUERY = 2**20
 

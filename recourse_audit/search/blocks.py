@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.search.counting import CLOSED_FORM
 
-SUBTREES_IN_BLOCK = 1_000_000
+SUBTREES_IN_BLOCK = 1_500_000
 SUBTREES_IN_GATHERING = 8_000_000
 SUBTREES_IN_BATCH = 200_000
 SUBJECTS_IN_BATCH = 200

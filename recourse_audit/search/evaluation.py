@@ -18,6 +18,7 @@ from recourse_audit.search.subtrees import Level
 
 TREES_AT_ONCE = 4096
 REMEMBERED_BYTES = 200_000_000
+FIRST_ROOM = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,8 @@ def joined(parts: Sequence[Scores]) -> Scores:
 class Memory:
     """The trees of one size evaluated before: ties, and a score for each subject in a tree.
 
-    Trees are numbered as they come in. Room grows fourfold when it runs out, so that a tree is
-    copied once or twice at most.
+    Trees are numbered as they come in. Room that is not written to costs no memory; it grows
+    fourfold when it runs out, so that a tree is copied once or twice at most.
     """
 
     def __init__(self, size: int, nothing: Floats) -> None:
@@ -53,6 +54,7 @@ class Memory:
         self.ties = np.empty((size - 1, 0), np.int32)
         self.raw = nothing
         self.simulatability = np.empty(0)
+        self._make_room(FIRST_ROOM, 0)
 
     def extend(self, ties: Indices, rows: Ints, scores: Scores) -> None:
         """Add trees; `rows` are the places, counted from the first of them, that have scores."""
@@ -60,8 +62,11 @@ class Memory:
         if self._count > self.ties.shape[1]:
             self._make_room(4 * self._count, first)
         self.ties[:, first : self._count] = ties
-        places = rows + first * self._size
-        self.raw[places], self.simulatability[places] = scores.raw, scores.simulatability
+        begin, end = first * self._size, self._count * self._size
+        raw, simulatability = self.raw[begin:end], self.simulatability[begin:end]
+        # Where every node of every tree is a subject, which is common, rows need no looking up.
+        places = slice(None) if len(rows) == len(raw) else rows
+        raw[places], simulatability[places] = scores.raw, scores.simulatability
 
     def _make_room(self, room: int, used: int) -> None:
         """Move to larger arrays; what is not written yet costs no memory, and is never read."""
@@ -165,8 +170,10 @@ class Evaluator:
         rows = np.flatnonzero(self._served[local.nodes[nodes.T.ravel()]])
         asked = self._ask(local, [Request(nodes=nodes, ties=ties[:, fresh], rows=rows)])
         memory.extend(pairs[:, fresh], rows, asked)
-        for row, known in zip(pairs, memory.ties, strict=True):
-            assert np.array_equal(known[number], row), "two sets of ties with one 64-bit key"
+        known = np.delete(np.arange(len(number)), fresh)
+        for row, entered in zip(pairs, memory.ties, strict=True):
+            same = np.array_equal(entered[number[known]], row[known])
+            assert same, "two sets of ties with one 64-bit key"
         wanted = number * size + place
         return Scores(raw=memory.raw[wanted], simulatability=memory.simulatability[wanted])
 
