@@ -249,6 +249,43 @@ class RecourseSettings(Section):
     attributes: tuple[AttributeRule, ...] = ()
 
 
+class CaveatSettings(Section):
+    """How effects are adjusted for confounders, and when one holds, weakens or reverses."""
+
+    draws: int = Field(
+        default=60, ge=0, le=10_000, description="Draws of the confounders' features; 0 for none."
+    )
+    stratum: str | None = Field(
+        default=None,
+        description="Draw only from nodes with the subject's value in this column.",
+    )
+    weakens_below: float = Field(
+        default=0.9, ge=0, le=1, description="Share of draws that must agree for an effect to hold."
+    )
+    reverses_below: float = Field(
+        default=0.5, ge=0, le=1, description="With a smaller share agreeing, the effect reverses."
+    )
+    shrinks_below: float = Field(
+        default=0.5, ge=0, le=1, description="Share of its size that an effect must keep to hold."
+    )
+
+    @field_validator("draws")
+    @classmethod
+    def _enough_for_an_interval(cls, draws: int) -> int:
+        if draws == 1:
+            raise ValueError("must be 0, or at least 2 for an interval (got 1)")
+        return draws
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.reverses_below > self.weakens_below:
+            raise ValueError(
+                "reverses_below must not be more than weakens_below "
+                f"(got {self.reverses_below:g} and {self.weakens_below:g})"
+            )
+        return self
+
+
 class Settings(Section):
     """Everything an audit is told, checked once."""
 
@@ -258,6 +295,7 @@ class Settings(Section):
     groups: GroupSettings = GroupSettings()
     search: SearchSettings = SearchSettings()
     recourse: RecourseSettings = RecourseSettings()
+    caveats: CaveatSettings = CaveatSettings()
 
 
 def load_settings(path: Path) -> Settings:

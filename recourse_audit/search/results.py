@@ -102,14 +102,19 @@ class Naming:
 
     def probabilities(self, answers: Floats) -> list[dict[str, float]]:
         """Rows of log-probabilities as probabilities by class."""
-        rows = shown(np.exp(answers)).tolist()
+        rows = rounded(np.exp(answers)).tolist()
         return [dict(zip(self.classes, row, strict=True)) for row in rows]
 
 
-def shown(values: Floats) -> Floats:
+def rounded(values: Floats) -> Floats:
     """Round to the resolution at which results are compared; no negative zero."""
-    rounded: Floats = np.round(values, SHOWN_DIGITS) + 0.0
-    return rounded
+    shorter: Floats = np.round(values, SHOWN_DIGITS) + 0.0
+    return shorter
+
+
+def shown(value: float) -> float:
+    """One figure as it is shown."""
+    return round(value, SHOWN_DIGITS) + 0.0
 
 
 def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outcome]:
@@ -179,11 +184,11 @@ class Page:
         figures = ranking.figures(pairs)
         named = naming.ties(finding.local, np.concatenate(table.tie_columns(pairs), axis=1))
         self._every, self._removed = named[: len(pairs)], named[len(pairs) :]
-        self._simulatability = shown(table.simulatability[subtree]).tolist()
-        self._relevance = shown(np.abs(table.relevance[pairs])).tolist()
+        self._simulatability = rounded(table.simulatability[subtree]).tolist()
+        self._relevance = rounded(np.abs(table.relevance[pairs])).tolist()
         self._points = list(zip(*figures.points(), strict=True))
 
-        self._signed = shown(table.relevance[chosen]).tolist()
+        self._signed = rounded(table.relevance[chosen]).tolist()
         self._ranks = figures.ranks(len(chosen))
         on_front = layer == 1
         if finding.winner is not None:

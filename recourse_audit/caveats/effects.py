@@ -1,0 +1,181 @@
+"""The effect of removing a part of an explanation, with its confounders drawn from the population.
+
+The back-door sum of section IV-B by queries: the features of the confounding nodes are replaced by
+those of other nodes, drawn at random, everything else stays, and the effect of the removal on the
+probability of the decision is averaged. Beside it stands the effect with the features as they are.
+
+A node's features are looked up by its number, so a draw is a question about the same tree with
+other numbers in a few places.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy.stats import norm
+
+from recourse_audit.caveats.rollout import confounding_places
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import spans
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.queries import Union, side_by_side
+from recourse_audit.records import AdjustedEffect, Grade
+from recourse_audit.settings import CaveatSettings
+
+NO_EFFECT = 1e-6
+CONFIDENCE = 0.95
+SALT = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """A part removed from a subject's explanation, all in numbers of the graph.
+
+    `pairs` are the explanation's ties and `kept` those that stay; `nodes` are its nodes,
+    ascending; `decision` is the class whose probability is watched.
+    """
+
+    subject: int
+    decision: int
+    nodes: Ints
+    pairs: Ints
+    kept: Ints
+
+
+def confounding_nodes(graph: Graph, removal: Removal, depth: int) -> Ints:
+    """The nodes whose features confound the effect of a removal, ascending."""
+    arcs, _ = spans(graph.pair_starts, removal.pairs)
+    sources = np.searchsorted(removal.nodes, graph.arc_source[arcs])
+    targets = np.searchsorted(removal.nodes, graph.arc_target[arcs])
+    ways = sorted(set(zip(sources.tolist(), targets.tolist(), strict=True)))
+    gone = np.flatnonzero(~np.isin(removal.nodes, _kept_nodes(graph, removal)))
+    subject = int(np.searchsorted(removal.nodes, removal.subject))
+    places = confounding_places(
+        tuple(ways), len(removal.nodes), subject, tuple(gone.tolist()), depth
+    )
+    return removal.nodes[list(places)]
+
+
+def _kept_nodes(graph: Graph, removal: Removal) -> Ints:
+    ends = (graph.pair_low[removal.kept], graph.pair_high[removal.kept])
+    return np.unique(np.concatenate(([removal.subject], *ends)))
+
+
+class Effects:
+    """Measures effects of removals on one graph with one model."""
+
+    def __init__(
+        self, graph: Graph, desk: QueryDesk, depth: int, settings: CaveatSettings, seed: int
+    ) -> None:
+        self._graph = graph
+        self._desk = desk
+        self._depth = depth
+        self._settings = settings
+        self._seed = seed
+        column = settings.stratum
+        self._stratum = None if column is None else graph.attributes[column]
+
+    def measure(self, removals: Sequence[Removal]) -> list[tuple[Ints, AdjustedEffect | None]]:
+        """For each removal the confounding nodes, and the effect with and without them drawn.
+
+        None where nothing confounds. All questions are packed together.
+        """
+        confounders = [confounding_nodes(self._graph, one, self._depth) for one in removals]
+        open_ = [place for place, nodes in enumerate(confounders) if len(nodes)]
+        effects: list[AdjustedEffect | None] = [None] * len(removals)
+        if open_ and self._settings.draws:
+            unions, rows = [], []
+            for place in open_:
+                for union, row in self._questions(removals[place], confounders[place]):
+                    unions.append(union)
+                    rows.append(row)
+            answers = self._desk.ask(*side_by_side(unions, rows))
+            asked = answers.reshape(len(open_), 2, self._settings.draws + 1, -1)
+            for number, place in enumerate(open_):
+                chances = np.exp(asked[number, :, :, removals[place].decision])
+                effects[place] = self._effect(chances[1] - chances[0])
+        return list(zip(confounders, effects, strict=True))
+
+    def _questions(self, removal: Removal, confounders: Ints) -> Iterator[tuple[Union, Ints]]:
+        """The explanation, then what is kept of it: as they are, then once for each draw."""
+        donors = self._donors(removal.subject, len(confounders))
+        kept = _kept_nodes(self._graph, removal)
+        for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
+            union = tree_question(self._graph, nodes, pairs)
+            members = np.repeat(union.nodes[None], len(donors) + 1, axis=0)
+            members[1:, np.searchsorted(nodes, confounders)] = donors
+            row = int(np.searchsorted(nodes, removal.subject))
+            yield repeated(union, members), np.arange(len(members)) * len(nodes) + row
+
+    def _donors(self, subject: int, count: int) -> Ints:
+        """Nodes whose features stand in for those of the confounders, a row a draw."""
+        generator = np.random.default_rng((self._seed, subject, SALT))
+        shape = (self._settings.draws, count)
+        if self._stratum is None:
+            return generator.integers(self._graph.node_count, size=shape)
+        alike = np.flatnonzero(self._stratum == self._stratum[subject])
+        return alike[generator.integers(len(alike), size=shape)]
+
+    def _effect(self, effects: Floats) -> AdjustedEffect:
+        unadjusted, drawn = float(effects[0]), effects[1:]
+        mean, error = float(drawn.mean()), float(drawn.std(ddof=1)) / sqrt(len(drawn))
+        width = float(norm.ppf(0.5 + CONFIDENCE / 2)) * error
+        same = np.sign(drawn) == np.sign(unadjusted)
+        agreeing = float(np.mean(same & (np.abs(drawn) >= NO_EFFECT)))
+        return AdjustedEffect(
+            unadjusted=unadjusted,
+            adjusted=mean,
+            low=mean - width,
+            high=mean + width,
+            agreeing=agreeing,
+            draws=len(drawn),
+            grade=grade(unadjusted, mean, agreeing, self._settings),
+        )
+
+
+def grade(unadjusted: float, adjusted: float, agreeing: float, settings: CaveatSettings) -> Grade:
+    """Say whether an effect holds, weakens or reverses once its confounders are drawn anew.
+
+    *Reverses*: the sign stays in fewer draws than `reverses_below`. *Weakens*: in fewer than
+    `weakens_below`, or the mean keeps less than `shrinks_below` of its size, or there was no
+    effect to begin with. *Holds*: otherwise.
+    """
+    if abs(unadjusted) < NO_EFFECT:
+        return "weakens"
+    if agreeing < settings.reverses_below:
+        return "reverses"
+    if agreeing < settings.weakens_below or adjusted / unadjusted < settings.shrinks_below:
+        return "weakens"
+    return "holds"
+
+
+def tree_question(graph: Graph, nodes: Ints, pairs: Ints) -> Union:
+    """Some nodes, ascending, with the ties of some pairs and their own loops, as one question."""
+    arcs, _ = spans(graph.pair_starts, np.sort(pairs))
+    loops = np.flatnonzero(np.isin(graph.loop_node, nodes))
+    sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
+    targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
+    return Union(
+        nodes=nodes.astype(np.int64),
+        node_starts=np.array([0, len(nodes)]),
+        sources=np.searchsorted(nodes, sources),
+        targets=np.searchsorted(nodes, targets),
+        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+        arc_starts=np.array([0, len(sources)]),
+    )
+
+
+def repeated(union: Union, members: Ints) -> Union:
+    """One graph many times over, a row of `members` standing in for its nodes each time."""
+    count, size = members.shape
+    arcs = len(union.sources)
+    shift = np.arange(count)[:, None] * size
+    return Union(
+        nodes=members.ravel(),
+        node_starts=np.arange(count + 1) * size,
+        sources=(union.sources + shift).ravel(),
+        targets=(union.targets + shift).ravel(),
+        ties=np.tile(union.ties, count),
+        arc_starts=np.arange(count + 1) * arcs,
+    )

@@ -1,0 +1,76 @@
+"""What is said beside a counterfactual: for the auditor with the variables, for a letter without.
+
+Both come from one record. The paper's general caution goes with every counterfactual.
+"""
+
+from recourse_audit.caveats.general import CAUTION
+from recourse_audit.records import AdjustedEffect, Caveat, Counterfactual, Grade
+
+GRADES: dict[Grade, str] = {
+    "holds": "The effect holds",
+    "weakens": "The effect weakens",
+    "reverses": "The effect reverses",
+}
+LETTERS: dict[Grade, str] = {
+    "holds": "We checked whether this depends on other information about you and the people you "
+    "are connected with. It mostly does not.",
+    "weakens": "How much this matters depends on other information about you and the people you "
+    "are connected with, so it may count for less than it seems.",
+    "reverses": "With other information about you and the people you are connected with, the same "
+    "change had the opposite effect. Please do not rely on it alone.",
+}
+UNBOUNDED = Caveat(
+    kind="unknown_reach",
+    grade=None,
+    about="every counterfactual",
+    text="Every node reaches every other in this model, so which of its variables confound a "
+    "counterfactual cannot be listed, and no effect was adjusted for them. Declare model.depth if "
+    "it is known.",
+    letter="We could not check whether this depends on other information.",
+)
+
+
+def confounder_caveat(
+    number: int,
+    shown: Counterfactual,
+    decision: str,
+    confounders: tuple[str, ...],
+    effect: AdjustedEffect | None,
+) -> Caveat:
+    """What the confounders of one counterfactual do to its effect, as far as it was measured."""
+    names = _listed(confounders)
+    ties = _listed(tuple(f"{a}-{b}" for a, b in shown.removed))
+    act = f"The features of {names} act on the answer both through what is removed and past it"
+    about = f"counterfactual {number}"
+    if effect is None:
+        return Caveat(
+            kind="confounders",
+            grade=None,
+            about=about,
+            text=f"{act}; how much of the effect of removing {ties} is theirs was not measured.",
+            letter=LETTERS["weakens"],
+            variables=confounders,
+        )
+    moved = "no measurable change" if effect.unadjusted == 0 else f"{effect.unadjusted:+.3f}"
+    return Caveat(
+        kind="confounders",
+        grade=effect.grade,
+        about=about,
+        text=f"{GRADES[effect.grade]}. Removing {ties} moves the probability of {decision} by "
+        f"{moved} with the features as they are. {act}: drawn anew from the population, the move "
+        f"is {effect.adjusted:+.3f} on average (95 % interval {effect.low:+.3f} to "
+        f"{effect.high:+.3f}), in the same direction in {effect.agreeing:.0%} of {effect.draws} "
+        "draws.",
+        letter=LETTERS[effect.grade],
+        variables=confounders,
+        effect=effect,
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def general_caveats(*, depth_known: bool) -> tuple[Caveat, ...]:
+    """What goes with every counterfactual, whatever was measured."""
+    return (CAUTION,) if depth_known else (CAUTION, UNBOUNDED)
