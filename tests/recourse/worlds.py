@@ -32,7 +32,7 @@ def town(
         ids=[f"P{number:02d}" for number in range(people)],
         attributes={"gender": ["fm"[number % 2] for number in range(people)]},
         kind=np.array(KINDS)[random.integers(0, len(KINDS), count)],
-        weight=random.uniform(0.2, 2.0, count).round(2),
+        weight=random.uniform(0.2, 2.0, size=count).round(2),
         edge_attributes=random.normal(size=(count, 2)).round(2),
         directed=directed,
         feature_names=NAMES,
