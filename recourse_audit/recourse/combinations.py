@@ -4,6 +4,7 @@ Groups are given as one number an action, ascending. A combination is a row of a
 """
 
 from collections.abc import Sequence
+from itertools import combinations as pick_two
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from recourse_audit.recourse.actions import SET, ActionTable
 from recourse_audit.recourse.policy import Mask
 
 MOST_DRAFTS = 2_000_000
+MOST_IN_MATRIX = 3_000
 
 
 def counts(group: Ints, most: int) -> list[int]:
@@ -118,14 +120,66 @@ def count_parts(table: ActionTable, combination: Sequence[int]) -> int:
     return total - 2
 
 
-def covered(table: ActionTable, combinations: Ints, working: Sequence[Sequence[int]]) -> Mask:
-    """Which combinations hold all of one that works, or the same attributes moved farther."""
-    inside = np.zeros(len(combinations), bool)
-    for combination in working:
-        if len(combination) > combinations.shape[1]:
-            continue
-        holds = ~inside
-        for action in combination:
-            holds &= table.at_least(action)[combinations].any(axis=1)
-        inside |= holds
-    return inside
+class Cover:
+    """Tells which combinations hold all of one that works, or move its attributes farther.
+
+    What is covered costs at least as much and asks for more, so it need not be tried.
+    """
+
+    def __init__(self, table: ActionTable) -> None:
+        self._table = table
+        self._single = np.zeros(len(table), bool)
+        self._pairs: Mask | None = None
+        self._larger: list[list[Mask]] = []
+
+    @property
+    def alive(self) -> Ints:
+        """The actions that do not work alone, nor go farther than one that does."""
+        return np.flatnonzero(~self._single)
+
+    def add(self, combination: Sequence[int]) -> None:
+        """Take in one that works."""
+        masks = [self._table.at_least(action) for action in combination]
+        if len(masks) == 1:
+            self._single |= masks[0]
+        elif len(masks) == 2 and len(self._table) <= MOST_IN_MATRIX:
+            if self._pairs is None:
+                self._pairs = np.zeros((len(self._table), len(self._table)), bool)
+            self._pairs[np.ix_(*masks)] = True
+            self._pairs[np.ix_(*masks[::-1])] = True
+        else:
+            self._larger.append(masks)
+
+    def holds(self, combinations: Ints) -> Mask:
+        """Which of some combinations of one size are covered."""
+        inside: Mask = np.any(self._single[combinations], axis=1)
+        if self._pairs is not None:
+            for one, other in pick_two(range(combinations.shape[1]), 2):
+                inside |= self._pairs[combinations[:, one], combinations[:, other]]
+        for masks in self._larger:
+            if len(masks) <= combinations.shape[1]:
+                every_one: Mask = np.ones(len(combinations), bool)
+                for mask in masks:
+                    every_one &= mask[combinations].any(axis=1)
+                inside |= every_one
+        return inside
+
+
+def diverse(touched: Mask, cost: Floats, count: int) -> list[int]:
+    """Choose rows that differ in what they touch: the cheapest, then those farthest from it.
+
+    The distance of two rows is the Jaccard distance of what they touch, that of a row from several
+    the least; ties are broken by cost, then by order. Rows come sorted by cost.
+    """
+    if not len(touched):
+        return []
+    sets = touched.astype(np.float64)
+    size = sets.sum(axis=1)
+    chosen = [int(np.argmin(cost))]
+    distance = np.full(len(sets), np.inf)
+    while len(chosen) < min(count, len(sets)):
+        shared = sets @ sets[chosen[-1]]
+        distance = np.minimum(distance, 1 - shared / (size + size[chosen[-1]] - shared))
+        distance[chosen] = -1
+        chosen.append(int(np.lexsort((cost, -np.round(distance, 9)))[0]))
+    return chosen

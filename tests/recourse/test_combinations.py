@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.recourse.actions import ActionTable, action_table
-from recourse_audit.recourse.combinations import best, count_parts, counts, covered, every, parts
+from recourse_audit.recourse.combinations import Cover, best, count_parts, counts, every, parts
 from tests.recourse.reference import all_combinations
 from tests.recourse.worlds import policy_of, star
 
@@ -89,14 +89,25 @@ def test_parts_are_smaller_sets_and_lower_levels() -> None:
         assert count_parts(table, combination) == len(parts(table, combination))
 
 
+def covered(table: ActionTable, rows: Ints, *working: tuple[int, ...]) -> list[bool]:
+    cover = Cover(table)
+    for combination in working:
+        cover.add(combination)
+    return [bool(inside) for inside in cover.holds(rows)]
+
+
 def test_what_holds_a_working_combination_or_goes_farther_is_covered() -> None:
     table = table_of()
-    up = np.flatnonzero((table.move == 0) & (table.steps > 0))
-    rows = np.array([[0, up[0]], [0, up[1]], [1, up[1]], [0, 1], [1, up[0]]])
-    assert covered(table, rows, [(int(up[1]),)]).tolist() == [False, True, True, False, False]
-    assert covered(table, rows, [(0, int(up[0]))]).tolist() == [True, True, False, False, False]
-    assert covered(table, rows, [(0,), (1, int(up[1]))]).tolist() == [True, True, True, True, False]
-    assert not covered(table, rows, [(0, 1, int(up[0]))]).any()
+    first, second = np.flatnonzero((table.move == 0) & (table.steps > 0))[:2].tolist()
+    rows = np.array([[0, first], [0, second], [1, second], [0, 1], [1, first]])
+    assert covered(table, rows, (second,)) == [False, True, True, False, False]
+    assert covered(table, rows, (0, first)) == [True, True, False, False, False]
+    assert covered(table, rows, (0,), (1, second)) == [True, True, True, True, False]
+    assert covered(table, rows, (0, 1, first)) == [False] * 5
+    triples = np.array([[0, 1, first], [0, 1, second], [0, 2, second]])
+    assert covered(table, triples, (0, 1, second)) == [False, True, False]
+    assert covered(table, triples, (0, 1, first)) == [True, True, False]
+    assert covered(table, triples, (0, second)) == [False, True, True]
 
 
 @pytest.mark.parametrize("size", [2, 3])
