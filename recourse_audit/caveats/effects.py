@@ -21,6 +21,7 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.records import AdjustedEffect, Grade
+from recourse_audit.search.results import shown
 from recourse_audit.settings import CaveatSettings
 
 NO_EFFECT = 1e-6
@@ -79,7 +80,8 @@ class Effects:
     def measure(self, removals: Sequence[Removal]) -> list[tuple[Ints, AdjustedEffect | None]]:
         """For each removal the confounding nodes, and the effect with and without them drawn.
 
-        None where nothing confounds. All questions are packed together.
+        None where nothing confounds, or an answer is not a number. All questions are packed
+        together.
         """
         confounders = [confounding_nodes(self._graph, one, self._depth) for one in removals]
         open_ = [place for place, nodes in enumerate(confounders) if len(nodes)]
@@ -117,17 +119,19 @@ class Effects:
         alike = np.flatnonzero(self._stratum == self._stratum[subject])
         return alike[generator.integers(len(alike), size=shape)]
 
-    def _effect(self, effects: Floats) -> AdjustedEffect:
+    def _effect(self, effects: Floats) -> AdjustedEffect | None:
+        if not np.isfinite(effects).all():
+            return None
         unadjusted, drawn = float(effects[0]), effects[1:]
         mean, error = float(drawn.mean()), float(drawn.std(ddof=1)) / sqrt(len(drawn))
         width = float(norm.ppf(0.5 + CONFIDENCE / 2)) * error
         same = np.sign(drawn) == np.sign(unadjusted)
         agreeing = float(np.mean(same & (np.abs(drawn) >= NO_EFFECT)))
         return AdjustedEffect(
-            unadjusted=unadjusted,
-            adjusted=mean,
-            low=mean - width,
-            high=mean + width,
+            unadjusted=shown(unadjusted),
+            adjusted=shown(mean),
+            low=shown(mean - width),
+            high=shown(mean + width),
             agreeing=agreeing,
             draws=len(drawn),
             grade=grade(unadjusted, mean, agreeing, self._settings),

@@ -25,14 +25,16 @@ class Caveats:
         self._effects = None if depth is None else Effects(graph, desk, depth, settings, seed)
         self._general = general_caveats(depth_known=depth is not None)
 
-    def on(self, search: SearchResult, classes: tuple[str, ...], decision: int) -> list[Caveat]:
+    def on(
+        self, search: SearchResult, classes: tuple[str, ...], decision: int
+    ) -> tuple[Caveat, ...]:
         """The general ones, then one for each counterfactual that something confounds."""
         shown = search.counterfactuals
         if not shown:
-            return []
-        caveats = list(self._general)
+            return ()
         if self._effects is None:
-            return caveats
+            return self._general
+        caveats = list(self._general)
         walk = Walk(self._graph, search.subject)
         removals = [walk.removal(one, decision) for one in shown]
         measured = self._effects.measure(removals)
@@ -40,7 +42,7 @@ class Caveats:
             if len(nodes):
                 names = tuple(self._graph.ids[nodes].tolist())
                 caveats.append(confounder_caveat(number, one, classes[decision], names, effect))
-        return caveats
+        return tuple(caveats)
 
 
 class Walk:

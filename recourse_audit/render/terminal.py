@@ -84,7 +84,9 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
     if report.search is not None and report.search.counterfactuals:
         _show_search(console, report.decision, report.search)
     for caveat in report.caveats:
-        console.print(Padding(Text(f"Caution. {caveat.text}", style="italic"), (1, 2, 0, 2)))
+        about = "Caution" if caveat.kind == "general" else caveat.about.capitalize()
+        words = Text(f"{about}. {plain(caveat.text)}", style="italic")
+        console.print(Padding(words, (1, 2, 0, 2)))
     console.print()
 
 

@@ -4,12 +4,12 @@ This is the library's front door: `load_audit`, then `explain`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.caveats.general import CAUTION
+from recourse_audit.caveats.findings import Caveats
 from recourse_audit.errors import SettingsError, SubjectError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import near_matches
@@ -19,12 +19,15 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import Decision, ProbeReport, SearchFailure, SubjectReport
+from recourse_audit.recourse.options import RecourseSearch, failure
+from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.results import Naming, Outcome
 from recourse_audit.search.scope import Scope
 from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2
+NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"
 NO_TIES = "This person has no ties to others in the graph, so no tie carried the decision."
 TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
 
@@ -39,6 +42,7 @@ class Audit:
     probes: ProbeReport
     desk: QueryDesk
     scope: Scope
+    policy: Policy
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -61,6 +65,8 @@ def open_audit(settings: Settings) -> Audit:
     graph = read_graph(settings.graph)
     check_features(model, graph)
     _check_groups(settings, graph)
+    policy = open_policy(settings, graph)
+    _check_stratum(settings, graph)
     probes = probe(model, settings.model, pool_of(graph))
     _check_classes(settings, model)
     search = settings.search
@@ -77,6 +83,7 @@ def open_audit(settings: Settings) -> Audit:
             counterfactuals=search.counterfactuals,
             seed=search.seed,
         ),
+        policy=policy,
     )
 
 
@@ -97,6 +104,15 @@ def _check_groups(settings: Settings, graph: Graph) -> None:
             raise SettingsError(
                 f"groups.attributes: the nodes have no column {name!r}; {near_matches(name, known)}"
             )
+
+
+def _check_stratum(settings: Settings, graph: Graph) -> None:
+    name, known = settings.caveats.stratum, list(graph.attributes)
+    if name is not None and name not in known:
+        raise SettingsError(
+            f"caveats.stratum: {name!r} is no column of the nodes beside the model's features; "
+            f"{near_matches(name, known)}"
+        )
 
 
 def _check_classes(settings: Settings, model: OnnxModel) -> None:
@@ -161,20 +177,32 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
             SubjectReport(
                 decision=decisions[int(subject)],
                 search=None,
-                error="the model's answer for this node on the whole graph is not a number",
+                error=NOT_A_NUMBER,
+                recourse=failure(NOT_A_NUMBER, audit.policy.settings.max_changes),
             ),
         )
-    search = Search(audit.graph, audit.desk, answers, audit.settings.decision.classes, audit.scope)
+    decision = audit.settings.decision
+    search = Search(audit.graph, audit.desk, answers, decision.classes, audit.scope)
+    recourse = RecourseSearch(
+        audit.graph, audit.desk, audit.probes, answers, audit.policy, decision
+    )
     if not audit.probes.ties_matter:
-        for subject in usable:
-            decision = decisions[int(subject)]
-            yield (
-                int(subject),
-                SubjectReport(decision=decision, search=None, note=TIES_DO_NOT_MATTER),
+        for subject in usable.tolist():
+            report = SubjectReport(
+                decision=decisions[subject],
+                search=None,
+                note=TIES_DO_NOT_MATTER,
+                recourse=recourse.run(subject, None),
             )
+            yield subject, report
         return
+    caveats = Caveats(
+        audit.graph, audit.desk, audit.probes.depth, audit.settings.caveats, audit.scope.seed
+    )
     for outcome in search.run(usable):
-        yield outcome.subject, _report(audit, decisions[outcome.subject], outcome)
+        report = _report(decisions[outcome.subject], outcome, caveats, decision.classes)
+        found = recourse.run(outcome.subject, report.search)
+        yield outcome.subject, replace(report, recourse=found)
 
 
 def whole_answers(audit: Audit, subjects: Ints) -> Floats:
@@ -201,13 +229,14 @@ def decision_on(audit: Audit, naming: Naming, subject: int, answer: Floats) -> D
     )
 
 
-def _report(audit: Audit, decision: Decision, outcome: Outcome) -> SubjectReport:
+def _report(
+    decision: Decision, outcome: Outcome, caveats: Caveats, classes: tuple[str, ...]
+) -> SubjectReport:
     if isinstance(outcome, SearchFailure):
         return SubjectReport(decision=decision, search=None, error=outcome.reason)
-    found = bool(outcome.counterfactuals)
     return SubjectReport(
         decision=decision,
         search=outcome,
-        caveats=(CAUTION,) if found else (),
-        note="" if found else NO_TIES,
+        caveats=caveats.on(outcome, classes, classes.index(decision.decision)),
+        note="" if outcome.counterfactuals else NO_TIES,
     )
