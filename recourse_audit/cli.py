@@ -12,14 +12,21 @@ import typer
 from rich.console import Console
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.render.documents import model_document, subject_document
+from recourse_audit.render.curves import stability_picture
+from recourse_audit.render.documents import (
+    model_document,
+    stability_document,
+    subject_document,
+)
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.progress import progress
+from recourse_audit.render.stability_view import show_stability
 from recourse_audit.render.terminal import show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
-from recourse_audit.run.audit import load_audit
+from recourse_audit.run.audit import find_subjects, load_audit
 from recourse_audit.run.demo import demo_subjects, prepare_demo
 from recourse_audit.run.inspection import inspect_model
+from recourse_audit.run.stability import by_links, by_models, some_subjects
 from recourse_audit.run.starting import starting_settings
 from recourse_audit.settings import settings_schema
 
@@ -160,6 +167,41 @@ def explain(
         raise typer.Exit(4)
 
 
+@app.command(short_help="Measure how far explanations and options move under perturbation.")
+def stability(
+    settings: Annotated[Path, typer.Argument(help="The audit.toml.")],
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of decision subjects.")] = None,
+    perturbed_model: Annotated[
+        list[Path] | None,
+        typer.Option(help="A perturbed copy of the model; may be given several times."),
+    ] = None,
+    links: Annotated[int, typer.Option(min=1, help="New ties tried for each subject.")] = 10,
+    sample: Annotated[int, typer.Option(min=1, help="Subjects drawn if no id is given.")] = 20,
+    options: Annotated[bool, typer.Option(help="Compare options for recourse too.")] = True,
+    picture: Annotated[Path | None, typer.Option(help="Write the curves to this SVG file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Perturb the graph by new ties, or the model by copies you supply, and compare findings."""
+    with progress(messages) as steps:
+        steps.begin("Reading the graph and probing the model")
+        audit = load_audit(settings)
+        subjects = find_subjects(audit, ids) if ids else some_subjects(audit, sample)
+        if perturbed_model:
+            steps.begin("Explaining with perturbed models", len(perturbed_model))
+            report = by_models(
+                audit, subjects, perturbed_model, with_options=options, done=steps.advance
+            )
+        else:
+            steps.begin("Explaining with new ties", links * len(subjects))
+            report = by_links(audit, subjects, links, with_options=options, done=steps.advance)
+    if picture is not None:
+        _write(picture, stability_picture(report))
+    if as_json:
+        _print_json(stability_document(report))
+    else:
+        show_stability(_view(), report)
+
+
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where to put the sample.")] = Path(
@@ -178,6 +220,15 @@ def demo(
         f"Next: recourse-audit explain {folder / 'audit.toml'} ID [--json]\n"
         f"      recourse-audit inspect {folder / 'gat.onnx'}",
     )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}); choose another place"
+        ) from None
 
 
 def _view() -> Console:

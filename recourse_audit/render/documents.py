@@ -10,6 +10,7 @@ from recourse_audit.records import (
     ProbeReport,
     Recourse,
     SearchResult,
+    StabilityReport,
     SubjectReport,
 )
 
@@ -98,6 +99,11 @@ def action_document(action: Action) -> dict[str, Any]:
             "cost": action.cost,
         }
     return {"do": action.do, "tie": action.tie, "kind": action.kind, "cost": action.cost}
+
+
+def stability_document(report: StabilityReport) -> dict[str, Any]:
+    """What `stability --json` prints."""
+    return {"format": FORMAT, **asdict(report)}
 
 
 def model_document(

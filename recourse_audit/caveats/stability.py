@@ -1,0 +1,137 @@
+"""How far explanations and options move when the graph or the model is perturbed.
+
+Section V-C of the paper: an explanation must change when the mechanism behind a decision changes,
+and stay when it does not. Distances are Jaccard distances: of the people in the winning
+explanations, and of what the offered options touch. Subjects whose class changed and subjects
+whose class did not are told apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Graph, Ties, build_graph
+from recourse_audit.records import Recourse, SearchResult, StabilityPoint, StabilityRow
+
+POINTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a subject stands: probabilities, who explains the decision, what the options touch.
+
+    None where there is no explanation, or no option was looked for.
+    """
+
+    probabilities: Floats
+    explained_by: frozenset[str] | None
+    options: frozenset[str] | None
+
+    @property
+    def decision(self) -> int:
+        return int(np.argmax(self.probabilities))
+
+
+def standing(
+    probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
+) -> Standing:
+    """Note what is compared of a subject's results."""
+    found = search.counterfactuals if search is not None else ()
+    return Standing(
+        probabilities=probabilities,
+        explained_by=frozenset(found[0].explanation.nodes) if found else None,
+        options=None if recourse is None else frozenset(_touched(recourse)),
+    )
+
+
+def _touched(recourse: Recourse) -> list[str]:
+    return [
+        repr(action.attribute or (action.do, *sorted(action.tie or ()), action.kind))
+        for option in recourse.options
+        for action in option.actions
+    ]
+
+
+def moved(subject: str, perturbation: str, before: Standing, after: Standing) -> StabilityRow:
+    """Compare two standings of one subject; the strength is how far the answer itself moved.
+
+    That is the total variation distance of the two answers: half the sum of the differences.
+    """
+    strength = 0.5 * float(np.abs(before.probabilities - after.probabilities).sum())
+    return StabilityRow(
+        subject=subject,
+        perturbation=perturbation,
+        strength=round(strength, 6),
+        changed=before.decision != after.decision,
+        explanation=jaccard(before.explained_by, after.explained_by),
+        options=jaccard(before.options, after.options),
+    )
+
+
+def jaccard(one: frozenset[str] | None, other: frozenset[str] | None) -> float | None:
+    """The Jaccard distance of two sets; two empty ones are alike, and None is not compared."""
+    if one is None or other is None:
+        return None
+    either = one | other
+    return round(1 - len(one & other) / len(either), 6) if either else 0.0
+
+
+def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
+    """Mean distances over rows of growing strength, in at most five runs of about equal length."""
+    some = sorted(
+        (row for row in rows if row.changed == changed and row.explanation is not None),
+        key=lambda row: row.strength,
+    )
+    points = []
+    for run in np.array_split(np.arange(len(some)), min(POINTS, len(some)) or 1):
+        part = [some[place] for place in run]
+        if part:
+            options = [row.options for row in part if row.options is not None]
+            points.append(
+                StabilityPoint(
+                    strength=round(float(np.mean([row.strength for row in part])), 6),
+                    explanation=round(float(np.mean([row.explanation or 0.0 for row in part])), 6),
+                    options=round(float(np.mean(options)), 6) if options else None,
+                    rows=len(part),
+                )
+            )
+    return tuple(points)
+
+
+def linked(graph: Graph, subject: int, other: int) -> Graph:
+    """The graph with one more tie from the subject, of the kind they have most of.
+
+    It weighs and carries what is usual for ties of that kind.
+    """
+    ties = graph.ties
+    own = ties.kind[(ties.source == subject) | (ties.target == subject)]
+    kind = int(np.bincount(own if len(own) else ties.kind, minlength=1).argmax())
+    alike = ties.kind == kind
+    return build_graph(
+        ids=graph.ids,
+        features=graph.features,
+        feature_names=graph.feature_names,
+        attributes=graph.attributes,
+        directed=graph.directed,
+        ties=Ties(
+            source=np.append(ties.source, np.int32(subject)),
+            target=np.append(ties.target, np.int32(other)),
+            kind=np.append(ties.kind, ties.kind.dtype.type(kind)),
+            kinds=ties.kinds,
+            weight=(
+                None
+                if ties.weight is None
+                else np.append(ties.weight, np.median(ties.weight[alike]).astype(np.float32))
+            ),
+            attributes=(
+                None
+                if ties.attributes is None
+                else np.append(
+                    ties.attributes,
+                    np.median(ties.attributes[alike], axis=0, keepdims=True).astype(np.float32),
+                    axis=0,
+                )
+            ),
+        ),
+    )

@@ -1,0 +1,171 @@
+"""Each caveat appears where it must, and nowhere else; letters name nobody."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recourse_audit import explain, load_audit
+from recourse_audit.caveats.findings import Walk
+from recourse_audit.caveats.rollout import roll_out
+from recourse_audit.caveats.wording import LETTERS, UNBOUNDED
+from recourse_audit.graph.readers import from_arrays
+from recourse_audit.records import Caveat, Counterfactual, Decision, SubjectReport
+from recourse_audit.search.scope import Scope
+from tests.onnx_models import sum_network
+from tests.run.audits import IDS, lending_audit, small_audit
+from tests.run.command import command, one_line
+from tests.search.engine import new_search, open_desk, results_by_subject
+
+BANNED = ("proves", "guarantees", "unbiased", "will be approved", "because of", "caused")
+
+
+def reports(settings: Path, *ids: str) -> list[SubjectReport]:
+    return explain(load_audit(settings), ids)
+
+
+def kinds(report: SubjectReport) -> list[str]:
+    return [caveat.kind for caveat in report.caveats]
+
+
+def confounders_of(subject: str, shown: Counterfactual) -> set[str]:
+    """By rolling the explanation out, in ids."""
+    names = list(shown.explanation.nodes)
+    number = {name: place for place, name in enumerate(names)}
+    arcs = [(number[a], number[b]) for tie in shown.explanation.edges for a, b in (tie, tie[::-1])]
+    kept = {subject, *(end for tie in shown.kept for end in tie)}
+    rolled = roll_out(
+        arcs,
+        range(len(names)),
+        subject=number[subject],
+        removed=[number[name] for name in names if name not in kept],
+        depth=2,
+    )
+    return {names[node] for node in rolled.confounding_nodes}
+
+
+def test_a_counterfactual_has_the_caveat_where_something_confounds_it(tmp_path: Path) -> None:
+    confounded = clear = 0
+    for report in reports(small_audit(tmp_path), *IDS):
+        shown = () if report.search is None else report.search.counterfactuals
+        by_about = {caveat.about: caveat for caveat in report.caveats}
+        for number, one in enumerate(shown, start=1):
+            expected = confounders_of(report.decision.id, one)
+            caveat = by_about.get(f"counterfactual {number}")
+            assert (caveat is not None) == bool(expected)
+            clear += caveat is None
+            if caveat is not None:
+                confounded += 1
+                assert caveat.kind == "confounders"
+                assert set(caveat.variables) == expected
+                assert_effect(report.decision, one, caveat)
+    assert confounded >= 5
+    assert clear >= 5
+
+
+def assert_effect(decision: Decision, shown: Counterfactual, caveat: Caveat) -> None:
+    effect = caveat.effect
+    assert effect is not None
+    assert caveat.grade == effect.grade
+    before = shown.explanation.probabilities[decision.decision]
+    after = shown.probabilities[decision.decision]
+    assert effect.unadjusted == pytest.approx(after - before, abs=3e-6)
+    assert effect.low <= effect.adjusted <= effect.high
+    for words in (*caveat.variables, *shown.removed[0], decision.decision):
+        assert words in caveat.text
+
+
+def test_one_layer_has_the_general_caution_only(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    sum_network(tmp_path / "model.onnx", layers=1)
+    [report] = reports(settings, "a")
+    assert kinds(report) == ["general"]
+
+
+def test_nobody_without_a_counterfactual_has_a_caveat(tmp_path: Path) -> None:
+    [report] = reports(small_audit(tmp_path), "lonely")
+    assert report.caveats == ()
+
+
+def test_a_model_without_a_limit_to_its_reach_says_that_confounders_are_not_known(
+    tmp_path: Path,
+) -> None:
+    [report] = reports(small_audit(tmp_path, "batch"), "a")
+    assert kinds(report) == ["general", "unknown_reach"]
+
+
+def test_without_draws_confounders_are_named_and_not_graded(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
+    named = [
+        caveat
+        for report in reports(settings, *IDS)
+        for caveat in report.caveats
+        if caveat.kind == "confounders"
+    ]
+    assert named
+    for caveat in named:
+        assert (caveat.grade, caveat.effect) == (None, None)
+        assert caveat.variables
+        assert caveat.text.endswith("was not measured.")
+
+
+def test_letters_name_nobody_and_promise_nothing(tmp_path: Path) -> None:
+    found: list[Caveat] = [UNBOUNDED]
+    for report in reports(small_audit(tmp_path), *IDS):
+        found += report.caveats
+    for caveat in found:
+        assert caveat.letter
+        assert not re.search(r"\d|%", caveat.letter)
+        assert caveat.letter in {*LETTERS.values(), UNBOUNDED.letter, found[1].letter}
+        for words in BANNED:
+            assert words not in caveat.letter
+            assert words not in caveat.text
+
+
+def test_caveats_do_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    together = reports(settings, *IDS)
+    for name, report in zip(IDS, together, strict=True):
+        [alone] = reports(settings, name)
+        assert alone.caveats == report.caveats
+
+
+def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    graph = from_arrays(random.normal(size=(12, 5)), random.integers(12, size=(2, 25)))
+    desk = open_desk(sum_network(tmp_path / "model.onnx"), graph, output="logits")
+    results = results_by_subject(list(new_search(graph, desk, Scope()).run(np.arange(12))))
+    checked = 0
+    for subject, result in results.items():
+        walk = Walk(graph, subject)
+        for shown in result.counterfactuals:
+            removal = walk.removal(shown, 0)
+            ends = zip(graph.pair_low[removal.pairs], graph.pair_high[removal.pairs], strict=True)
+            assert [(str(a), str(b)) for a, b in ends] == list(shown.explanation.edges)
+            ends = zip(graph.pair_low[removal.kept], graph.pair_high[removal.kept], strict=True)
+            assert [(str(a), str(b)) for a, b in ends] == list(shown.kept)
+            assert [str(node) for node in removal.nodes] == sorted(shown.explanation.nodes, key=int)
+            checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('stratum = "genre"', "caveats.stratum: 'genre' is no column"),
+        ("draws = 1", "caveats.draws: must be 0, or at least 2"),
+        ("draws = -1", "caveats.draws: must be at least 0"),
+        ("weakens_below = 0.3", "reverses_below must not be more than weakens_below"),
+        ("shrinks_below = 2", "caveats.shrinks_below: must be at most 1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(lines: str, words: str, tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    text = settings.read_text(encoding="utf-8")
+    settings.write_text(f"{text}\n[caveats]\n{lines}\n", encoding="utf-8")
+    refused = command("explain", settings, "P0004")
+    assert refused.code == 2
+    assert words in one_line(refused)
