@@ -1,6 +1,7 @@
 """Stability as a picture: how far explanations move as the answer does, as one SVG file."""
 
 from collections.abc import Sequence
+from math import ceil
 from xml.etree import ElementTree as Xml
 
 from recourse_audit.records import StabilityPoint, StabilityReport
@@ -21,6 +22,7 @@ def stability_picture(report: StabilityReport) -> str:
     """Mean Jaccard distance of explanations over the move of the answer, changed and unchanged."""
     curves = {"changed": report.changed, "unchanged": report.unchanged}
     most = max((point.strength for points in curves.values() for point in points), default=0.0)
+    most = max(ceil(10 * most), 1) / 10
     picture = Xml.Element(
         "svg",
         {
@@ -35,9 +37,9 @@ def stability_picture(report: StabilityReport) -> str:
     _add(picture, "desc", _described(curves))
     _add(picture, "rect", width=WIDTH, height=HEIGHT, fill=PAPER)
     _add(picture, "text", TITLES[report.kind], x=LEFT, y=24, font_size=16, fill=INK)
-    _draw_axes(picture, most or 1.0)
+    _draw_axes(picture, most)
     for place, (name, points) in enumerate(curves.items()):
-        _draw_curve(picture, name, points, most or 1.0)
+        _draw_curve(picture, name, points, most)
         _draw_key(picture, name, sum(point.rows for point in points), 44 + 18 * place)
     Xml.indent(picture)
     return Xml.tostring(picture, encoding="unicode") + "\n"
@@ -64,19 +66,13 @@ def _place(strength: float, distance: float, most: float) -> tuple[float, float]
 
 
 def _draw_axes(picture: Xml.Element, most: float) -> None:
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x, y = _place(share * most, share, most)
+    for step in range(6):
+        share, strength = step / 5, step * most / 5
+        x, y = _place(strength, share, most)
+        words = f"{strength:.2g}"
         _add(picture, "line", x1=LEFT, x2=RIGHT, y1=y, y2=y, stroke=LINES)
-        _add(picture, "text", f"{share:.2f}", x=LEFT - 8, y=y + 4, text_anchor="end", fill=GREY)
-        _add(
-            picture,
-            "text",
-            f"{share * most:.2g}",
-            x=x,
-            y=BOTTOM + 18,
-            text_anchor="middle",
-            fill=GREY,
-        )
+        _add(picture, "text", f"{share:.1f}", x=LEFT - 8, y=y + 4, text_anchor="end", fill=GREY)
+        _add(picture, "text", words, x=x, y=BOTTOM + 18, text_anchor="middle", fill=GREY)
     across, up = (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2
     words = "move of the answer (total variation)"
     _add(picture, "text", words, x=across, y=BOTTOM + 42, text_anchor="middle", fill=GREY)
