@@ -85,13 +85,27 @@ def probe(
     report = Prober(model, pools, generator).report()
     if settings.depth is None:
         return report
+    return _with_declared(report, settings.depth)
+
+
+def _with_declared(report: ProbeReport, declared: int) -> ProbeReport:
+    """Rely on a declared depth, unless nodes farther away were seen to reach a decision."""
     sentences = {key: text for key, text in report.sentences.items() if key != "depth"}
-    if report.depth != settings.depth:
-        measured = "no limit" if report.depth is None else f"{report.depth}"
+    measured = report.depth
+    if measured is None:
         sentences["depth"] = (
-            f"The settings declare a depth of {settings.depth} hops; the probe measured {measured}."
+            f"The settings declare a depth of {declared} hops; the probe measured no limit."
         )
-    return replace(report, depth=settings.depth, sentences=sentences)
+    elif measured > declared:
+        sentences["depth"] = (
+            f"The settings declare a depth of {declared} hops, but the probe saw nodes {measured} "
+            f"hops away reach a decision, so {measured} is used."
+        )
+    elif measured < declared:
+        sentences["depth"] = (
+            f"The settings declare a depth of {declared} hops; the probe measured {measured}."
+        )
+    return replace(report, depth=max(declared, measured or 0), sentences=sentences)
 
 
 def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:

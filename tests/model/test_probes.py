@@ -143,12 +143,16 @@ def test_a_deep_model_has_a_depth_too_large_to_bound(tmp_path: Path) -> None:
     assert probed(sum_network(tmp_path / "model.onnx", layers=10, scale=0.1)).depth is None
 
 
-def test_a_declared_depth_stands_and_a_difference_is_said(tmp_path: Path) -> None:
+def test_a_declared_depth_stands_unless_more_was_seen_and_a_difference_is_said(
+    tmp_path: Path,
+) -> None:
     path = sum_network(tmp_path / "model.onnx", layers=3)
-    same, other = probed(path, depth=3), probed(path, depth=2)
+    same, less, more = (probed(path, depth=depth) for depth in (3, 2, 5))
     assert (same.depth, same.sentences) == (3, {})
-    assert other.depth == 2
-    assert "declare a depth of 2 hops; the probe measured 3" in other.sentences["depth"]
+    assert less.depth == 3
+    assert "nodes 3 hops away reach a decision, so 3 is used" in less.sentences["depth"]
+    assert more.depth == 5
+    assert "declare a depth of 5 hops; the probe measured 3" in more.sentences["depth"]
 
 
 @pytest.mark.parametrize(
