@@ -93,7 +93,10 @@ class ModelSettings(Section):
         default=None, description="Which output to read, if there are several."
     )
     depth: int | None = Field(
-        default=None, ge=0, le=16, description="Hops that reach a node; probed if absent, and never less than probed."
+        default=None,
+        ge=0,
+        le=16,
+        description="Hops that reach a node; probed if absent, and never less than probed.",
     )
     self_loops: Literal["none", "add"] = Field(
         default="none", description="'add': the model expects self-loops in its list of ties."
