@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from recourse_audit.records import Action, Option
 from recourse_audit.run.audit import explain
-from tests.recourse.reference import Policy, World, rounded
-from tests.recourse.worlds import (
+from tests.recourse.random_worlds import (
     FEATURES,
     IMPLIED,
     NETWORKS,
@@ -27,6 +26,7 @@ from tests.recourse.worlds import (
     random_world,
     without_shadowed,
 )
+from tests.recourse.reference import Policy, World, rounded
 
 KINDS = ("family", "loan", "payment")
 WORLDS = ("directed", "undirected", "directed with candidates", "undirected with candidates")
