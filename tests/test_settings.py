@@ -177,6 +177,50 @@ def test_settings_are_frozen() -> None:
             {"recourse": {"attributes": [{"name": "x", "step": 1, "min": 3, "max": 2}]}},
             "recourse.attributes[0]: min must not be more than max (got 3 and 2)",
         ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": 0.5, "integer": True}]}},
+            "recourse.attributes[0]: integer needs a step that is a whole number (got 0.5)",
+        ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": 1, "scale": 0}]}},
+            "recourse.attributes[0]: scale must not be 0",
+        ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": 1}, {"name": "x", "step": 2}]}},
+            "recourse.attributes: has two rules for 'x'; keep one of them",
+        ),
+        (
+            {"recourse": {"attributes": [{"name": "x", "step": 1, "implies": [{"name": "x"}]}]}},
+            "recourse.attributes[0].implies[0].by: is missing",
+        ),
+        (
+            {
+                "recourse": {
+                    "attributes": [
+                        {"name": "x", "step": 1, "implies": [{"name": "x", "by": 1}]},
+                    ]
+                }
+            },
+            "recourse.attributes[0]: implies must not name 'x' itself",
+        ),
+        (
+            {
+                "recourse": {
+                    "attributes": [{"name": "x", "step": 1, "implies": [{"name": "y", "bi": 1}]}]
+                }
+            },
+            "recourse.attributes[0].implies[0].bi: is not a known key; did you mean by?",
+        ),
+        (
+            {"recourse": {"ties": [{"kind": "x", "whose": "others", "allow": ["add"]}]}},
+            "recourse.ties[0]: nobody can be told to add a tie between two others",
+        ),
+        (
+            {"recourse": {"ties": [{"kind": "x", "whose": "mine", "allow": []}]}},
+            "recourse.ties[0].whose: must be 'own', 'outgoing', 'others' or 'any' (got 'mine')",
+        ),
+        ({"recourse": {"jitter": 2}}, "recourse.jitter: must be at most 1 (got 2)"),
+        ({"recourse": {"candidates": 3}}, "recourse.candidates: must be a path, in quotes"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_key_and_the_value(

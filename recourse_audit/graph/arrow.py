@@ -252,6 +252,11 @@ class _ParquetTable(Table):
         self._data.validate(full=True)
 
 
+def keys_of(ids: Strings) -> Keys:
+    """The ids of a graph as keys to match with."""
+    return Keys(values=pa.array(ids.tolist(), pa.large_string()))
+
+
 def match(ids: Keys, ends: Keys) -> Indices:
     """Find the node of each end of a tie; -1 where there is none, or no end.
 

@@ -19,6 +19,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import Decision, ProbeReport, SearchFailure, SubjectReport
+from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.moexp import Outcome, Search
 from recourse_audit.search.results import Naming
 from recourse_audit.search.scope import Scope
@@ -39,6 +40,7 @@ class Audit:
     probes: ProbeReport
     desk: QueryDesk
     scope: Scope
+    policy: Policy
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -61,6 +63,7 @@ def open_audit(settings: Settings) -> Audit:
     graph = read_graph(settings.graph)
     check_features(model, graph)
     _check_groups(settings, graph)
+    policy = open_policy(settings, graph)
     probes = probe(model, settings.model, pool_of(graph))
     _check_classes(settings, model)
     search = settings.search
@@ -77,6 +80,7 @@ def open_audit(settings: Settings) -> Audit:
             counterfactuals=search.counterfactuals,
             seed=search.seed,
         ),
+        policy=policy,
     )
 
 

@@ -1,0 +1,166 @@
+"""The policy: what a person may be told to change, checked against the graph once.
+
+Vocabulary
+----------
+relation   how a tie lies to the subject: it leads from them, leads to them, or lies between others.
+rule       the first one that matches a tie's kind and relation decides about it.
+denied     a kind that is never suggested, whatever the rules (see `deny_list`).
+
+`Policy` answers in tables, for the search. `Policy.why_not` walks the rules once more in words, for
+a change tried by hand and for the last check of everything that is offered.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import SettingsError
+from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.candidates import Candidates, read_candidates
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.recourse.attributes import Movement, movements
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.settings import AttributeRule, RecourseSettings, Settings, TieRule
+
+OUTGOING, INCOMING, OTHERS = range(3)
+RELATIONS = {
+    "own": (OUTGOING, INCOMING),
+    "outgoing": (OUTGOING,),
+    "others": (OTHERS,),
+    "any": (OUTGOING, INCOMING, OTHERS),
+}
+DEFAULT_RULES = (TieRule(kind="*", allow=("drop",)),)
+ANY = "*"
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The rules for one graph; tables have a row a kind of tie and a column a relation."""
+
+    settings: RecourseSettings
+    graph: Graph
+    rules: tuple[TieRule, ...]
+    denied: Mask
+    drop: Mask
+    add: Mask
+    near: Mask
+    cost: Floats
+    movements: tuple[Movement, ...]
+    protected: tuple[str, ...]
+    candidates: Candidates | None
+
+    def rule_for(self, kind: str, relation: int) -> TieRule | None:
+        """The first rule that matches, found by walking through them."""
+        for rule in self.rules:
+            if rule.kind in (ANY, kind) and relation in RELATIONS[rule.whose]:
+                return rule
+        return None
+
+    def movement(self, name: str) -> Movement | None:
+        """The rule for an attribute, if there is one."""
+        return next((one for one in self.movements if one.rule.name == name), None)
+
+
+def open_policy(settings: Settings, graph: Graph) -> Policy:
+    """Check the policy against the graph; the first thing wrong is one sentence with its key."""
+    recourse, kinds = settings.recourse, graph.ties.kinds
+    protected = settings.groups.attributes
+    _check_never(recourse.never, kinds)
+    denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
+    _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
+    for place, attribute in enumerate(recourse.attributes):
+        _check_attribute(attribute, f"recourse.attributes[{place}]", graph, protected)
+    rules = recourse.ties or DEFAULT_RULES
+    drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
+    cost = np.zeros((len(kinds), 3))
+    for rule in reversed(rules):
+        matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
+        for relation in RELATIONS[rule.whose]:
+            drop[matched, relation] = "drop" in rule.allow
+            add[matched, relation] = "add" in rule.allow
+            near[matched, relation] = rule.to == "near"
+            cost[matched, relation] = rule.cost
+    add[:, OTHERS] = False
+    return Policy(
+        settings=recourse,
+        graph=graph,
+        rules=rules,
+        denied=denied,
+        drop=drop,
+        add=add & ~denied[:, None],
+        near=near,
+        cost=cost,
+        movements=movements(graph, recourse.attributes),
+        protected=protected,
+        candidates=(
+            None
+            if recourse.candidates is None
+            else read_candidates(recourse.candidates, graph, settings.graph)
+        ),
+    )
+
+
+def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
+    for place, kind in enumerate(never):
+        if kind not in kinds:
+            raise SettingsError(
+                f"recourse.never[{place}]: there is no kind of tie {kind!r}; "
+                f"{near_matches(kind, kinds)}"
+            )
+
+
+def _check_ties(
+    rules: Sequence[TieRule], kinds: Sequence[str], denied: Mask, *, directed: bool
+) -> None:
+    for place, rule in enumerate(rules):
+        key = f"recourse.ties[{place}]"
+        if rule.kind != ANY and rule.kind not in kinds:
+            raise SettingsError(
+                f"{key}.kind: there is no kind of tie {rule.kind!r}; "
+                f"{near_matches(rule.kind, [*kinds, ANY])}"
+            )
+        if rule.kind != ANY and rule.allow and denied[kinds.index(rule.kind)]:
+            raise SettingsError(
+                f"{key}: allows changes of {rule.kind!r}, a kind that is never suggested; set "
+                "allow to [] or leave the rule out"
+            )
+        for earlier, other in enumerate(rules[:place]):
+            if other.kind in (ANY, rule.kind) and _takes(other, rule, directed=directed):
+                raise SettingsError(
+                    f"{key}: can never match, because recourse.ties[{earlier}] takes all that it "
+                    "does; put the narrower rule first, or leave one out"
+                )
+
+
+def _takes(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
+    """Whether every tie of the later rule's relations is also one of the earlier rule's."""
+    there = set(RELATIONS[earlier.whose])
+    wanted = set(RELATIONS[later.whose])
+    return wanted - ({INCOMING} if not directed else set()) <= there
+
+
+def _check_attribute(rule: AttributeRule, key: str, graph: Graph, protected: Sequence[str]) -> None:
+    names = [(rule.name, f"{key}.name")]
+    names += [
+        (implied.name, f"{key}.implies[{place}].name") for place, implied in enumerate(rule.implies)
+    ]
+    for name, where in names:
+        if name in protected:
+            raise SettingsError(
+                f"{where}: {name!r} is a protected attribute (groups.attributes), and those never "
+                "change; leave it out"
+            )
+        if name in graph.feature_names:
+            continue
+        if name in graph.attributes:
+            raise SettingsError(
+                f"{where}: {name!r} is a column of the nodes, but no feature: the model does not "
+                "see it, so changing it changes no decision; leave it out"
+            )
+        raise SettingsError(
+            f"{where}: there is no feature {name!r}; {near_matches(name, graph.feature_names)}"
+        )

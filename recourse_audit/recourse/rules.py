@@ -1,0 +1,196 @@
+"""The rules once more, in words: why a change may not be suggested, or a whole option not offered.
+
+Nothing here uses the tables that the search works with: it reads the finished records and the
+user's rules, so that a mistake in one is found by the other.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.neighbourhoods import neighbourhood
+from recourse_audit.records import Action, Tie
+from recourse_audit.recourse.attributes import Movement
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
+
+
+def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> str:
+    """Why the policy would not suggest this change to this subject; empty if it would.
+
+    `reach` is the model's depth, which bounds whose other ties may be suggested.
+    """
+    if action.do == "set":
+        return _why_not_set(policy, subject, action)
+    return _why_not_tie(policy, subject, action, reach)
+
+
+def broken_rule(policy: Policy, subject: int, actions: Sequence[Action], reach: int | None) -> str:
+    """Why a finished option must not be offered; empty if every rule is kept."""
+    if not 0 < len(actions) <= policy.settings.max_changes:
+        return f"it has {len(actions)} changes, and at most {policy.settings.max_changes} may be"
+    families = [
+        movement.family
+        for action in actions
+        if action.attribute and (movement := policy.movement(action.attribute))
+    ]
+    if len(set(families)) < len(families):
+        return "it changes attributes that move along with each other"
+    if len({_identity(action) for action in actions}) < len(actions):
+        # Parallel ties of one kind look alike, and each may be dropped once.
+        for action in actions:
+            alike = [other for other in actions if _identity(other) == _identity(action)]
+            if action.do != "drop" or len(alike) > len(ties_between(policy.graph, action)):
+                return f"it changes {described(action)} twice"
+    reasons = (why_not(policy, subject, action, reach) for action in actions)
+    return next((reason for reason in reasons if reason), "")
+
+
+def described(action: Action) -> str:
+    """A change as somebody would type it."""
+    if action.do == "set":
+        return f"{action.attribute}={action.after:.12g}"
+    assert action.tie is not None
+    return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
+
+
+def ties_between(graph: Graph, action: Action) -> list[int]:
+    """The rows of the table of ties that a change of a tie may be about."""
+    source, target = (graph.find(end) for end in _ends(action))
+    ties, found = graph.ties, []
+    for row in rows_between(graph, source, target).tolist():
+        leads = not graph.directed or ties.source[row] == source
+        if leads and ties.kinds[ties.kind[row]] == action.kind:
+            found.append(row)
+    return found
+
+
+def rows_between(graph: Graph, one: int, other: int) -> Ints:
+    """The rows of the table of ties between two different nodes, whichever way they lead."""
+    place = np.flatnonzero(graph.neighbours(one) == other)
+    if not len(place):
+        return np.empty(0, np.int64)
+    pair = graph.neighbour_pair[graph.starts[one] + int(place[0])]
+    arcs = graph.arc_tie[graph.pair_starts[pair] : graph.pair_starts[pair + 1]]
+    return np.unique(arcs).astype(np.int64)
+
+
+def _ends(action: Action) -> Tie:
+    assert action.tie is not None
+    return action.tie
+
+
+def _identity(action: Action) -> tuple[object, ...]:
+    return action.do, action.tie, action.kind, action.attribute
+
+
+def _why_not_tie(policy: Policy, subject: int, action: Action, reach: int | None) -> str:
+    graph, kind = policy.graph, action.kind
+    assert kind is not None
+    source, target = (graph.find(end) for end in _ends(action))
+    change = described(action)
+    if source == target:
+        return f"{change}: a tie from a person to themselves is never changed"
+    if is_denied(kind) or kind in policy.settings.never:
+        return f"{change}: ties of the kind {kind!r} are never suggested"
+    relation = OTHERS
+    if subject in (source, target):
+        relation = INCOMING if graph.directed and subject == target else OUTGOING
+    rule = policy.rule_for(kind, relation)
+    if rule is None or action.do not in rule.allow:
+        whose = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}[relation]
+        why = f" ({rule.reason})" if rule is not None and rule.reason else ""
+        return f"{change}: no rule allows to {action.do} {whose} ties of the kind {kind!r}{why}"
+    if action.cost != rule.cost:
+        return f"{change}: costs {rule.cost:g}, not {action.cost:g}"
+    rows = ties_between(graph, action)
+    if action.do == "drop":
+        if not rows:
+            return f"{change}: there is no such tie"
+        if relation == OTHERS and reach is not None:
+            near = neighbourhood(graph, np.array([subject]), reach).nodes
+            if not np.isin((source, target), near).all():
+                return f"{change}: lies farther away than the {reach} hops that the model looks"
+        return ""
+    if rows:
+        return f"{change}: there is such a tie already"
+    return _why_not_to(policy, subject, (source, target), kind, near=rule.to == "near")
+
+
+def _why_not_to(
+    policy: Policy, subject: int, ends: tuple[int, int], kind: str, *, near: bool
+) -> str:
+    """Whether a new tie leads to somebody whom the policy has in mind."""
+    graph, listed = policy.graph, policy.candidates
+    other = ends[1] if ends[0] == subject else ends[0]
+    name = graph.ids[other]
+    if listed is not None:
+        for row in listed.of(subject).tolist():
+            there = (int(listed.source[row]), int(listed.target[row]))
+            of_kind = listed.kind is None or graph.ties.kinds[listed.kind[row]] == kind
+            if of_kind and (there == ends or (not graph.directed and there == ends[::-1])):
+                return ""
+        return f"a new {kind!r} tie to {name} is not among the candidates"
+    if near:
+        around = neighbourhood(graph, np.array([subject]), 2)
+        if other not in around.nodes[around.hops == 2]:
+            return f"a new tie to {name} would not lead to somebody two ties away"
+    return ""
+
+
+def _why_not_set(policy: Policy, subject: int, action: Action) -> str:
+    name, change = action.attribute, described(action)
+    assert name is not None
+    assert action.after is not None
+    if name in policy.protected:
+        return f"{change}: protected attributes never change"
+    movement = policy.movement(name)
+    if movement is None:
+        return f"{change}: no rule allows {name!r} to change"
+    rule, attribute = movement.rule, movement.attribute
+    features = policy.graph.features[subject]
+    before = attribute.shown(features[attribute.column])
+    if action.after == before:
+        return f"{change}: is what it is already"
+    if rule.direction == ("down" if action.after > before else "up"):
+        return f"{change}: {name!r} may only go {rule.direction} (from {before:g})"
+    if not attribute.holds(action.after):
+        return f"{change}: lies outside {attribute.low:g} to {attribute.high:g}"
+    steps = steps_to(movement, before, action.after)
+    if steps is None:
+        return f"{change}: is no whole number of steps of {rule.step:g} from {before:g}"
+    if abs(action.cost - abs(steps) * rule.cost) > 1e-9 * max(1.0, action.cost):
+        return f"{change}: costs {abs(steps) * rule.cost:g}, not {action.cost:g}"
+    return _why_not_implied(policy, movement, subject, action, steps)
+
+
+def steps_to(movement: Movement, before: float, after: float) -> int | None:
+    """How many signed steps lead from one value to the other; None if no number does."""
+    guess = round((after - before) / movement.rule.step)
+    known = (before, *(0.0 for _ in movement.implied))
+    for steps in (guess, guess - 1, guess + 1):
+        if steps and abs(movement.at(known, steps)[0] - after) <= 1e-9 * max(1.0, abs(after)):
+            return steps
+    return None
+
+
+def _why_not_implied(
+    policy: Policy, movement: Movement, subject: int, action: Action, steps: int
+) -> str:
+    implied = {one.attribute: one.after for one in action.implied}
+    features = policy.graph.features[subject]
+    if set(implied) != {other.name for other, _ in movement.implied}:
+        return f"{described(action)}: does not move what it implies"
+    for other, by in movement.implied:
+        wanted = other.shown(features[other.column]) + steps * by
+        after = implied[other.name]
+        assert after is not None
+        if abs(after - wanted) > 1e-9 * max(1.0, abs(wanted)):
+            return f"{described(action)}: moves {other.name!r} to {after:g}, not to {wanted:g}"
+        if not other.holds(after):
+            return (
+                f"{described(action)}: would take {other.name!r} to {after:g}, outside "
+                f"{other.low:g} to {other.high:g}"
+            )
+    return ""

@@ -1,0 +1,71 @@
+"""Small graphs, policies and models for tests of recourse."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.settings import Settings, parse_settings
+
+KINDS = ("address", "family", "guarantor", "payment")
+NAMES = ("income", "debt", "savings", "late", "loan")
+
+
+def town(
+    seed: int = 0, *, people: int = 14, ties: int = 22, directed: bool = False, loops: int = 2
+) -> Graph:
+    """A random graph with parallel ties, self-loops, weights, kinds and tie attributes."""
+    random = np.random.default_rng(seed)
+    ends = random.integers(0, people, size=(2, ties))
+    ends[1] = np.where(ends[0] == ends[1], (ends[1] + 1) % people, ends[1])
+    ends = np.concatenate(
+        (ends, ends[:, :3], np.repeat(random.integers(0, people, (1, loops)), 2, 0)), 1
+    )
+    count = ends.shape[1]
+    return from_arrays(
+        random.normal(size=(people, len(NAMES))).round(2),
+        ends,
+        ids=[f"P{number:02d}" for number in range(people)],
+        attributes={"gender": ["fm"[number % 2] for number in range(people)]},
+        kind=np.array(KINDS)[random.integers(0, len(KINDS), count)],
+        weight=random.uniform(0.2, 2.0, size=count).round(2),
+        edge_attributes=random.normal(size=(count, 2)).round(2),
+        directed=directed,
+        feature_names=NAMES,
+    )
+
+
+def star() -> Graph:
+    """Person a in the middle, with one tie of each kind; b-c and d-e are ties of others."""
+    return from_arrays(
+        np.array([[1.0, 0.5, 1000, 2, 3.0]] * 5 + [[4.0, 0.9, 9000, 0, 9.0]]),
+        np.array([[0, 0, 0, 0, 1, 3], [1, 2, 3, 4, 2, 5]]),
+        ids=list("abcdef"),
+        attributes={"gender": list("fmfmfm")},
+        kind=np.array([*KINDS, "payment", "address"]),
+        feature_names=NAMES,
+    )
+
+
+def settings_with(
+    folder: Path = Path(), groups: Sequence[str] = ("gender",), **recourse: Any
+) -> Settings:
+    """Settings with this [recourse] table."""
+    table = {
+        "model": {"path": "model.onnx"},
+        "graph": {"npz": "graph.npz"},
+        "decision": {"classes": ["no", "maybe", "yes"], "favourable": ["yes"]},
+        "groups": {"attributes": [*groups]},
+        "recourse": recourse,
+    }
+    return parse_settings(table, folder=folder, origin="audit.toml")
+
+
+def policy_of(
+    graph: Graph, folder: Path = Path(), groups: Sequence[str] = ("gender",), **recourse: Any
+) -> Policy:
+    return open_policy(settings_with(folder, groups, **recourse), graph)
