@@ -141,13 +141,10 @@ def broken_rules(policy: Policy, subject: int, option: Option) -> Iterator[str]:
     if len(set(groups)) < len(groups):
         yield "linked attributes are set together"
     for action in option.actions:
-        match action.do:
-            case "drop" | "add":
-                yield from broken_by_tie(policy, subject, action)
-            case "set":
-                yield from broken_by_attribute(policy, subject, action)
-            case _:
-                yield f"what is {action.do}?"
+        if action.do == "set":
+            yield from broken_by_attribute(policy, subject, action)
+        else:
+            yield from broken_by_tie(policy, subject, action)
 
 
 def broken_by_tie(policy: Policy, subject: int, action: Action) -> Iterator[str]:
