@@ -14,7 +14,7 @@ import numpy as np
 from recourse_audit.run.audit import Audit, open_audit
 from recourse_audit.settings import parse_settings
 from tests.onnx_models import sum_network
-from tests.recourse.reference import BruteForce, Form, Oracle, Policy, TieRow, World, is_denied
+from tests.recourse.brute_force import BruteForce, Form, Oracle, Policy, TieRow, World, is_denied
 
 FEATURES = ("income", "savings", "debt", "cards", "ratio", "age")
 PROTECTED = ("gender", "age")

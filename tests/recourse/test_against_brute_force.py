@@ -13,8 +13,8 @@ import pytest
 
 from recourse_audit.records import Action, Option, Recourse
 from recourse_audit.run.audit import explain
+from tests.recourse.brute_force import BruteForce, Combination
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
-from tests.recourse.reference import BruteForce, Combination
 
 KNIFE_EDGE = 1e-5
 NUMBERS = range(14, 28)

@@ -8,6 +8,7 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.run.audit import explain
+from tests.recourse.brute_force import TieRow, World
 from tests.recourse.random_worlds import (
     FEATURES,
     NETWORKS,
@@ -17,7 +18,6 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.recourse.reference import TieRow, World
 from tests.run.command import command, one_line
 
 KINDS = ("family", "loan", "payment")

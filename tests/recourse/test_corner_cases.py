@@ -11,6 +11,7 @@ import pytest
 
 from recourse_audit.records import Action, Recourse
 from recourse_audit.run.audit import explain
+from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (
     NETWORKS,
     PROTECTED,
@@ -21,7 +22,6 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.recourse.reference import BruteForce, Policy, TieRow, World, is_denied
 from tests.run.command import command
 
 EVERYTHING: dict[str, Any] = {

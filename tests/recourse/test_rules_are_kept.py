@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from recourse_audit.records import Action, Option
 from recourse_audit.run.audit import explain
+from tests.recourse.brute_force import Policy, World, rounded
 from tests.recourse.random_worlds import (
     FEATURES,
     IMPLIED,
@@ -26,7 +27,6 @@ from tests.recourse.random_worlds import (
     random_world,
     without_shadowed,
 )
-from tests.recourse.reference import Policy, World, rounded
 
 KINDS = ("family", "loan", "payment")
 WORLDS = ("directed", "undirected", "directed with candidates", "undirected with candidates")
