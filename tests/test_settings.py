@@ -209,7 +209,7 @@ def test_settings_are_frozen() -> None:
                     "attributes": [{"name": "x", "step": 1, "implies": [{"name": "y", "bi": 1}]}]
                 }
             },
-            "recourse.attributes[0].implies[0].bi: is not a known key; did you mean by?",
+            "recourse.attributes[0].implies[0].bi: is not a known key; known here: name, by",
         ),
         (
             {"recourse": {"ties": [{"kind": "x", "whose": "others", "allow": ["add"]}]}},

@@ -4,7 +4,11 @@ It cuts a union of small graphs into queries that fit, counts what was asked, ke
 and returns log-probabilities. How the union is cut is never visible in an answer.
 """
 
+from copy import copy
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import BudgetError, ModelError
 from recourse_audit.graph.arrays import Floats, Ints
@@ -62,6 +66,20 @@ class QueryDesk:
                 f"{self._features.shape[1]}; name the model's features, in its order, in "
                 "graph.features"
             )
+
+    def with_more_ties(self, more: Pool) -> "QueryDesk":
+        """A desk that shares everything with this one and knows further ties, after the others."""
+        desk = copy(self)
+        desk.graphs = desk.runs = 0
+        desk._weight = _extended(self._weight, more.weight)
+        desk._attributes = _extended(self._attributes, more.attributes)
+        desk._kind = _extended(self._kind, more.kind)
+        return desk
+
+    @property
+    def node_room(self) -> int:
+        """How many nodes go into one query; one graph may have more. 1 if graphs go alone."""
+        return 1 if self._graphs_per_query == 1 or self.one_row_a_query else self._node_room
 
     @property
     def needs_ties(self) -> bool:
@@ -162,3 +180,7 @@ class QueryDesk:
         if self._graphs_per_query is not None:
             last = min(last, first + self._graphs_per_query)
         return max(last, first + 1)
+
+
+def _extended(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
+    return values if values is None or more is None else np.concatenate((values, more))

@@ -4,7 +4,14 @@ from dataclasses import asdict
 from typing import Any
 
 from recourse_audit.model.signature import Signature
-from recourse_audit.records import ProbeReport, SearchResult, SubjectReport
+from recourse_audit.records import (
+    Action,
+    Option,
+    ProbeReport,
+    Recourse,
+    SearchResult,
+    SubjectReport,
+)
 
 FORMAT = 1
 
@@ -15,6 +22,7 @@ def subject_document(report: SubjectReport, probes: ProbeReport) -> dict[str, An
         "format": FORMAT,
         "subject": asdict(report.decision),
         **_found(report.search),
+        "recourse": None if report.recourse is None else _recourse(report.recourse),
         "caveats": [asdict(caveat) for caveat in report.caveats],
         "probes": _probes(probes),
         "notes": probes.sentences,
@@ -57,6 +65,36 @@ def _extent(search: SearchResult) -> dict[str, Any]:
             "confidence": coverage.confidence,
         }
     return facts
+
+
+def _recourse(recourse: Recourse) -> dict[str, Any]:
+    document = asdict(recourse)
+    document["options"] = [_option(option) for option in recourse.options]
+    return document
+
+
+def _option(option: Option) -> dict[str, Any]:
+    document = asdict(option)
+    document["actions"] = [action_document(action) for action in option.actions]
+    return document
+
+
+def action_document(action: Action) -> dict[str, Any]:
+    """One change: a tie by its ends and kind, or an attribute by its values."""
+    if action.do == "set":
+        return {
+            "do": "set",
+            "attribute": action.attribute,
+            "from": action.before,
+            "to": action.after,
+            "unit": action.unit,
+            "implied": [
+                {"attribute": one.attribute, "from": one.before, "to": one.after, "unit": one.unit}
+                for one in action.implied
+            ],
+            "cost": action.cost,
+        }
+    return {"do": action.do, "tie": action.tie, "kind": action.kind, "cost": action.cost}
 
 
 def model_document(

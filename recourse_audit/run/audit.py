@@ -4,7 +4,7 @@ This is the library's front door: `load_audit`, then `explain`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import Decision, ProbeReport, SearchFailure, SubjectReport
+from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.moexp import Outcome, Search
 from recourse_audit.search.results import Naming
@@ -26,6 +27,7 @@ from recourse_audit.search.scope import Scope
 from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2
+NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"
 NO_TIES = "This person has no ties to others in the graph, so no tie carried the decision."
 TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
 
@@ -165,20 +167,29 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
             SubjectReport(
                 decision=decisions[int(subject)],
                 search=None,
-                error="the model's answer for this node on the whole graph is not a number",
+                error=NOT_A_NUMBER,
+                recourse=failure(NOT_A_NUMBER, audit.policy.settings.max_changes),
             ),
         )
-    search = Search(audit.graph, audit.desk, answers, audit.settings.decision.classes, audit.scope)
+    decision = audit.settings.decision
+    search = Search(audit.graph, audit.desk, answers, decision.classes, audit.scope)
+    recourse = RecourseSearch(
+        audit.graph, audit.desk, audit.probes, answers, audit.policy, decision
+    )
     if not audit.probes.ties_matter:
-        for subject in usable:
-            decision = decisions[int(subject)]
-            yield (
-                int(subject),
-                SubjectReport(decision=decision, search=None, note=TIES_DO_NOT_MATTER),
+        for subject in usable.tolist():
+            report = SubjectReport(
+                decision=decisions[subject],
+                search=None,
+                note=TIES_DO_NOT_MATTER,
+                recourse=recourse.run(subject, None),
             )
+            yield subject, report
         return
     for outcome in search.run(usable):
-        yield outcome.subject, _report(audit, decisions[outcome.subject], outcome)
+        report = _report(decisions[outcome.subject], outcome)
+        found = recourse.run(outcome.subject, report.search)
+        yield outcome.subject, replace(report, recourse=found)
 
 
 def whole_answers(audit: Audit, subjects: Ints) -> Floats:
@@ -205,7 +216,7 @@ def decision_on(audit: Audit, naming: Naming, subject: int, answer: Floats) -> D
     )
 
 
-def _report(audit: Audit, decision: Decision, outcome: Outcome) -> SubjectReport:
+def _report(decision: Decision, outcome: Outcome) -> SubjectReport:
     if isinstance(outcome, SearchFailure):
         return SubjectReport(decision=decision, search=None, error=outcome.reason)
     found = bool(outcome.counterfactuals)

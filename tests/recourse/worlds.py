@@ -8,7 +8,11 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.queries import whole
+from recourse_audit.records import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.verification import Bench
 from recourse_audit.settings import Settings, parse_settings
 
 KINDS = ("address", "family", "guarantor", "payment")
@@ -16,7 +20,13 @@ NAMES = ("income", "debt", "savings", "late", "loan")
 
 
 def town(
-    seed: int = 0, *, people: int = 14, ties: int = 22, directed: bool = False, loops: int = 2
+    seed: int = 0,
+    *,
+    people: int = 14,
+    ties: int = 22,
+    directed: bool = False,
+    loops: int = 2,
+    kinds: Sequence[str] = KINDS,
 ) -> Graph:
     """A random graph with parallel ties, self-loops, weights, kinds and tie attributes."""
     random = np.random.default_rng(seed)
@@ -31,8 +41,8 @@ def town(
         ends,
         ids=[f"P{number:02d}" for number in range(people)],
         attributes={"gender": ["fm"[number % 2] for number in range(people)]},
-        kind=np.array(KINDS)[random.integers(0, len(KINDS), count)],
-        weight=random.uniform(0.2, 2.0, size=count).round(2),
+        kind=np.array(kinds)[random.integers(0, len(kinds), count)],
+        weight=np.round(random.uniform(0.2, 2.0, count), 2),
         edge_attributes=random.normal(size=(count, 2)).round(2),
         directed=directed,
         feature_names=NAMES,
@@ -69,3 +79,17 @@ def policy_of(
     graph: Graph, folder: Path = Path(), groups: Sequence[str] = ("gender",), **recourse: Any
 ) -> Policy:
     return open_policy(settings_with(folder, groups, **recourse), graph)
+
+
+def sound(depth: int | None = 2, **failed: bool) -> ProbeReport:
+    """What probes would say of a model of this depth, apart from what failed."""
+    names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
+    good: dict[str, Any] = {name: failed.get(name, True) for name in names}
+    return ProbeReport(**good, depth=depth)
+
+
+def bench_of(graph: Graph, desk: QueryDesk, probes: ProbeReport | None = None) -> Bench:
+    """A bench on which the last class is favourable."""
+    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    favourable = np.arange(answers.shape[1]) == answers.shape[1] - 1
+    return Bench(graph, desk, probes or sound(), answers, favourable)

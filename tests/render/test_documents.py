@@ -9,7 +9,7 @@ from tests.run.command import command
 
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
-    *("probes", "notes", "front_size", "picks"),
+    *("probes", "notes", "front_size", "picks", "recourse"),
 }
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
 
@@ -36,6 +36,58 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
         assert set(pair) == {"edges", "removed", "simulatability", "relevance"}
     for caveat in document["caveats"]:
         assert set(caveat) == {"kind", "grade", "about", "text"}
+
+
+POLICY = """
+[recourse]
+options = 10
+[[recourse.ties]]
+kind = "guarantor"
+allow = ["drop", "add"]
+[[recourse.ties]]
+kind = "*"
+allow = ["drop"]
+[[recourse.attributes]]
+name = "savings"
+step = 4000
+unit = "euros"
+direction = "up"
+implies = [{ name = "debt_ratio", by = -0.05 }]
+"""
+
+
+def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    text = settings.read_text(encoding="utf-8").split("[recourse]")[0]
+    settings.write_text(text + POLICY, encoding="utf-8")
+    documents = command("explain", settings, "P0001", "P0008", "P0029", "--json").document
+    favourable, *refused = (document["recourse"] for document in documents)
+    assert favourable["status"] == "already_favourable"
+    assert favourable["options"] == []
+    kinds = set()
+    for found in (favourable, *refused):
+        assert {"status", "options", "certificate", "margin", "evaluations", "reason"} <= set(found)
+        assert {
+            *("max_changes", "tried", "exhaustive", "possible", "complete_up_to", "permitted"),
+            *("denied", "reason"),
+        } == set(found["certificate"])
+    for found in refused:
+        assert found["status"] == "verified"
+        assert found["margin"] < 0
+        assert [o["cost"] for o in found["options"]] == sorted(o["cost"] for o in found["options"])
+        for option in found["options"]:
+            assert {"actions", "cost", "decision", "probabilities", "verified"} <= set(option)
+            assert option["verified"] is True
+            assert option["decision"] == "approved"
+            assert set(option["probabilities"]) == {"denied", "approved"}
+            for action in option["actions"]:
+                kinds.add(action["do"])
+                assert set(action) == (
+                    {"do", "attribute", "from", "to", "unit", "implied", "cost"}
+                    if action["do"] == "set"
+                    else {"do", "tie", "kind", "cost"}
+                )
+    assert kinds == {"drop", "add", "set"}
 
 
 def test_the_winner_comes_first_and_its_ties_are_removed_or_kept(tmp_path: Path) -> None:

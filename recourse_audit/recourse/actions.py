@@ -1,0 +1,322 @@
+"""Every change that the policy permits one subject, as a table of arrays.
+
+An action drops a row of the table of ties, adds a tie, or moves an attribute to a level. Actions of
+one group exclude each other: every tie is its own group, all levels of attributes that are linked
+are one. Groups are contiguous, so a combination is an ascending list of rows of different groups.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
+from recourse_audit.records import Action, Permitted
+from recourse_audit.recourse.attributes import Levels, Movement, rounded
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Mask, Policy
+
+DROP, ADD, SET = range(3)
+WORDS: tuple[Literal["drop", "add", "set"], ...] = ("drop", "add", "set")
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieActions:
+    """Ties to drop or to add: ends as node numbers, the first arc of a tie that is there."""
+
+    source: Ints
+    target: Ints
+    kind: Ints
+    arc: Ints
+    cost: Floats
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionTable:
+    """The actions of one subject: ties to drop, ties to add, then levels of attributes.
+
+    What an action sets is `column[changes[a]:changes[a + 1]]`, to `number` in the table's units.
+    """
+
+    graph: Graph
+    subject: int
+    drops: TieActions
+    adds: TieActions
+    moves: tuple[tuple[Movement, Levels], ...]
+    denied: int
+
+    def __len__(self) -> int:
+        return len(self.do)
+
+    @cached_property
+    def do(self) -> NDArray[np.int8]:
+        counts = [len(self.drops), len(self.adds), sum(len(levels) for _, levels in self.moves)]
+        return np.repeat(np.arange(3, dtype=np.int8), counts)
+
+    @cached_property
+    def source(self) -> Ints:
+        """Where a tie starts; of an attribute, the subject."""
+        return self._tied(self.drops.source, self.adds.source)
+
+    @cached_property
+    def target(self) -> Ints:
+        """Where a tie leads; of an attribute, the subject."""
+        return self._tied(self.drops.target, self.adds.target)
+
+    @cached_property
+    def other(self) -> Ints:
+        """The end of an own tie that is not the subject."""
+        return np.where(self.source == self.subject, self.target, self.source)
+
+    @cached_property
+    def kind(self) -> Ints:
+        return self._filled(self.drops.kind, self.adds.kind)
+
+    @cached_property
+    def arc(self) -> Ints:
+        """The first arc of a tie to drop."""
+        return self._filled(self.drops.arc)
+
+    @cached_property
+    def move(self) -> Ints:
+        """The place of an attribute's rule among the moves."""
+        own = np.repeat(np.arange(len(self.moves)), [len(levels) for _, levels in self.moves])
+        return np.concatenate((np.full(len(self) - len(own), NONE), own))
+
+    @cached_property
+    def steps(self) -> Ints:
+        """Signed steps of an attribute; 0 for ties."""
+        own = [levels.steps for _, levels in self.moves]
+        return np.concatenate((np.zeros(self._ties, np.int64), *own))
+
+    @cached_property
+    def cost(self) -> Floats:
+        own = [np.abs(levels.steps) * movement.rule.cost for movement, levels in self.moves]
+        return np.concatenate((self.drops.cost, self.adds.cost, *own))
+
+    @cached_property
+    def group(self) -> Ints:
+        """Actions of one group exclude each other."""
+        own = [np.full(len(levels), movement.family) for movement, levels in self.moves]
+        families = np.concatenate((np.empty(0, np.int64), *own))
+        _, number = np.unique(families, return_inverse=True)
+        return np.concatenate((np.arange(self._ties), self._ties + number))
+
+    @cached_property
+    def touched(self) -> Ints:
+        """What an action touches: a tie, or an attribute whatever its level."""
+        return np.where(self.do == SET, self._ties + self.move, np.arange(len(self)))
+
+    @cached_property
+    def changes(self) -> Ints:
+        """Where the numbers that an action sets begin."""
+        widths = [np.full(len(levels), levels.numbers.shape[1]) for _, levels in self.moves]
+        ends = np.cumsum(np.concatenate((np.zeros(self._ties, np.int64), *widths)))
+        return np.concatenate(([0], ends))
+
+    @cached_property
+    def column(self) -> Ints:
+        own = [
+            np.tile([one.column for one in movement.moved], len(levels))
+            for movement, levels in self.moves
+        ]
+        return np.concatenate((np.empty(0, np.int64), *own))
+
+    @cached_property
+    def number(self) -> Floats:
+        return np.concatenate((np.empty(0), *(levels.numbers.ravel() for _, levels in self.moves)))
+
+    @property
+    def permitted(self) -> Permitted:
+        """How many changes there are."""
+        return Permitted(
+            drop=len(self.drops),
+            add=len(self.adds),
+            set={movement.rule.name: len(levels) for movement, levels in self.moves},
+        )
+
+    def at_least(self, action: int) -> Mask:
+        """The actions that do what this one does, or move the same attribute farther that way."""
+        same: Mask = np.arange(len(self)) == action
+        if self.do[action] == SET:
+            steps = int(self.steps[action])
+            farther = self.steps >= steps if steps > 0 else self.steps <= steps
+            same = (self.move == self.move[action]) & farther
+        return same
+
+    def records(self, actions: Ints) -> tuple[Action, ...]:
+        """Some actions in the user's words."""
+        return tuple(self._record(int(action)) for action in actions)
+
+    def _record(self, action: int) -> Action:
+        cost, ids = float(self.cost[action]), self.graph.ids
+        if self.do[action] == SET:
+            return self._set(action, rounded(cost))
+        return Action(
+            do=WORDS[self.do[action]],
+            tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),
+            kind=self.graph.ties.kinds[self.kind[action]],
+            cost=cost,
+        )
+
+    def _set(self, action: int, cost: float) -> Action:
+        movement, levels = self.moves[self.move[action]]
+        row = action - int(np.flatnonzero(self.move == self.move[action])[0])
+        own, *implied = (
+            Action(
+                do="set",
+                attribute=one.name,
+                before=before,
+                after=float(after),
+                unit=one.unit,
+            )
+            for one, before, after in zip(
+                movement.moved, levels.before, levels.after[row], strict=True
+            )
+        )
+        return Action(
+            do="set",
+            attribute=own.attribute,
+            before=own.before,
+            after=own.after,
+            unit=own.unit,
+            implied=tuple(implied),
+            cost=cost,
+        )
+
+    @property
+    def _ties(self) -> int:
+        return len(self.drops) + len(self.adds)
+
+    def _tied(self, *parts: Ints) -> Ints:
+        rest = np.full(len(self) - self._ties, self.subject)
+        return np.concatenate((*parts, rest)).astype(np.int64)
+
+    def _filled(self, *parts: Ints) -> Ints:
+        known = np.concatenate(parts)
+        return np.concatenate((known, np.zeros(len(self) - len(known), np.int64)))
+
+
+def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
+    """List what the policy permits a subject; `depth` is how many hops the model looks."""
+    graph = policy.graph
+    drops, denied = _drops(policy, subject, depth)
+    moves = [(one, one.levels(graph.features[subject])) for one in policy.movements]
+    moves = [(movement, levels) for movement, levels in moves if len(levels)]
+    return ActionTable(
+        graph=graph,
+        subject=subject,
+        drops=drops,
+        adds=_adds(policy, subject),
+        moves=tuple(sorted(moves, key=lambda move: move[0].family)),
+        denied=denied,
+    )
+
+
+def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
+    """Ties that may be dropped, in canonical order, and how many only the deny-list keeps."""
+    graph = policy.graph
+    pairs = np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]])
+    if policy.drop[:, OTHERS].any():
+        pairs = np.union1d(pairs, _pairs_around(graph, subject, depth))
+    arcs, _ = spans(graph.pair_starts, pairs)
+    arcs = arcs if graph.directed else arcs[::2]
+    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
+    kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
+    incoming = INCOMING if graph.directed else OUTGOING
+    relation = np.where(source == subject, OUTGOING, np.where(target == subject, incoming, OTHERS))
+    allowed, denied = policy.drop[kind, relation], policy.denied[kind]
+    chosen = allowed & ~denied
+    if not graph.directed:
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    return (
+        TieActions(
+            source=source[chosen].astype(np.int64),
+            target=target[chosen].astype(np.int64),
+            kind=kind[chosen],
+            arc=arcs[chosen],
+            cost=policy.cost[kind[chosen], relation[chosen]],
+        ),
+        int((allowed & denied).sum()),
+    )
+
+
+def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
+    """The pairs of other people who are both within the model's reach."""
+    if depth is None:
+        return np.arange(graph.pair_count)
+    near = reach(graph, np.array([subject]), depth)
+    positions, owner = spans(graph.starts, near)
+    inside = np.isin(graph.neighbour[positions], near) & (near[owner] < graph.neighbour[positions])
+    return graph.neighbour_pair[positions[inside]].astype(np.int64)
+
+
+def _adds(policy: Policy, subject: int) -> TieActions:
+    """Ties that may be made: by kind, by which way they lead, then by the other end."""
+    graph = policy.graph
+    parts = [*_new_ties(policy, subject)]
+    source, target, kind, relation = (
+        np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)])
+        for place in range(4)
+    )
+    if not graph.directed:
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    return TieActions(
+        source=source,
+        target=target,
+        kind=kind,
+        arc=np.zeros(len(source), np.int64),
+        cost=policy.cost[kind, relation],
+    )
+
+
+def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+    graph, near = policy.graph, None
+    for kind, relation in np.argwhere(policy.add).tolist():
+        if relation == INCOMING and not graph.directed:
+            continue
+        if policy.candidates is not None:
+            others = _listed(policy, subject, kind, relation)
+        elif policy.near[kind, relation]:
+            if near is None:
+                around = neighbourhood(graph, np.array([subject]), 2)
+                near = around.nodes[around.hops == 2].astype(np.int64)
+            others = near
+        else:
+            others = np.delete(np.arange(graph.node_count), subject)
+        others = np.setdiff1d(others, _tied_by(graph, subject, kind, relation))
+        own = np.full(len(others), subject)
+        ends = (own, others) if relation == OUTGOING else (others, own)
+        yield *ends, np.full(len(others), kind), np.full(len(others), relation)
+
+
+def _listed(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
+    """The other ends of a subject's candidates of one kind that lead one way."""
+    listed = policy.candidates
+    assert listed is not None
+    rows = listed.of(subject)
+    if listed.kind is not None:
+        rows = rows[listed.kind[rows] == kind]
+    outward = listed.source[rows] == subject
+    if policy.graph.directed:
+        rows = rows[outward == (relation == OUTGOING)]
+        outward = listed.source[rows] == subject
+    return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
+
+
+def _tied_by(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
+    """Who is tied to the subject by a kind already, the same way."""
+    pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
+    arcs, _ = spans(graph.pair_starts, pairs)
+    ends = (graph.arc_source[arcs], graph.arc_target[arcs])
+    own, other = ends if relation == OUTGOING else ends[::-1]
+    chosen = (own == subject) & (graph.ties.kind[graph.arc_tie[arcs]] == kind)
+    tied: Ints = other[chosen].astype(np.int64)
+    return tied

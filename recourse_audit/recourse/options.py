@@ -1,0 +1,213 @@
+"""Recourse for one subject after the other: a status, options that the model confirmed, a proof.
+
+Candidates come first from the counterfactuals of the search, best first, then in order of measured
+effect or in full (see `trials`). What is offered is checked against the rules once more, and asked
+once more on the whole graph where that is small enough.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from recourse_audit.errors import AuditError
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.records import (
+    Certificate,
+    Option,
+    ProbeReport,
+    Recourse,
+    RecourseStatus,
+    SearchResult,
+    SideEffects,
+    Tie,
+)
+from recourse_audit.recourse.actions import NONE, ActionTable, action_table
+from recourse_audit.recourse.combinations import counts
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.rules import broken_rule
+from recourse_audit.recourse.trials import Combination, Success, Trials
+from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.search.results import Naming, shown
+from recourse_audit.settings import DecisionSettings
+
+CONFIRMED_ARCS = 200_000
+NOTHING_PERMITTED = "The policy permits this person no change."
+ALREADY = "The decision is favourable already, so nothing was tried."
+
+
+class RecourseSearch:
+    """The search for options over one graph with one model and one policy."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        desk: QueryDesk,
+        probes: ProbeReport,
+        whole: Floats,
+        policy: Policy,
+        decision: DecisionSettings,
+    ) -> None:
+        """`whole` holds every node's log-probabilities on the whole graph."""
+        favourable = np.array([name in decision.favourable for name in decision.classes])
+        self._bench = Bench(graph, desk, probes, whole, favourable)
+        self._policy = policy
+        self._naming = Naming(graph=graph, classes=decision.classes, kind=desk.output_kind)
+
+    def run(self, subject: int, search: SearchResult | None) -> Recourse:
+        """Find options for a subject; what goes wrong is a status, and stops nobody else."""
+        try:
+            return self._run(subject, search)
+        except AuditError as error:
+            return failure(str(error), self._policy.settings.max_changes)
+
+    def _run(self, subject: int, search: SearchResult | None) -> Recourse:
+        settings, judge = self._policy.settings, self._bench.judge
+        now = self._bench.whole[subject]
+        margin = shown(float(judge.margin(now[None])[0]))
+        if judge.approves(now[None])[0]:
+            certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
+            return Recourse(status="already_favourable", certificate=certificate, margin=margin)
+        table = action_table(self._policy, subject, self._bench.reach)
+        if not len(table):
+            certificate = self._certificate(table, None)
+            return Recourse(
+                status="certified_infeasible",
+                certificate=certificate,
+                margin=margin,
+                reason=certificate.reason,
+            )
+        trials, verifier, options = self._tried(table, now, search)
+        certificate = self._certificate(table, trials)
+        return Recourse(
+            status=_status(options, certificate),
+            certificate=certificate,
+            margin=margin,
+            options=options,
+            evaluations=verifier.evaluations,
+            checked_by=verifier.checked_by,
+        )
+
+    def _tried(
+        self, table: ActionTable, now: Floats, search: SearchResult | None
+    ) -> tuple[Trials, Verifier, tuple[Option, ...]]:
+        """Search on the neighbourhood; if the whole graph contradicts an option, search on that."""
+        for whole in (False, True):
+            verifier = Verifier(self._bench, table, whole=whole)
+            settings, judge = self._policy.settings, self._bench.judge
+            trials = Trials(verifier, judge, table, now, settings.budget)
+            trials.follow(_counterfactuals(table, search, settings.max_changes))
+            trials.run(settings.max_changes, settings.options)
+            chosen = trials.options(settings.options)
+            answers = self._confirmed(verifier, [success for success, _ in chosen])
+            if len(answers) == 0 or judge.approves(answers).all():
+                break
+        options = tuple(
+            self._option(table, success, answer, minimal=minimal)
+            for (success, minimal), answer in zip(chosen, answers, strict=True)
+        )
+        return trials, verifier, options
+
+    def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> Floats:
+        """The answers to what is to be offered, from the whole graph if it is not too large."""
+        if not chosen:
+            return np.empty((0, self._bench.desk.class_count))
+        known = np.array([success.answer for success in chosen])
+        if verifier.checked_by == "whole graph":
+            return known
+        if len(self._bench.graph.arc_source) > CONFIRMED_ARCS:
+            return known
+        width = max(len(success.combination) for success in chosen)
+        rows = np.full((len(chosen), width), NONE)
+        for row, success in zip(rows, chosen, strict=True):
+            row[: len(success.combination)] = success.combination
+        return verifier.on_whole_graph(rows)
+
+    def _option(
+        self, table: ActionTable, success: Success, answer: Floats, *, minimal: bool
+    ) -> Option:
+        actions = table.records(np.array(success.combination))
+        broken = broken_rule(self._policy, table.subject, actions, self._bench.reach)
+        if broken:
+            raise AuditError(f"an option would break a rule: {broken}; please report this")
+        return Option(
+            actions=actions,
+            cost=shown(float(table.cost[list(success.combination)].sum())),
+            decision=self._naming.classes[int(answer.argmax())],
+            probabilities=self._naming.probabilities(answer[None])[0],
+            margin=shown(float(self._bench.judge.margin(answer[None])[0])),
+            verified=True,
+            minimal=minimal,
+            source=success.source,
+            holds=None,
+            others=SideEffects(measured=False),
+        )
+
+    def _certificate(self, table: ActionTable, trials: Trials | None) -> Certificate:
+        settings = self._policy.settings
+        possible = sum(counts(table.group, settings.max_changes)[1:])
+        complete = settings.max_changes if trials is None else trials.complete_up_to
+        reason = ""
+        if trials is None:
+            reason = NOTHING_PERMITTED
+            if table.denied:
+                number = "1 tie is" if table.denied == 1 else f"{table.denied} ties are"
+                reason += f" {number} of kinds that are never suggested."
+        return Certificate(
+            max_changes=settings.max_changes,
+            tried=0 if trials is None else trials.tried,
+            possible=possible,
+            exhaustive=complete == settings.max_changes,
+            complete_up_to=complete,
+            permitted=table.permitted,
+            denied=table.denied,
+            reason=reason,
+        )
+
+
+def failure(reason: str, max_changes: int) -> Recourse:
+    """No recourse could be worked out, and why."""
+    certificate = Certificate(max_changes=max_changes, reason=reason)
+    return Recourse(status="error", certificate=certificate, reason=reason)
+
+
+def _status(options: Sequence[Option], certificate: Certificate) -> RecourseStatus:
+    if options:
+        return "verified"
+    if not certificate.exhaustive:
+        return "not_found_within_budget"
+    assert certificate.tried == certificate.possible, "a size counts as complete and is not"
+    return "certified_infeasible"
+
+
+def _counterfactuals(
+    table: ActionTable, search: SearchResult | None, most: int
+) -> Iterator[Combination]:
+    """What the counterfactuals remove, if all of it may be dropped: the chosen ones, the front."""
+    if search is None:
+        return
+    droppable = _droppable(table)
+    chosen = [found.removed for found in search.counterfactuals]
+    for removed in chosen + [pair.removed for pair in search.front]:
+        if all(tie in droppable for tie in removed):
+            rows = sorted(row for tie in removed for row in droppable[tie])
+            if len(rows) <= most:
+                yield tuple(rows)
+
+
+def _droppable(table: ActionTable) -> dict[Tie, list[int]]:
+    """Pairs of people of whom every tie may be dropped, with the actions that do it."""
+    graph, arc = table.graph, table.drops.arc
+    pair: Ints = np.searchsorted(graph.pair_starts, arc, side="right") - 1
+    ways = 1 if graph.directed else 2
+    there = (graph.pair_starts[pair + 1] - graph.pair_starts[pair]) // ways
+    found: dict[int, list[int]] = {}
+    for action, number in enumerate(pair.tolist()):
+        found.setdefault(number, []).append(action)
+    needed = dict(zip(pair.tolist(), there.tolist(), strict=True))
+    ids = graph.ids
+    return {
+        (str(ids[graph.pair_low[number]]), str(ids[graph.pair_high[number]])): actions
+        for number, actions in found.items()
+        if len(actions) == needed[number]
+    }

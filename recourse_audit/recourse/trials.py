@@ -1,0 +1,234 @@
+"""The search for what works, for one subject: what was tried, within which budget, how completely.
+
+Sizes are taken one after the other. A size whose combinations fit into the budget is tried in full,
+apart from what is covered by something that works; of a larger one those with the largest summed
+effects are tried. Only sizes tried in full count in a certificate.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.combinations import (
+    Cover,
+    best,
+    count_parts,
+    counts,
+    diverse,
+    every,
+    parts,
+)
+from recourse_audit.recourse.policy import Mask
+from recourse_audit.recourse.verification import Judge, Verifier
+
+AT_ONCE = 512
+MOST_LISTED = 200_000
+RESERVE = 100
+LARGEST_KEY = 2**62
+EAGERNESS = np.array([0, 2, 1])  # which single actions come first: drop, then set, then add
+
+Combination = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Success:
+    """A combination that works: the answer it got, and how it was found."""
+
+    combination: Combination
+    answer: Floats
+    source: str
+
+
+class Trials:
+    """Tries combinations of one subject's actions, never more than the budget allows."""
+
+    def __init__(
+        self, verifier: Verifier, judge: Judge, table: ActionTable, now: Floats, budget: int
+    ) -> None:
+        """`now` is the subject's answer as things are."""
+        self.complete_up_to = 0
+        self.successes: dict[Combination, Success] = {}
+        self._verifier = verifier
+        self._judge = judge
+        self._table = table
+        self._budget = budget
+        self._now = float(judge.log_odds(now[None])[0])
+        self._tried: set[Combination] = set()
+        self._cover = Cover(table)
+        self._effect = np.full(len(table), np.nan)
+
+    @property
+    def tried(self) -> int:
+        return len(self._tried)
+
+    @property
+    def left(self) -> int:
+        """How many evaluations the budget still has."""
+        return self._budget - self._verifier.evaluations
+
+    def follow(self, combinations: Iterable[Combination]) -> None:
+        """Try what the search for explanations would remove, in its order."""
+        wanted = [chosen for chosen in dict.fromkeys(combinations) if chosen not in self._tried]
+        self._try(self._filled(wanted), "counterfactual")
+
+    def run(self, max_changes: int, enough: int) -> None:
+        """Go through the sizes, until all are done, or no better option can come."""
+        for size in range(1, max_changes + 1):
+            if self._can_stop(size, enough):
+                return
+            complete = self._size(size, max_changes - size + 1)
+            if complete and self.complete_up_to == size - 1:
+                self.complete_up_to = size
+
+    def options(self, count: int) -> list[tuple[Success, bool]]:
+        """The cheapest first, then what differs most from it; and whether each is minimal.
+
+        Parts that were not tried yet are tried now, as far as the budget goes.
+        """
+        while True:
+            kept = self._minimal()
+            chosen = self._chosen(kept, count)
+            found = len(self.successes)
+            proven = [self._has_no_working_part(success.combination) for success in chosen]
+            if len(self.successes) == found:
+                return list(zip(chosen, proven, strict=True))
+
+    def _size(self, size: int, sizes_left: int) -> bool:
+        """Try the combinations of one size; true if none is left out that is not covered."""
+        alive = self._cover.alive
+        group = self._table.group[alive]
+        if counts(group, size)[size] <= max(MOST_LISTED, self.left):
+            rows = self._open(alive[every(group, size)])
+            if len(rows) <= self.left:
+                self._try(self._by_cost(rows), "exhaustive")
+                return True
+        if size == 1:
+            order = np.argsort(EAGERNESS[self._table.do[alive]], kind="stable")
+            self._try(self._open(alive[order, None]), "effect")
+            return False
+        share = self._share(sizes_left)
+        alive = alive[np.isfinite(self._effect[alive])]
+        found = best(self._effect[alive], self._table.group[alive], size, 2 * share)
+        self._try(self._open(alive[found])[:share], "effect")
+        return False
+
+    def _share(self, sizes_left: int) -> int:
+        """What a size that cannot be tried in full may use, so that larger ones get their turn."""
+        free = max(self.left - min(RESERVE, self.left // 4), 0)
+        return -(-free // sizes_left)
+
+    def _open(self, rows: Ints) -> Ints:
+        """Combinations that are neither tried nor covered."""
+        size = rows.shape[1]
+        rows = rows[~self._cover.holds(rows)]
+        tried = [chosen for chosen in self._tried if len(chosen) == size]
+        if not tried or not len(rows):
+            return rows
+        if len(self._table) ** size < LARGEST_KEY:
+            digits = len(self._table) ** np.arange(size)
+            fresh: Mask = ~np.isin(rows @ digits, np.array(tried) @ digits)
+            return rows[fresh]
+        known = set(tried)
+        left = [place for place, row in enumerate(rows.tolist()) if tuple(row) not in known]
+        return rows[left]
+
+    def _by_cost(self, rows: Ints) -> Ints:
+        """Cheap ones first: they can cover dearer ones, never the other way round."""
+        ordered: Ints = rows[np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")]
+        return ordered
+
+    def _try(self, rows: Ints, source: str) -> None:
+        """Put combinations to the model, in order, as far as the budget goes."""
+        while len(rows) and self.left > 0:
+            some, rows = np.split(rows, [min(AT_ONCE, self.left)])
+            cover = self._record(some, self._verifier.answers(some), source)
+            if len(rows) and (rows != NONE).all():
+                rows = rows[~cover.holds(rows)]
+
+    def _record(self, rows: Ints, answers: Floats, source: str) -> Cover:
+        """Keep what works and what single actions do; return what is newly covered."""
+        cover = Cover(self._table)
+        chosen = [tuple(a for a in row if a != NONE) for row in rows.tolist()]
+        self._tried.update(chosen)
+        odds = self._judge.log_odds(answers) - self._now
+        alone = (rows != NONE).sum(axis=1) == 1
+        self._effect[rows[alone].max(axis=1, initial=NONE)] = odds[alone]
+        for place in np.flatnonzero(self._judge.approves(answers)).tolist():
+            self.successes[chosen[place]] = Success(
+                combination=chosen[place], answer=answers[place], source=source
+            )
+            self._cover.add(chosen[place])
+            cover.add(chosen[place])
+        return cover
+
+    def _can_stop(self, size: int, enough: int) -> bool:
+        """Whether nothing of this size or larger could be cheaper than options enough in hand."""
+        costs = sorted(self._cost(success.combination) for success in self._minimal())
+        if len(costs) < enough:
+            return False
+        alive = self._cover.alive
+        groups = self._table.group[alive]
+        cheapest = np.full(int(self._table.group.max(initial=-1)) + 1, np.inf)
+        np.minimum.at(cheapest, groups, self._table.cost[alive])
+        least = np.sort(cheapest)[:size].sum()
+        return bool(least >= costs[enough - 1])
+
+    def _cost(self, combination: Combination) -> float:
+        return float(self._table.cost[list(combination)].sum())
+
+    def _minimal(self) -> list[Success]:
+        """Successes that hold no other one, cheapest first."""
+        kept: list[Combination] = []
+        smaller = Cover(self._table)
+        for size in sorted({len(combination) for combination in self.successes}):
+            rows = np.array([chosen for chosen in self.successes if len(chosen) == size])
+            rows = rows[~smaller.holds(rows)]
+            new = self._lowest(rows)
+            for combination in new:
+                smaller.add(combination)
+            kept += new
+        kept.sort(key=lambda combination: (self._cost(combination), combination))
+        return [self.successes[combination] for combination in kept]
+
+    def _lowest(self, rows: Ints) -> list[Combination]:
+        """Of combinations of one size, those that no other has at lower levels."""
+        if not self._table.moves:
+            return [tuple(row) for row in rows.tolist()]
+        rows = rows[np.argsort(np.abs(self._table.steps[rows]).sum(axis=1), kind="stable")]
+        lowest = []
+        while len(rows):
+            lowest.append(tuple(rows[0].tolist()))
+            cover = Cover(self._table)
+            cover.add(lowest[-1])
+            rows = rows[~cover.holds(rows)]
+        return lowest
+
+    def _chosen(self, kept: Sequence[Success], count: int) -> list[Success]:
+        touched = np.zeros((len(kept), int(self._table.touched.max(initial=0)) + 1), bool)
+        for place, success in enumerate(kept):
+            touched[place, self._table.touched[list(success.combination)]] = True
+        cost = np.array([self._cost(success.combination) for success in kept])
+        return [kept[place] for place in sorted(diverse(touched, cost, count))]
+
+    def _has_no_working_part(self, combination: Combination) -> bool:
+        """Whether every part was tried and fails; parts not tried yet are tried if they fit."""
+        if len(combination) <= self.complete_up_to:
+            return True
+        if count_parts(self._table, combination) > self.left + self.tried:
+            return False
+        open_parts = [part for part in parts(self._table, combination) if part not in self._tried]
+        if len(open_parts) > self.left:
+            return False
+        self._try(self._filled(open_parts), "exhaustive")
+        return True
+
+    def _filled(self, combinations: Sequence[Combination]) -> Ints:
+        """Combinations of any sizes as rows, filled up with `NONE`."""
+        width = max((len(chosen) for chosen in combinations), default=1)
+        rows = np.full((len(combinations), width), NONE)
+        for row, chosen in zip(rows, combinations, strict=True):
+            row[: len(chosen)] = chosen
+        return rows

@@ -1,0 +1,167 @@
+"""What a policy permits a subject is listed completely, once, in a fixed order."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.recourse.actions import ActionTable, action_table
+from recourse_audit.recourse.rules import broken_rule, described, why_not
+from tests.recourse.worlds import policy_of, star, town
+
+
+def names(table: ActionTable) -> list[str]:
+    return [described(action) for action in table.records(np.arange(len(table)))]
+
+
+def listed(graph: Graph, subject: str, folder: Path = Path(), **recourse: Any) -> list[str]:
+    policy = policy_of(graph, folder, **recourse)
+    return names(action_table(policy, graph.find(subject), 2))
+
+
+def rule(kind: str, *allow: str, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "allow": [*allow], **more}
+
+
+def test_without_rules_own_ties_but_family_may_be_dropped() -> None:
+    policy = policy_of(star())
+    table = action_table(policy, 0, 2)
+    assert names(table) == ["drop a-b:address", "drop a-d:guarantor", "drop a-e:payment"]
+    assert table.denied == 1
+    assert table.cost.tolist() == [1, 1, 1]
+
+
+def test_other_peoples_ties_need_a_rule_of_their_own() -> None:
+    assert listed(star(), "a", ties=[rule("*", "drop", whose="others")]) == [
+        "drop b-c:payment",
+        "drop d-f:address",
+    ]
+    assert listed(star(), "a", ties=[rule("payment", "drop", whose="any")]) == [
+        "drop a-e:payment",
+        "drop b-c:payment",
+    ]
+    assert listed(star(), "f", ties=[rule("guarantor", "drop", whose="others")]) == [
+        "drop a-d:guarantor"
+    ]
+    assert listed(star(), "f", ties=[rule("address", "drop", whose="others")]) == []
+
+
+def test_new_ties_lead_to_people_two_ties_away_or_to_anyone() -> None:
+    near = [rule("guarantor", "add"), rule("payment", "add", to="anyone")]
+    assert listed(star(), "a", ties=near) == [
+        "add a-f:guarantor",
+        "add a-b:payment",
+        "add a-c:payment",
+        "add a-d:payment",
+        "add a-f:payment",
+    ]
+
+
+def test_candidates_replace_the_neighbourhood(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("source,target,kind\nf,a,payment\na,e,payment\nb,c,address\n")
+    ties = [rule("*", "add")]
+    assert listed(star(), "a", tmp_path, ties=ties, candidates="new.csv") == ["add a-f:payment"]
+    (tmp_path / "any.csv").write_text("source,target\na,f\n")
+    assert listed(star(), "a", tmp_path, ties=ties, candidates="any.csv") == [
+        "add a-f:address",
+        "add a-f:guarantor",
+        "add a-f:payment",
+    ]
+
+
+def test_directed_ties_are_told_apart_by_where_they_lead(tmp_path: Path) -> None:
+    graph = from_arrays(
+        np.zeros((4, 1)),
+        np.array([[0, 1, 0, 2], [1, 0, 2, 3]]),
+        ids=list("abcd"),
+        directed=True,
+        kind=["pay"] * 4,
+    )
+    own, out = rule("pay", "drop"), rule("pay", "drop", whose="outgoing")
+    assert listed(graph, "a", groups=(), ties=[own]) == [
+        "drop a-b:pay",
+        "drop b-a:pay",
+        "drop a-c:pay",
+    ]
+    assert listed(graph, "a", groups=(), ties=[out]) == ["drop a-b:pay", "drop a-c:pay"]
+    assert listed(graph, "a", groups=(), ties=[rule("pay", "add")]) == [
+        "add a-d:pay",
+        "add d-a:pay",
+    ]
+    assert listed(graph, "a", groups=(), ties=[rule("pay", "add", whose="outgoing")]) == [
+        "add a-d:pay"
+    ]
+    (tmp_path / "new.csv").write_text("source,target\nc,a\nd,a\n")
+    found = listed(graph, "a", tmp_path, groups=(), ties=[rule("pay", "add")], candidates="new.csv")
+    assert found == ["add c-a:pay", "add d-a:pay"]
+
+
+def test_parallel_ties_are_several_actions_and_self_loops_are_none() -> None:
+    graph = from_arrays(
+        np.zeros((2, 1)), np.array([[0, 0, 1, 0], [1, 1, 0, 0]]), ids=["x", "y"], kind=list("aaba")
+    )
+    assert listed(graph, "x", groups=()) == ["drop x-y:a", "drop x-y:a", "drop x-y:b"]
+
+
+def test_levels_of_linked_attributes_exclude_each_other_and_ties_do_not() -> None:
+    policy = policy_of(
+        star(),
+        attributes=[
+            {"name": "savings", "step": 4000, "implies": [{"name": "debt", "by": 0.1}]},
+            {"name": "late", "step": 1, "direction": "down", "integer": True},
+            {"name": "debt", "step": 0.2},
+        ],
+    )
+    table = action_table(policy, 0, 2)
+    sets = names(table)[3:]
+    assert sets == ["late=1", "late=0", "savings=5000", "savings=9000", "debt=0.7", "debt=0.9"]
+    groups = dict(zip(sets, table.group[3:].tolist(), strict=True))
+    assert groups["debt=0.7"] == groups["savings=9000"] != groups["late=1"]
+    assert (np.diff(table.group) >= 0).all()
+    assert table.permitted.set == {"savings": 2, "late": 2, "debt": 2}
+    assert table.permitted.drop == 3
+    [action] = table.records(np.array([names(table).index("savings=9000")]))
+    assert (action.before, action.after, action.cost) == (1000, 9000, 2)
+    [implied] = action.implied
+    assert (implied.attribute, implied.before, implied.after) == ("debt", 0.5, 0.7)
+
+
+ANYTHING: dict[str, Any] = {
+    "ties": [
+        rule("payment", "drop", cost=2),
+        rule("*", "drop", "add", whose="own"),
+        rule("*", "drop", whose="others", cost=3),
+    ],
+    "attributes": [
+        {"name": "income", "step": 0.5, "implies": [{"name": "debt", "by": -0.2}]},
+        {"name": "savings", "step": 300, "scale": 1000, "shift": 50},
+        {"name": "late", "step": 1, "integer": True, "cost": 0.3},
+    ],
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rules_walked_in_words_agree_with_the_table(seed: int, directed: bool) -> None:
+    graph = town(seed, directed=directed)
+    policy = policy_of(graph, **ANYTHING)
+    for subject in range(graph.node_count):
+        table = action_table(policy, subject, 2)
+        for action in table.records(np.arange(len(table))):
+            assert why_not(policy, subject, action, 2) == ""
+            assert broken_rule(policy, subject, (action,), 2) == ""
+
+
+def test_two_changes_that_exclude_each_other_are_no_option() -> None:
+    graph = town(0)
+    policy = policy_of(graph, max_changes=2, **ANYTHING)
+    table = action_table(policy, 0, 2)
+    levels = table.records(np.flatnonzero(table.move == 0)[:2])
+    assert "move along with each other" in broken_rule(policy, 0, levels, 2)
+    ties = table.records(np.array([0, 1, 2]))
+    assert broken_rule(policy, 0, ties, 2) == "it has 3 changes, and at most 2 may be"
+    assert broken_rule(policy, 0, (), 2) == "it has 0 changes, and at most 2 may be"
+    assert "twice" in broken_rule(policy, 0, (ties[0], ties[0]), 2)

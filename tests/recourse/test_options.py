@@ -1,0 +1,349 @@
+"""Options and certificates agree with a brute force over every combination."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.queries import whole
+from recourse_audit.records import ProbeReport, Recourse
+from recourse_audit.recourse.actions import ActionTable, action_table
+from recourse_audit.recourse.combinations import diverse, parts
+from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.rules import broken_rule
+from recourse_audit.recourse.verification import Verifier
+from recourse_audit.run.audit import explain, load_audit
+from recourse_audit.settings import DecisionSettings
+from tests.onnx_models import sum_network
+from tests.recourse.reference import all_combinations, asked, changed
+from tests.recourse.worlds import policy_of, sound, town
+from tests.run.audits import lending_audit
+from tests.search.engine import open_desk
+
+CLASSES = ("no", "maybe", "yes")
+MIXED: dict[str, Any] = {
+    "ties": [
+        {"kind": "payment", "allow": ["drop"], "cost": 2},
+        {"kind": "guarantor", "allow": ["drop", "add"], "cost": 0.5},
+        {"kind": "*", "allow": ["drop"]},
+    ],
+    "attributes": [
+        {"name": "savings", "step": 0.9, "cost": 0.7},
+        {
+            "name": "late",
+            "step": 1.1,
+            "direction": "down",
+            "implies": [{"name": "debt", "by": 0.3}],
+        },
+    ],
+}
+
+
+def search_over(
+    graph: Graph, desk: QueryDesk, policy: Policy, probes: ProbeReport | None = None
+) -> RecourseSearch:
+    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    decision = DecisionSettings(classes=CLASSES, favourable=(hoped_for(desk, graph),))
+    return RecourseSearch(graph, desk, probes or sound(), answers, policy, decision)
+
+
+def hoped_for(desk: QueryDesk, graph: Graph) -> str:
+    """The class that comes second, so that many are refused and some are close."""
+    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    means = answers.mean(axis=0)
+    means[np.bincount(answers.argmax(axis=1), minlength=len(CLASSES)).argmax()] = -np.inf
+    return CLASSES[int(means.argmax())]
+
+
+def approves(desk: QueryDesk, policy: Policy, table: ActionTable, chosen: Sequence[int]) -> bool:
+    actions = table.records(np.array(chosen))
+    answer = asked(desk, changed(policy, table.subject, actions), table.subject)
+    return CLASSES[int(answer.argmax())] == hoped_for(desk, policy.graph)
+
+
+def assert_right(found: Recourse, desk: QueryDesk, policy: Policy, subject: int, most: int) -> None:
+    """Compare with trying every combination on the rebuilt graph."""
+    table = action_table(policy, subject, 2)
+    every = list(all_combinations(table.group.tolist(), most))
+    working = {chosen for chosen in every if approves(desk, policy, table, chosen)}
+    minimal = {chosen for chosen in working if not working.intersection(parts(table, chosen))}
+    offered = {
+        chosen
+        for chosen in every
+        for option in found.options
+        if table.records(np.array(chosen)) == option.actions
+    }
+    assert found.certificate.possible == len(every)
+    assert found.status == ("verified" if working else "certified_infeasible")
+    assert len(found.options) == min(len(minimal), policy.settings.options)
+    assert offered <= minimal
+    if working:
+        cost = {chosen: float(table.cost[list(chosen)].sum()) for chosen in minimal}
+        assert found.options[0].cost == pytest.approx(min(cost.values()))
+        costs = [option.cost for option in found.options]
+        assert costs == sorted(costs)
+        assert all(option.minimal and option.verified for option in found.options)
+        assert all(option.margin >= 0 for option in found.options)
+    else:
+        assert found.certificate.exhaustive
+        assert found.certificate.tried == len(every)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_options_and_certificates_agree_with_brute_force(
+    seed: int, directed: bool, tmp_path: Path
+) -> None:
+    graph = town(seed, directed=directed, people=12, ties=14)
+    path = sum_network(tmp_path / "m.onnx", seed=seed, scale=0.4)
+    desk = open_desk(path, graph, output="logits")
+    policy = policy_of(graph, max_changes=2, **MIXED)
+    search = search_over(graph, desk, policy)
+    seen = set()
+    for subject in range(graph.node_count):
+        found = search.run(subject, None)
+        seen.add(found.status)
+        if found.status != "already_favourable":
+            assert found.checked_by == "neighbourhood"
+            assert_right(found, desk, policy, subject, 2)
+    assert "verified" in seen
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_dropped_ties_agree_with_brute_force(seed: int, tmp_path: Path) -> None:
+    graph = town(seed, people=10, ties=24, kinds=("address", "payment"))
+    path = sum_network(tmp_path / "m.onnx", seed=seed + 5, scale=0.25)
+    desk = open_desk(path, graph, output="logits")
+    policy = policy_of(graph)
+    search = search_over(graph, desk, policy)
+    statuses = []
+    for subject in range(graph.node_count):
+        found = search.run(subject, None)
+        statuses.append(found.status)
+        if found.status != "already_favourable":
+            assert_right(found, desk, policy, subject, 3)
+    assert {"verified", "certified_infeasible"} & set(statuses)
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5, 13, 40])
+def test_the_budget_is_never_exceeded_and_never_called_a_proof(budget: int, tmp_path: Path) -> None:
+    graph = town(3, people=12, ties=30)
+    desk = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    policy = policy_of(graph, budget=budget, **MIXED)
+    search = search_over(graph, desk, policy)
+    full = search_over(graph, desk, policy_of(graph, **MIXED))
+    for subject in range(graph.node_count):
+        found, complete = search.run(subject, None), full.run(subject, None)
+        assert found.evaluations <= budget
+        assert found.certificate.tried <= found.evaluations
+        if found.status == "certified_infeasible":
+            assert complete.status == "certified_infeasible"
+            assert found.certificate.tried == found.certificate.possible
+        if found.status == "verified":
+            assert complete.options[0].cost <= found.options[0].cost
+
+
+def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
+    graph = town(3, people=12, ties=30)
+    desk = open_desk(
+        sum_network(tmp_path / "m.onnx", scale=0.01, linear=True), graph, output="logits"
+    )
+    policy = policy_of(graph, budget=30, **MIXED)
+    search = search_over(graph, desk, policy)
+    found = [search.run(subject, None) for subject in range(graph.node_count)]
+    gave_up = [one for one in found if one.status == "not_found_within_budget"]
+    assert gave_up
+    for one in gave_up:
+        assert not one.certificate.exhaustive
+        assert one.certificate.tried < one.certificate.possible
+        assert one.certificate.complete_up_to < 3
+
+
+def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path) -> None:
+    graph = town(3)
+    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    policy = policy_of(graph, ties=[{"kind": "*", "allow": []}])
+    search = search_over(graph, desk, policy)
+    found = [search.run(subject, None) for subject in range(graph.node_count)]
+    refused = [one for one in found if one.status != "already_favourable"]
+    assert refused
+    for one in refused:
+        assert one.status == "certified_infeasible"
+        assert one.reason == NOTHING_PERMITTED
+        assert one.certificate.exhaustive
+        assert (one.certificate.tried, one.certificate.possible) == (0, 0)
+
+
+def test_ties_that_are_never_suggested_are_counted_in_the_reason(tmp_path: Path) -> None:
+    graph = town(3, kinds=("family",))
+    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    search = search_over(graph, desk, policy_of(graph))
+    reasons = {search.run(subject, None).reason for subject in range(graph.node_count)}
+    assert any("of kinds that are never suggested." in reason for reason in reasons)
+
+
+def test_the_result_does_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> None:
+    graph = town(3, people=12, ties=30)
+    desk = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    policy = policy_of(graph, **MIXED)
+    forward, backward = search_over(graph, desk, policy), search_over(graph, desk, policy)
+    one = {subject: forward.run(subject, None) for subject in range(12)}
+    other = {subject: backward.run(subject, None) for subject in reversed(range(12))}
+    assert one == other
+
+
+def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(1, people=12, ties=14)
+    desk = open_desk(sum_network(tmp_path / "m.onnx", seed=1, scale=0.4), graph, output="logits")
+    policy = policy_of(graph, **MIXED)
+    search = search_over(graph, desk, policy)
+    subject = next(s for s in range(12) if search.run(s, None).status == "verified")
+    honest = Verifier._nearby
+
+    def too_kind(self: Verifier, combinations: Any) -> Any:
+        answers = honest(self, combinations)
+        if combinations.max() >= 0:
+            answers[:] = np.where(np.array(CLASSES) == hoped_for(desk, graph), 0.0, -5.0)
+        return answers
+
+    expected = search_over(graph, desk, policy, sound(None)).run(subject, None)
+    monkeypatch.setattr(Verifier, "_nearby", too_kind)
+    found = search.run(subject, None)
+    assert found.checked_by == "whole graph"
+    assert [option.actions for option in found.options] == [o.actions for o in expected.options]
+
+
+def test_counterfactuals_are_tried_first(tmp_path: Path) -> None:
+    [report] = explain(load_audit(lending_audit(tmp_path)), ["P0029"])
+    assert report.recourse is not None
+    assert report.search is not None
+    removed = {frozenset(found.removed) for found in report.search.counterfactuals}
+    removed |= {frozenset(pair.removed) for pair in report.search.front}
+    found = [option for option in report.recourse.options if option.source == "counterfactual"]
+    assert found
+    for option in found:
+        assert {action.tie for action in option.actions} in removed
+
+
+def test_an_answer_that_is_no_number_is_an_error_of_that_subject_alone(tmp_path: Path) -> None:
+    graph = town(1)
+    path = sum_network(tmp_path / "m.onnx", trap="some_nan")
+    desk = open_desk(path, graph, output="logits")
+    search = search_over(graph, desk, policy_of(graph, **MIXED))
+    found = [search.run(subject, None) for subject in range(graph.node_count)]
+    errors = [one for one in found if one.status == "error"]
+    assert errors
+    assert len(errors) < len(found)
+    assert all("not a number" in one.reason for one in errors)
+
+
+def test_diverse_options_touch_different_things_cheapest_first() -> None:
+    touched = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]], bool)
+    cost = np.array([1.0, 2, 3, 3])
+    assert diverse(touched, cost, 2) == [0, 2]
+    assert diverse(touched, cost, 3) == [0, 2, 1]
+    assert diverse(touched, np.array([1.0, 2, 4, 3]), 2) == [0, 3]
+    assert diverse(touched[:1], cost[:1], 3) == [0]
+    assert diverse(touched[:0], cost[:0], 3) == []
+
+
+tie_rules = st.lists(
+    st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["address", "guarantor", "payment"]),
+            "whose": st.sampled_from(["own", "outgoing"]),
+            "allow": st.lists(st.sampled_from(["drop", "add"]), unique=True),
+            "cost": st.sampled_from([0, 0.5, 1, 3]),
+            "to": st.sampled_from(["near", "anyone"]),
+        }
+    ),
+    max_size=3,
+    unique_by=lambda rule: rule["kind"],
+)
+attribute_rules = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(["income", "savings", "late"]),
+            "direction": st.sampled_from(["up", "down", "any"]),
+            "step": st.sampled_from([0.4, 1, 2]),
+            "cost": st.sampled_from([0, 0.1, 1]),
+            "min": st.sampled_from([None, -1]),
+            "max": st.sampled_from([None, 1]),
+            "implies": st.sampled_from([[], [{"name": "debt", "by": 0.5}]]),
+        }
+    ),
+    max_size=3,
+    unique_by=lambda rule: rule["name"],
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ties=tie_rules,
+    attributes=attribute_rules,
+    never=st.sampled_from([[], ["address"]]),
+    max_changes=st.integers(1, 3),
+    directed=st.booleans(),
+    seed=st.integers(0, 3),
+)
+def test_no_option_ever_breaks_a_rule(
+    ties: list[dict[str, Any]],
+    attributes: list[dict[str, Any]],
+    never: list[str],
+    max_changes: int,
+    directed: bool,
+    seed: int,
+    model: Path,
+) -> None:
+    graph = town(seed, directed=directed, people=12, ties=16)
+    desk = open_desk(model, graph, output="logits")
+    rules = [{**rule, "allow": [] if rule["kind"] in never else rule["allow"]} for rule in ties]
+    policy = policy_of(
+        graph, ties=rules, attributes=attributes, never=never, max_changes=max_changes, budget=300
+    )
+    search = search_over(graph, desk, policy)
+    for subject in range(0, graph.node_count, 3):
+        found = search.run(subject, None)
+        assert found.status != "error"
+        for option in found.options:
+            assert broken_rule(policy, subject, option.actions, 2) == ""
+            assert option.cost == pytest.approx(sum(action.cost for action in option.actions))
+            assert len(option.actions) <= max_changes
+            for action in option.actions:
+                assert action.kind not in ("family", *never)
+                assert_permitted(action, rules, attributes)
+            rebuilt = changed(policy, subject, option.actions)
+            answer = asked(desk, rebuilt, subject)
+            assert CLASSES[int(answer.argmax())] == option.decision == hoped_for(desk, graph)
+            assert np.exp(answer) == pytest.approx([*option.probabilities.values()], abs=1e-5)
+
+
+def assert_permitted(
+    action: Any, ties: list[dict[str, Any]], attributes: list[dict[str, Any]]
+) -> None:
+    """The rules once more, as a test would read them."""
+    if action.do == "set":
+        [rule] = [rule for rule in attributes if rule["name"] == action.attribute]
+        assert rule["direction"] != ("down" if action.after > action.before else "up")
+        assert rule["min"] is None or action.after >= rule["min"]
+        assert rule["max"] is None or action.after <= rule["max"]
+        return
+    matching = [rule for rule in ties if rule["kind"] == action.kind]
+    if matching or ties:
+        assert action.do in matching[0]["allow"]
+    else:
+        assert action.do == "drop"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sum_network(tmp_path_factory.mktemp("model") / "m.onnx", scale=0.4)

@@ -1,0 +1,204 @@
+"""A combination of changes gets the answer that the rebuilt whole graph gets."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recourse_audit.errors import AnswerError
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.verification import Verifier
+from recourse_audit.run.audit import load_audit
+from tests.onnx_models import sum_network
+from tests.recourse.reference import asked, changed
+from tests.recourse.worlds import bench_of, policy_of, sound, town
+from tests.run.audits import lending_audit
+from tests.search.engine import open_desk
+
+ANYTHING: dict[str, Any] = {
+    "ties": [
+        {"kind": "*", "whose": "own", "allow": ["drop", "add"], "to": "anyone"},
+        {"kind": "*", "whose": "others", "allow": ["drop"]},
+    ],
+    "attributes": [
+        {"name": "income", "step": 0.7, "implies": [{"name": "debt", "by": -0.2}]},
+        {"name": "savings", "step": 300, "scale": 1000, "shift": 50},
+        {"name": "loan", "step": 1, "transform": "log1p", "scale": 0.4, "shift": 2, "min": 0},
+    ],
+}
+
+
+def some_combinations(table: ActionTable, seed: int, count: int = 40, most: int = 4) -> Ints:
+    """Combinations of random sizes, all kinds of actions among them."""
+    random = np.random.default_rng(seed)
+    rows = np.full((count, most), NONE)
+    by_kind = [np.flatnonzero(table.do == do) for do in (DROP, ADD, SET)]
+    for row in rows:
+        size = int(random.integers(1, most + 1))
+        kinds = [by_kind[k] for k in random.integers(0, 3, size) if len(by_kind[k])]
+        drawn = [int(random.choice(actions)) for actions in kinds]
+        kept: dict[int, int] = {}
+        for action in drawn:
+            kept.setdefault(int(table.group[action]), action)
+        row[: len(kept)] = sorted(kept.values())
+    return rows
+
+
+def assert_like_rebuilt(
+    policy: Policy, table: ActionTable, verifier: Verifier, desk: QueryDesk, rows: Ints
+) -> None:
+    answers = verifier.answers(rows)
+    for row, answer in zip(rows, answers, strict=True):
+        actions = table.records(row[row != NONE])
+        rebuilt = changed(policy, table.subject, actions)
+        expected = asked(desk, rebuilt, table.subject)
+        assert answer == pytest.approx(expected, abs=2e-5), actions
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("form", ["edges", "weight", "attributes", "type", "dense", "target"])
+def test_changed_surroundings_answer_like_the_rebuilt_graph(
+    form: str, directed: bool, tmp_path: Path
+) -> None:
+    graph = town(
+        3, directed=directed, kinds=("address", "guarantor", "payment"), people=16, ties=20
+    )
+    desk = open_desk(sum_network(tmp_path / "m.onnx", form=form, scale=0.3), graph, output="logits")
+    policy = policy_of(graph, **ANYTHING)
+    bench = bench_of(graph, desk)
+    for subject in (0, 5, 11):
+        table = action_table(policy, subject, 2)
+        assert set(table.do.tolist()) == {DROP, ADD, SET}
+        verifier = Verifier(bench, table)
+        assert verifier.checked_by == "neighbourhood"
+        rows = some_combinations(table, seed=subject)
+        assert_like_rebuilt(policy, table, verifier, desk, rows)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_depth_of_the_model_decides_how_far_surroundings_go(
+    layers: int, tmp_path: Path
+) -> None:
+    graph = town(8, people=60, ties=75)
+    path = sum_network(tmp_path / "m.onnx", layers=layers, scale=0.3)
+    desk = open_desk(path, graph, output="logits")
+    policy = policy_of(graph, **ANYTHING)
+    bench = bench_of(graph, desk, sound(layers))
+    for subject in (1, 30):
+        table = action_table(policy, subject, layers)
+        verifier = Verifier(bench, table)
+        assert verifier.checked_by == "neighbourhood"
+        assert_like_rebuilt(policy, table, verifier, desk, some_combinations(table, seed=subject))
+
+
+def test_a_depth_that_is_too_small_is_found_out(tmp_path: Path) -> None:
+    graph = town(8, people=60, ties=75)
+    desk = open_desk(sum_network(tmp_path / "m.onnx", layers=3), graph, output="logits")
+    policy = policy_of(graph, **ANYTHING)
+    subject = int(np.argmax(np.diff(graph.starts)))
+    table = action_table(policy, subject, 1)
+    verifier = Verifier(bench_of(graph, desk, sound(1)), table)
+    assert verifier.checked_by == "whole graph"
+    assert_like_rebuilt(policy, table, verifier, desk, some_combinations(table, 0, count=15))
+
+
+@pytest.mark.parametrize("failed", ["deterministic", "node_order", "tie_order", None])
+def test_a_model_that_neighbourhoods_may_mislead_is_asked_about_the_whole_graph(
+    failed: str | None, tmp_path: Path
+) -> None:
+    graph = town(1)
+    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    policy = policy_of(graph, **ANYTHING)
+    probes = sound(None) if failed is None else sound(2, **{failed: False})
+    table = action_table(policy, 2, 2)
+    bench = bench_of(graph, desk, probes)
+    verifier = Verifier(bench, table)
+    assert verifier.checked_by == "whole graph"
+    assert_like_rebuilt(policy, table, verifier, desk, some_combinations(table, 0, count=15))
+    other = action_table(policy, 3, 2)
+    rows = np.array([[NONE]])
+    assert Verifier(bench, other).answers(rows)[0] == pytest.approx(bench.whole[3], abs=1e-5)
+
+
+PREPARED = {"outside_normalised": 'self_loops = "add"\nnormalisation = "symmetric"'}
+
+
+@pytest.mark.parametrize(
+    "model", ["gcn", "gat", "sage", "gin", "dense", "outside_normalised", "sigmoid"]
+)
+def test_sample_models_answer_for_surroundings_as_for_the_whole_graph(
+    model: str, tmp_path: Path
+) -> None:
+    audit = load_audit(lending_audit(tmp_path, model, more=PREPARED.get(model, "")))
+    graph: Graph = audit.graph
+    policy = policy_of(
+        graph,
+        ties=[
+            {"kind": "guarantor", "allow": ["drop", "add"]},
+            {"kind": "*", "whose": "any", "allow": ["drop"]},
+        ],
+        attributes=[{"name": "savings", "step": 500, "implies": [{"name": "income", "by": 100}]}],
+    )
+    bench = bench_of(graph, audit.desk, audit.probes)
+    hub = int(np.argmax(np.diff(graph.starts)))
+    for subject in (3, hub):
+        table = action_table(policy, subject, audit.probes.depth)
+        verifier = Verifier(bench, table)
+        assert verifier.checked_by == "neighbourhood"
+        rows = some_combinations(table, seed=subject, count=8 if model == "dense" else 20, most=3)
+        answers = verifier.answers(rows)
+        for row, answer in zip(rows, answers, strict=True):
+            rebuilt = changed(policy, subject, table.records(row[row != NONE]))
+            expected = np.exp(asked(audit.desk, rebuilt, subject))
+            assert np.exp(answer) == pytest.approx(expected, abs=2e-5)
+
+
+def test_an_answer_close_to_the_line_is_asked_again_on_the_whole_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(1)
+    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    table = action_table(policy_of(graph, **ANYTHING), 2, 2)
+    bench = bench_of(graph, desk)
+    verifier = Verifier(bench, table)
+    rows = np.arange(6)[:, None]
+    close = np.abs(bench.judge.log_odds(verifier.answers(rows)))
+    bench.noise = float(np.sort(close)[2]) / 10
+    again: list[Ints] = []
+    real = Verifier.on_whole_graph
+
+    def seen(self: Verifier, combinations: Ints) -> Any:
+        again.append(combinations)
+        return real(self, combinations)
+
+    monkeypatch.setattr(Verifier, "on_whole_graph", seen)
+    verifier.answers(rows)
+    [asked_again] = again
+    assert sorted(asked_again[:, 0].tolist()) == sorted(np.argsort(close)[:3].tolist())
+
+
+def test_an_answer_that_is_no_number_names_the_changes(tmp_path: Path) -> None:
+    graph = town(1)
+    desk = open_desk(sum_network(tmp_path / "m.onnx", trap="some_nan"), graph, output="logits")
+    table = action_table(policy_of(graph, **ANYTHING), 2, 2)
+    bench = bench_of(graph, desk)
+    with pytest.raises(AnswerError, match=r"not a number after (drop|add) P\d\d-P\d\d:\w+$"):
+        Verifier(bench, table).answers(np.arange(len(table))[:, None])
+
+
+def test_copies_and_mixed_questions_answer_as_alone(tmp_path: Path) -> None:
+    graph = town(3, people=40, ties=60)
+    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    table = action_table(policy_of(graph, **ANYTHING), 4, 2)
+    verifier = Verifier(bench_of(graph, desk), table)
+    rows = some_combinations(table, seed=1, count=120)
+    together = verifier.answers(rows)
+    alone = np.concatenate(
+        [verifier.answers(rows[place : place + 1]) for place in range(len(rows))]
+    )
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert verifier.evaluations == 241
