@@ -246,9 +246,12 @@ class Policy:
         """An attribute moved by some steps; None if that, or what it implies, is out of range."""
         name = rule["name"]
         before = self.current(name, subject)
-        after = rounded(before + steps * rule["step"])
-        if rule.get("integer"):
-            after = float(ceil(after) if steps > 0 else floor(after))
+        start, full = before, steps
+        if rule.get("integer") and before != round(before):
+            # The first step of a value that is not whole leads to the next whole number.
+            start = float(ceil(before) if steps > 0 else floor(before))
+            full = steps - 1 if steps > 0 else steps + 1
+        after = rounded(start + full * rule["step"])
         values = {name: after}
         for implied in rule.get("implies", ()):
             other = implied["name"]

@@ -110,7 +110,7 @@ def test_no_option_breaks_a_rule(name: str, data: st.DataObject, folders: dict[s
     case = Case(
         world=world,
         network=NETWORKS["three"],
-        seed=3,
+        seed=6,
         settings={
             "decision": {"classes": ["refused", "granted", "deferred"], "favourable": ["granted"]},
             "groups": {"attributes": list(PROTECTED)},
