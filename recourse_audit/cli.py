@@ -13,8 +13,9 @@ from rich.console import Console
 
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.render.documents import model_document, subject_document
+from recourse_audit.render.pieces import plain
 from recourse_audit.render.progress import progress
-from recourse_audit.render.terminal import plain, show_model, show_subject
+from recourse_audit.render.terminal import show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
 from recourse_audit.run.audit import load_audit
 from recourse_audit.run.demo import demo_subjects, prepare_demo
@@ -115,18 +116,27 @@ def init(
     messages.print(f"Wrote {out}. Check the lines marked CHECK, then: recourse-audit inspect {out}")
 
 
-@app.command(short_help="Explain decisions on people by their ties.")
+@app.command(short_help="Explain decisions on people, and what could change them.")
 def explain(
     settings: Annotated[Path, typer.Argument(help="The audit.toml.")],
     ids: Annotated[list[str], typer.Argument(help="Ids of decision subjects.")],
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            metavar="CHANGE",
+            help="Try a change: 'drop A-B', 'add A-B:kind', 'savings=4000'. Several are tried "
+            "together.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain decisions: what carried each, and the counterfactuals inside it."""
+    """Explain decisions: what carried each, and what the person could change."""
     with progress(messages) as steps:
         steps.begin("Reading the graph and probing the model")
         audit = load_audit(settings)
         steps.begin("Explaining decisions", len(set(ids)))
-        reports = explain_subjects(audit, ids, done=steps.advance)
+        reports = explain_subjects(audit, ids, what_if=what_if or (), done=steps.advance)
     if as_json:
         documents = [subject_document(report, audit.probes) for report in reports]
         _print_json(documents[0] if len(documents) == 1 else documents)
@@ -138,6 +148,15 @@ def explain(
     failed = [report.decision.id for report in reports if report.error]
     if failed:
         messages.print(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")
+    stuck = [
+        report.decision.id
+        for report in reports
+        if not report.error and report.recourse and report.recourse.status == "error"
+    ]
+    if stuck:
+        names = plain(", ".join(stuck))
+        messages.print(f"No options worked out for {len(stuck)} of {len(reports)}: {names}")
+    if failed or stuck:
         raise typer.Exit(4)
 
 

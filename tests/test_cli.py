@@ -11,7 +11,8 @@ import pytest
 import typer
 
 from recourse_audit import cli
-from tests.run.audits import IDS, SAMPLES, lending_audit, small_audit
+from recourse_audit.errors import AnswerError
+from tests.run.audits import IDS, SAMPLES, small_audit
 from tests.run.command import command, one_line
 
 ROOT = Path(__file__).parents[1]
@@ -173,16 +174,50 @@ def test_inspect_shows_what_it_can_of_a_model_that_cannot_be_asked(tmp_path: Pat
     assert as_data.err == f"error: {as_data.document['problem']}\n"
 
 
-def test_a_recourse_section_is_accepted_before_anything_uses_it(tmp_path: Path) -> None:
-    settings = lending_audit(tmp_path, max_nodes=2)
-    with settings.open("a", encoding="utf-8") as file:
-        file.write(
-            "[recourse]\nmax_changes = 3\noptions = 3\nbudget = 5000\n"
-            '[[recourse.ties]]\nkind = "guarantor"\nallow = ["drop", "add"]\ncost = 1.0\n'
-            '[[recourse.attributes]]\nname = "savings"\ndirection = "up"\nstep = 500\n'
-            "max = 20000\ncost = 0.1\n"
-        )
-    assert command("explain", settings, "P0004").code == 0
+def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
+    policy = '[[recourse.ties]]\nkind = "friend"\nallow = ["drop"]\n[search]'
+    finished = command("explain", small_audit(tmp_path, old="[search]", new=policy), "a")
+    assert finished.code == 2
+    assert "recourse.ties[0].kind: there is no kind of tie 'friend'; there are" in one_line(
+        finished
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("drop a-z", "names no two people and a kind of tie of this graph; write drop ID-ID:KIND"),
+        ("drop a-c", "there is no tie between the two"),
+        ("f7=1", "there is no feature 'f7'; there are"),
+        ("f1=many", "'many' is not a finite number"),
+        ("gender=f", "the model does not see 'gender'"),
+        ("more", "is none of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE"),
+    ],
+)
+def test_a_change_that_cannot_be_tried_is_one_line_and_ends_with_2(
+    change: str, words: str, tmp_path: Path
+) -> None:
+    finished = command("explain", small_audit(tmp_path), "a", "--what-if", change)
+    assert finished.code == 2
+    assert one_line(finished).startswith(f"error: --what-if {change!r}: {words}")
+
+
+def test_options_that_could_not_be_worked_out_end_with_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AnswerError("the model's answer is not a number after drop a-b:payment")
+
+    monkeypatch.setattr("recourse_audit.recourse.options.action_table", fail)
+    settings = small_audit(tmp_path, old='["yes"]', new='["no"]')
+    reports = command("explain", settings, *IDS, "--json").document
+    refused = [r for r in reports if not r["subject"]["favourable"]]
+    assert refused
+    assert all(report["recourse"]["status"] == "error" for report in refused)
+    finished = command("explain", settings, *IDS)
+    assert finished.code == 4
+    assert f"No options worked out for {len(refused)} of {len(IDS)}: " in finished.err
+    assert "No options worked out: the model's answer is not a number after drop" in finished.out
 
 
 def test_the_commands_in_the_documentation_exist_with_their_options() -> None:

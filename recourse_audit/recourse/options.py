@@ -19,15 +19,17 @@ from recourse_audit.records import (
     Recourse,
     RecourseStatus,
     SearchResult,
-    SideEffects,
     Tie,
+    WhatIf,
 )
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import counts
 from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.robustness import Robustness
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.what_if import Change, try_changes
 from recourse_audit.search.results import Naming, shown
 from recourse_audit.settings import DecisionSettings
 
@@ -47,12 +49,17 @@ class RecourseSearch:
         whole: Floats,
         policy: Policy,
         decision: DecisionSettings,
+        seed: int,
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
+        settings = policy.settings
         favourable = np.array([name in decision.favourable for name in decision.classes])
         self._bench = Bench(graph, desk, probes, whole, favourable)
         self._policy = policy
         self._naming = Naming(graph=graph, classes=decision.classes, kind=desk.output_kind)
+        self._robustness = Robustness(
+            self._bench, draws=settings.draws, jitter=settings.jitter, seed=seed
+        )
 
     def run(self, subject: int, search: SearchResult | None) -> Recourse:
         """Find options for a subject; what goes wrong is a status, and stops nobody else."""
@@ -60,6 +67,10 @@ class RecourseSearch:
             return self._run(subject, search)
         except AuditError as error:
             return failure(str(error), self._policy.settings.max_changes)
+
+    def what_if(self, subject: int, changes: Sequence[Change]) -> WhatIf:
+        """Try changes that somebody chose by hand."""
+        return try_changes(self._bench, self._policy, self._naming, subject, changes)
 
     def _run(self, subject: int, search: SearchResult | None) -> Recourse:
         settings, judge = self._policy.settings, self._bench.judge
@@ -103,8 +114,8 @@ class RecourseSearch:
             if len(answers) == 0 or judge.approves(answers).all():
                 break
         options = tuple(
-            self._option(table, success, answer, minimal=minimal)
-            for (success, minimal), answer in zip(chosen, answers, strict=True)
+            self._option(verifier, table, success, answer, place, minimal=minimal)
+            for place, ((success, minimal), answer) in enumerate(zip(chosen, answers, strict=True))
         )
         return trials, verifier, options
 
@@ -121,26 +132,34 @@ class RecourseSearch:
         rows = np.full((len(chosen), width), NONE)
         for row, success in zip(rows, chosen, strict=True):
             row[: len(success.combination)] = success.combination
-        return verifier.on_whole_graph(rows)
+        return verifier.confirmed(rows, known)
 
     def _option(
-        self, table: ActionTable, success: Success, answer: Floats, *, minimal: bool
+        self,
+        verifier: Verifier,
+        table: ActionTable,
+        success: Success,
+        answer: Floats,
+        place: int,
+        *,
+        minimal: bool,
     ) -> Option:
-        actions = table.records(np.array(success.combination))
+        combination = np.array(success.combination)
+        actions = table.records(combination)
         broken = broken_rule(self._policy, table.subject, actions, self._bench.reach)
         if broken:
             raise AuditError(f"an option would break a rule: {broken}; please report this")
         return Option(
             actions=actions,
-            cost=shown(float(table.cost[list(success.combination)].sum())),
+            cost=shown(float(table.cost[combination].sum())),
             decision=self._naming.classes[int(answer.argmax())],
             probabilities=self._naming.probabilities(answer[None])[0],
             margin=shown(float(self._bench.judge.margin(answer[None])[0])),
             verified=True,
             minimal=minimal,
             source=success.source,
-            holds=None,
-            others=SideEffects(measured=False),
+            holds=self._robustness.holding(table, combination, verifier.around(combination), place),
+            others=self._robustness.side_effects(table, combination),
         )
 
     def _certificate(self, table: ActionTable, trials: Trials | None) -> Certificate:

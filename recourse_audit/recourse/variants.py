@@ -41,6 +41,11 @@ def surroundings(graph: Graph, subject: int, depth: int | None, far: Ints) -> Su
     full: Ints = reach(graph, np.array([subject]), depth).astype(np.int64)
     if len(far) and depth:
         full = np.union1d(full, reach(graph, far, depth - 1))
+    return with_every_tie(graph, full, far)
+
+
+def with_every_tie(graph: Graph, full: Ints, far: Ints) -> Surroundings:
+    """Every tie of the nodes in `full`, with the other ends of those ties, and the nodes `far`."""
     positions, _ = spans(graph.starts, full)
     pairs = np.unique(graph.neighbour_pair[positions])
     arcs, _ = spans(graph.pair_starts, pairs)

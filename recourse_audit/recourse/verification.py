@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.errors import AnswerError
+from recourse_audit.errors import AnswerError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import side_by_side
@@ -125,8 +125,19 @@ class Verifier:
         odds = np.abs(self._bench.judge.log_odds(answers))
         close = np.flatnonzero(odds <= CLOSE * self._bench.noise)
         if len(close):
-            answers[close] = self.on_whole_graph(combinations[close])
+            answers[close] = self.confirmed(combinations[close], answers[close])
         return self._numbers(answers, combinations)
+
+    def confirmed(self, combinations: Ints, known: Floats) -> Floats:
+        """Ask on the whole graph what is known from surroundings.
+
+        An export of fixed size may have no room for the whole graph with another number of ties;
+        then what is known stands.
+        """
+        try:
+            return self.on_whole_graph(combinations)
+        except ModelError:
+            return known
 
     def on_whole_graph(self, combinations: Ints) -> Floats:
         """The same, each asked on the whole graph."""

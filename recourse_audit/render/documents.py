@@ -27,6 +27,9 @@ def subject_document(report: SubjectReport, probes: ProbeReport) -> dict[str, An
         "probes": _probes(probes),
         "notes": probes.sentences,
     }
+    if report.what_if is not None:
+        actions = [action_document(action) for action in report.what_if.actions]
+        document["what_if"] = asdict(report.what_if) | {"actions": actions}
     if report.note:
         document["note"] = report.note
     if report.error:

@@ -22,6 +22,8 @@ from recourse_audit.records import (
     SubjectReport,
     Tie,
 )
+from recourse_audit.render.pieces import columns, number, plain, share
+from recourse_audit.render.recourse_view import show_recourse, show_what_if
 
 BAR = 24
 SHORTEST_BAR = 4
@@ -42,7 +44,7 @@ def show_model(
 ) -> None:
     """Inputs with their roles, the output, and what the probes found."""
     console.print(Text.assemble((plain(name), "bold"), f"  sha256 {sha256[:16]}…"))
-    table = _columns("input", "type", "shape", "role", "why")
+    table = columns("input", "type", "shape", "role", "why")
     for port in signature.inputs:
         role = Text(port.role, style="green") if port.role else Text("?", style="red")
         table.add_row(plain(port.name), port.dtype, _shape(port.shape), role, port.why)
@@ -60,7 +62,7 @@ def show_model(
 
 
 def _probes(probes: ProbeReport) -> RenderableType:
-    table = _columns("", "", "", show_header=False)
+    table = columns("", "", "", show_header=False)
     for name, meaning in PROBE_MEANINGS.items():
         good = getattr(probes, name)
         mark = Text("yes", style="green") if good else Text("NO", style="bold red")
@@ -73,7 +75,7 @@ def _probes(probes: ProbeReport) -> RenderableType:
 
 
 def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str]) -> None:
-    """One subject: decision, explanation, what its removal does, other choices, the caution."""
+    """One subject: decision, explanation, counterfactuals, what could change it, the caution."""
     for warning in warnings:
         console.print(Text(f"! {warning}", style="yellow"))
     console.print(_headline(report.decision))
@@ -83,6 +85,10 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
         console.print(Padding(report.note, (0, 2)))
     if report.search is not None and report.search.counterfactuals:
         _show_search(console, report.decision, report.search)
+    if report.recourse is not None:
+        show_recourse(console, report.decision, report.recourse)
+    if report.what_if is not None:
+        show_what_if(console, report.decision, report.what_if)
     for caveat in report.caveats:
         console.print(Padding(Text(f"Caution. {caveat.text}", style="italic"), (1, 2, 0, 2)))
     console.print()
@@ -95,7 +101,7 @@ def _headline(decision: Decision) -> Text:
         (plain(decision.id), "bold"),
         "  decided ",
         (plain(decision.decision) or "nothing", style),
-        f" with probability {_share(chance)}" if chance is not None else "",
+        f" with probability {share(chance)}" if chance is not None else "",
     )
 
 
@@ -103,7 +109,7 @@ def _show_search(console: Console, decision: Decision, search: SearchResult) -> 
     winner = search.counterfactuals[0]
     carried = (
         f"What carried it: {len(winner.explanation.nodes)} people, "
-        f"{_number(len(winner.explanation.edges), 'tie')}; "
+        f"{number(len(winner.explanation.edges), 'tie')}; "
         f"✂ marks what the counterfactual removes"
     )
     console.print(Padding(carried, (1, 2, 0, 2)))
@@ -138,7 +144,7 @@ def _histograms(decision: Decision, found: Counterfactual, width: int) -> Table:
     # Three bars, each behind five digits and a space, and two spaces between columns.
     free = width - max(len(plain(name)) for name in shown) - 3 * 8
     bar = min(BAR, max(SHORTEST_BAR, free // 3))
-    table = _columns("class", "whole graph", "explanation", "counterfactual")
+    table = columns("class", "whole graph", "explanation", "counterfactual")
     for name in shown:
         table.add_row(
             plain(name),
@@ -151,21 +157,14 @@ def _histograms(decision: Decision, found: Counterfactual, width: int) -> Table:
     return table
 
 
-def _bar(share: float, size: int) -> Text:
-    filled = round(share * size)
+def _bar(part: float, size: int) -> Text:
+    filled = round(part * size)
     bar = (("█" * filled, "cyan"), ("░" * (size - filled), "dim"))
-    return Text.assemble(f"{_share(share)} ", *bar)
-
-
-def _share(value: float) -> str:
-    """Three digits; a share that is not quite all or nothing does not look it."""
-    if 0.9995 <= value < 1:
-        return ">.999"
-    return "<.001" if 0 < value < 0.0005 else f"{value:.3f}"
+    return Text.assemble(f"{share(part)} ", *bar)
 
 
 def _choices(search: SearchResult) -> Table:
-    table = _columns(
+    table = columns(
         "",
         "explanation",
         "removed",
@@ -193,7 +192,7 @@ def _choices(search: SearchResult) -> Table:
 
 def _listed_choices(search: SearchResult) -> Table:
     """The same choices for a narrow terminal: a paragraph each."""
-    table = _columns("", "", show_header=False, title=CHOICES)
+    table = columns("", "", show_header=False, title=CHOICES)
     for place, found in enumerate(search.counterfactuals, start=1):
         lines = [
             f"explanation: {', '.join(_ties(found.explanation.edges))}",
@@ -237,27 +236,5 @@ def _ties(ties: Iterable[Tie]) -> list[str]:
     return [f"{plain(a)} - {plain(b)}" for a, b in ties]
 
 
-def _columns(*names: str, show_header: bool = True, title: str | None = None) -> Table:
-    """A table without lines, whose cells are text and are wrapped, never cut off."""
-    table = Table(
-        box=None, pad_edge=False, show_header=show_header, title=title, title_justify="left"
-    )
-    for name in names:
-        table.add_column(name, overflow="fold")
-    return table
-
-
-def plain(text: str) -> str:
-    """A user's text with line breaks and control characters written out, so they do nothing."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
-
-
 def _shape(shape: tuple[int | str | None, ...]) -> str:
     return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

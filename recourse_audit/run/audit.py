@@ -21,6 +21,7 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import Decision, ProbeReport, SearchFailure, SubjectReport
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.what_if import Change, read_changes
 from recourse_audit.search.moexp import Outcome, Search
 from recourse_audit.search.results import Naming
 from recourse_audit.search.scope import Scope
@@ -115,12 +116,20 @@ def _check_classes(settings: Settings, model: OnnxModel) -> None:
 
 
 def explain(
-    audit: Audit, ids: Sequence[str], *, done: Callable[[], None] = lambda: None
+    audit: Audit,
+    ids: Sequence[str],
+    *,
+    what_if: Sequence[str] = (),
+    done: Callable[[], None] = lambda: None,
 ) -> list[SubjectReport]:
-    """Explain the decisions on some subjects, in the order given; call `done` after each."""
+    """Explain the decisions on some subjects, in the order given; call `done` after each.
+
+    `what_if` are changes to try together: "drop A-B", "add A-B:kind", "savings=4000".
+    """
     subjects = find_subjects(audit, ids)
+    changes = read_changes(what_if, audit.graph)
     reports = {}
-    for subject, report in reports_on(audit, subjects):
+    for subject, report in reports_on(audit, subjects, changes):
         reports[subject] = report
         done()
     return [reports[subject] for subject in subjects]
@@ -149,8 +158,10 @@ def _number_of(graph: Graph, identifier: str) -> int | None:
         return None
 
 
-def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, SubjectReport]]:
-    """Report on subjects by number, block by block."""
+def reports_on(
+    audit: Audit, subjects: Sequence[int], changes: Sequence[Change] = ()
+) -> Iterator[tuple[int, SubjectReport]]:
+    """Report on subjects by number, block by block; try some changes for each."""
     wanted = np.unique(np.asarray(subjects, dtype=np.int64))
     audit.model.reseed(audit.scope.seed)
     answers = whole_answers(audit, wanted)
@@ -174,7 +185,7 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
     decision = audit.settings.decision
     search = Search(audit.graph, audit.desk, answers, decision.classes, audit.scope)
     recourse = RecourseSearch(
-        audit.graph, audit.desk, audit.probes, answers, audit.policy, decision
+        audit.graph, audit.desk, audit.probes, answers, audit.policy, decision, audit.scope.seed
     )
     if not audit.probes.ties_matter:
         for subject in usable.tolist():
@@ -183,13 +194,20 @@ def reports_on(audit: Audit, subjects: Sequence[int]) -> Iterator[tuple[int, Sub
                 search=None,
                 note=TIES_DO_NOT_MATTER,
                 recourse=recourse.run(subject, None),
+                what_if=recourse.what_if(subject, changes) if changes else None,
             )
             yield subject, report
         return
     for outcome in search.run(usable):
         report = _report(decisions[outcome.subject], outcome)
-        found = recourse.run(outcome.subject, report.search)
-        yield outcome.subject, replace(report, recourse=found)
+        yield (
+            outcome.subject,
+            replace(
+                report,
+                recourse=recourse.run(outcome.subject, report.search),
+                what_if=recourse.what_if(outcome.subject, changes) if changes else None,
+            ),
+        )
 
 
 def whole_answers(audit: Audit, subjects: Ints) -> Floats:

@@ -51,7 +51,7 @@ def search_over(
 ) -> RecourseSearch:
     answers = desk.ask(whole(graph), np.arange(graph.node_count))
     decision = DecisionSettings(classes=CLASSES, favourable=(hoped_for(desk, graph),))
-    return RecourseSearch(graph, desk, probes or sound(), answers, policy, decision)
+    return RecourseSearch(graph, desk, probes or sound(), answers, policy, decision, 0)
 
 
 def hoped_for(desk: QueryDesk, graph: Graph) -> str:
@@ -347,3 +347,10 @@ def assert_permitted(
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sum_network(tmp_path_factory.mktemp("model") / "m.onnx", scale=0.4)
+
+
+def test_an_export_of_fixed_size_offers_what_its_neighbourhoods_confirm(tmp_path: Path) -> None:
+    [report] = explain(load_audit(lending_audit(tmp_path, "fixed", max_nodes=2)), ["P0008"])
+    assert report.recourse is not None
+    assert report.recourse.status == "verified"
+    assert report.recourse.checked_by == "neighbourhood"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.render.terminal import plain
+from recourse_audit.render.pieces import plain
 from tests.run.audits import SAMPLES, lending_audit, small_audit
 from tests.run.command import command
 
@@ -76,6 +76,54 @@ def test_a_stream_that_cannot_hold_the_signs_still_gets_the_figures(tmp_path: Pa
     finished = command("explain", small_audit(tmp_path), "a", encoding="ascii")
     assert finished.code == 0, finished.err
     assert "Diverse counterfactuals" in finished.out
+
+
+@pytest.mark.parametrize("columns", [40, 80, 130])
+def test_options_are_shown_with_all_that_goes_with_them(columns: int, tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    text = settings.read_text(encoding="utf-8").split("[recourse]")[0]
+    settings.write_text(text, encoding="utf-8")
+    out = command("explain", settings, "P0029", columns=columns).out
+    words = " ".join(out.split())
+    assert "What could change it: 1 option that the model confirms" in words
+    for part in ("drop the address tie P0029 - P1761", "approved 0.220 → 0.534", "+0.068"):
+        assert part in words or columns > 100, part
+    assert "with other ties" in words
+    assert "worse for P0727" in words
+    assert "Of 7 combinations of at most 3 permitted changes 4 were tried; the rest hold" in words
+    assert max(len(line) for line in out.splitlines()) <= columns
+
+
+def test_no_option_is_said_with_its_proof_or_its_budget(tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    text = settings.read_text(encoding="utf-8").split("[recourse]")[0]
+    settings.write_text(text, encoding="utf-8")
+    words = " ".join(command("explain", settings, "P0002", "P0001").out.split())
+    assert "No combination of at most 3 permitted changes changes the decision." in words
+    assert "All 987 combinations of at most 3 permitted changes were tried." in words
+    assert "Permitted: 18 ties to drop. Never suggested: 2 ties." in words
+    assert "The decision is favourable already: there is nothing to change." in words
+    settings.write_text(f"{text}\n[recourse]\nbudget = 200\n", encoding="utf-8")
+    words = " ".join(command("explain", settings, "P0002").out.split())
+    assert "No option was found within the budget; there may be one." in words
+    assert "all of those of at most 2 changes included. Permitted: 18 ties" in words
+    nothing = '[[recourse.ties]]\nkind = "*"\nallow = []\n'
+    settings.write_text(f"{text}\n{nothing}", encoding="utf-8")
+    words = " ".join(command("explain", settings, "P0002").out.split())
+    assert "The policy permits this person no change." in words
+
+
+def test_a_change_tried_by_hand_is_shown_with_what_the_policy_says(tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    words = ("--what-if", "savings=20000", "--what-if", "drop P0029-P1761")
+    out = " ".join(command("explain", settings, "P0029", *words).out.split())
+    assert "drop the address tie P0029 - P1761; savings 2540 → 20000" in out
+    assert "decided approved with probability" in out
+    assert "margin +" in out
+    document = command("explain", settings, "P0029", *words, "--json").document["what_if"]
+    assert document["favourable"] is True
+    assert [action["do"] for action in document["actions"]] == ["drop", "set"]
+    assert document["margin"] > 0 > document["margin_before"]
 
 
 def test_a_model_is_shown_with_ports_probes_and_what_to_write() -> None:

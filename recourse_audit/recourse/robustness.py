@@ -1,0 +1,216 @@
+"""How well an option holds when its surroundings change a little, and whom else it touches.
+
+Two kinds of seeded draws. In one, other people's ties change: each with the probability `jitter`,
+and then it is gone, or leads to somebody else who is as far from the subject, with equal chances.
+(So no draw brings anybody nearer, and the surroundings still hold all that bears on the answer.)
+In the other, everybody's attributes shift by normal noise of `jitter` standard deviations; what the
+option sets stays as it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.neighbourhoods import reach
+from recourse_audit.model.queries import Union
+from recourse_audit.records import Holding, SideEffects
+from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.policy import Mask
+from recourse_audit.recourse.variants import Surroundings, Variants, everything, with_every_tie
+from recourse_audit.recourse.verification import CLOSE, Bench
+
+MOST_DRAWN_ARCS = 20_000_000
+MOST_ARCS = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Surroundings with an option applied: one graph, the subject's place in it, who is how far."""
+
+    union: Union
+    features: Floats
+    subject: int
+    hops: Ints
+
+
+class Robustness:
+    """Puts options to the test, by draws and by looking at the neighbours."""
+
+    def __init__(self, bench: Bench, *, draws: int, jitter: float, seed: int) -> None:
+        self._bench = bench
+        self._draws = draws
+        self._jitter = jitter
+        self._seed = seed
+        self._spread = bench.graph.features.std(axis=0).astype(np.float32)
+
+    def holding(
+        self, table: ActionTable, combination: Ints, around: Surroundings, place: int
+    ) -> Holding | None:
+        """In which share of the draws the subject's `place`-th option still works.
+
+        None if there are to be no draws, or the surroundings are too large for them.
+        """
+        if not self._draws or len(around.sources) * self._draws > MOST_DRAWN_ARCS:
+            return None
+        scene = self._scene(table, combination, around)
+        generator = np.random.default_rng((self._seed, table.subject, place))
+        fixed = _columns(table, combination)
+        with_ties = with_attributes = 0
+        copies = max(1, self._bench.desk.node_room // len(around.nodes))
+        for first in range(0, self._draws, copies):
+            count = min(copies, self._draws - first)
+            drawn = self._with_other_ties(scene, generator, count)
+            same = np.tile(scene.features, (count, 1))
+            with_ties += self._working(scene, drawn, same)
+            plain = self._copies(scene, count)
+            shifted = self._shifted(scene, generator, count, fixed)
+            with_attributes += self._working(scene, plain, shifted)
+        return Holding(
+            draws=self._draws,
+            ties=round(with_ties / self._draws, 6),
+            attributes=round(with_attributes / self._draws, 6),
+        )
+
+    def side_effects(self, table: ActionTable, combination: Ints) -> SideEffects:
+        """Whose decisions change besides the subject's, among all whom the option can reach."""
+        bench = self._bench
+        if bench.desk.one_row_a_query:
+            return SideEffects(measured=False)
+        ends = (table.source[combination], table.target[combination], [table.subject])
+        touched = np.unique(np.concatenate(ends))
+        around, affected = self._ball(touched)
+        if around is None:
+            return SideEffects(measured=False)
+        affected = affected[affected != table.subject]
+        before = bench.whole[affected]
+        question = Variants(table, around, bench.features(around.nodes), 1).ask(combination[None])
+        after = bench.desk.ask(question.union, around.place(affected), features=question.features)
+        return self._flips(affected, before, after)
+
+    def _ball(self, touched: Ints) -> tuple[Surroundings | None, Ints]:
+        """Who may be touched, and all that bears on their answers; None if it is too much."""
+        graph, depth = self._bench.graph, self._bench.depth
+        if depth is None:
+            small = len(graph.arc_source) <= MOST_ARCS
+            return (everything(graph) if small else None), np.arange(graph.node_count)
+        affected = reach(graph, touched, depth).astype(np.int64)
+        full = reach(graph, affected, depth).astype(np.int64)
+        if int((graph.starts[full + 1] - graph.starts[full]).sum()) > MOST_ARCS:
+            return None, affected
+        return with_every_tie(graph, full, touched), affected
+
+    def _flips(self, affected: Ints, before: Floats, after: Floats) -> SideEffects:
+        judge, ids = self._bench.judge, self._bench.graph.ids
+        usable = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1)
+        affected, before, after = affected[usable], before[usable], after[usable]
+        moved = np.abs(after - before).max(axis=1, initial=0) > CLOSE * self._bench.noise
+        changed = moved & (before.argmax(axis=1) != after.argmax(axis=1))
+        was, now = judge.approves(before), judge.approves(after)
+
+        def named(mask: Mask) -> tuple[str, ...]:
+            return tuple(ids[affected[changed & mask]].tolist())
+
+        return SideEffects(
+            measured=True,
+            to_favourable=named(~was & now),
+            to_unfavourable=named(was & ~now),
+            other=named(was == now),
+        )
+
+    def _scene(self, table: ActionTable, combination: Ints, around: Surroundings) -> Scene:
+        variants = Variants(table, around, self._bench.features(around.nodes), 1)
+        question = variants.ask(combination[None])
+        subject, depth = int(question.rows[0]), self._bench.depth
+        return Scene(
+            union=question.union,
+            features=question.features,
+            subject=subject,
+            hops=_hops(question.union, subject, depth),
+        )
+
+    def _working(self, scene: Scene, union: Union, features: Floats) -> int:
+        """How many of some versions get a favourable answer for the subject."""
+        rows = np.arange(len(union)) * len(scene.hops) + scene.subject
+        answers = self._bench.desk.ask(union, rows, features=features)
+        usable = np.isfinite(answers).all(axis=1)
+        return int(self._bench.judge.approves(answers[usable]).sum())
+
+    def _copies(self, scene: Scene, count: int) -> Union:
+        every = np.ones((count, len(scene.union.sources)), bool)
+        ends = np.stack((scene.union.sources, scene.union.targets))
+        return _union(scene, np.broadcast_to(ends[:, None], (2, *every.shape)), every)
+
+    def _with_other_ties(self, scene: Scene, generator: np.random.Generator, count: int) -> Union:
+        """Versions in which other people's ties are gone or lead elsewhere."""
+        union, hops = scene.union, scene.hops
+        ends = np.stack((union.sources, union.targets))
+        others = np.flatnonzero((ends != scene.subject).all(axis=0) & (ends[0] != ends[1]))
+        _, first, tie = np.unique(union.ties[others], return_index=True, return_inverse=True)
+        shape = (count, len(first))
+        change = generator.random(shape) < self._jitter
+        move = generator.random(shape) < 0.5
+        side = generator.integers(0, 2, shape)
+        pick = generator.random(shape)
+        left = ends[side, others[first]]
+        order = np.argsort(hops, kind="stable")
+        low = np.searchsorted(hops[order], hops[left], side="left")
+        high = np.searchsorted(hops[order], hops[left], side="right")
+        to = order[low + (pick * (high - low)).astype(np.int64)]
+        move &= change & (to != ends[1 - side, others[first]])
+        gone = change & ~move
+        drawn = np.repeat(ends[:, None], count, axis=1)
+        keep = np.ones(drawn.shape[1:], bool)
+        keep[:, others] = ~gone[:, tie]
+        for end in (0, 1):
+            own = drawn[end][:, others]
+            drawn[end][:, others] = np.where(move[:, tie] & (own == left[:, tie]), to[:, tie], own)
+        return _union(scene, drawn, keep)
+
+    def _shifted(
+        self, scene: Scene, generator: np.random.Generator, count: int, fixed: Ints
+    ) -> Floats:
+        """Features with noise on all whom the model looks at, but for what the option sets."""
+        size, depth = len(scene.hops), self._bench.depth
+        near = np.flatnonzero(scene.hops <= (1 if depth is None else depth))
+        shape = (count, len(near), scene.features.shape[1])
+        noise = generator.standard_normal(shape, dtype=np.float32) * self._spread * self._jitter
+        noise[:, np.searchsorted(near, scene.subject), fixed] = 0
+        features = np.tile(scene.features, (count, 1))
+        features.reshape(count, size, -1)[:, near] += noise.astype(features.dtype)
+        return features
+
+
+def _columns(table: ActionTable, combination: Ints) -> Ints:
+    """The features that a combination sets."""
+    spans = [slice(table.changes[a], table.changes[a + 1]) for a in combination.tolist()]
+    return np.concatenate([np.empty(0, np.int64), *(table.column[span] for span in spans)])
+
+
+def _hops(union: Union, subject: int, depth: int | None) -> Ints:
+    """How far each node is from the subject; where the whole graph counts, all are as far."""
+    if depth is None:
+        hops = np.ones(len(union.nodes), np.int64)
+        hops[subject] = 0
+        return hops
+    hops = np.full(len(union.nodes), depth + 2)
+    hops[subject] = 0
+    for hop in range(1, depth + 2):
+        for ends in ((union.sources, union.targets), (union.targets, union.sources)):
+            next_to = ends[1][hops[ends[0]] == hop - 1]
+            hops[next_to] = np.minimum(hops[next_to], hop)
+    return hops
+
+
+def _union(scene: Scene, ends: Ints, keep: Mask) -> Union:
+    """Versions side by side, with ends of their own and without some arcs."""
+    count, size = keep.shape[0], len(scene.hops)
+    shifted = ends + np.arange(count)[None, :, None] * size
+    return Union(
+        nodes=np.tile(scene.union.nodes, count),
+        node_starts=np.arange(count + 1) * size,
+        sources=shifted[0][keep],
+        targets=shifted[1][keep],
+        ties=np.broadcast_to(scene.union.ties, keep.shape)[keep],
+        arc_starts=np.concatenate(([0], np.cumsum(keep.sum(axis=1)))),
+    )

@@ -1,0 +1,274 @@
+"""Changes that somebody types: read, put to the model on the whole graph, held to the rules.
+
+    drop A-B         every tie between two people; drop A-B:kind only those of a kind
+    add A-B:kind     a new tie; where ties have a direction it leads from A to B
+    savings=4000     the subject's attribute, in the user's units
+
+Ids may hold hyphens and colons: a text is read wherever both sides are ids, and refused if it can
+be read in two ways. What the policy would not suggest is said, and tried all the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recourse_audit.errors import InputError
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.records import Action, WhatIf
+from recourse_audit.recourse.actions import ActionTable, TieActions
+from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
+from recourse_audit.recourse.rules import rows_between, why_not
+from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.search.results import Naming, shown
+from recourse_audit.settings import AttributeRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieChange:
+    """A tie to drop or to add, as typed; without a kind, any."""
+
+    text: str
+    do: Literal["drop", "add"]
+    source: int
+    target: int
+    kind: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueChange:
+    """An attribute to set, in the user's units."""
+
+    text: str
+    name: str
+    value: float
+
+
+Change = TieChange | ValueChange
+
+
+def read_changes(texts: Sequence[str], graph: Graph) -> tuple[Change, ...]:
+    """Read what was typed; the first text that cannot be read is named."""
+    if not texts:
+        return ()
+    numbers = {name: number for number, name in enumerate(graph.ids.tolist())}
+    changes: list[Change] = []
+    for text in texts:
+        word, _, rest = text.strip().partition(" ")
+        if word == "drop":
+            drop = _read_tie(text, "drop", rest, graph, numbers)
+            _arcs(graph, drop)
+            changes.append(drop)
+        elif word == "add":
+            changes.append(_read_tie(text, "add", rest, graph, numbers))
+        else:
+            changes.append(_read_value(text, graph))
+    names = [change.name for change in changes if isinstance(change, ValueChange)]
+    repeated = [name for place, name in enumerate(names) if name in names[:place]]
+    if repeated:
+        raise InputError(f"--what-if sets {repeated[0]!r} twice; give one value")
+    return tuple(changes)
+
+
+def _refused(text: str, why: str) -> InputError:
+    return InputError(f"--what-if {text!r}: {why}")
+
+
+def _read_tie(
+    text: str,
+    do: Literal["drop", "add"],
+    rest: str,
+    graph: Graph,
+    numbers: dict[str, int],
+) -> TieChange:
+    readings = list(_readings(rest, numbers, graph.ties.kinds))
+    if not readings:
+        kinds = ", ".join(graph.ties.kinds[:12])
+        raise _refused(
+            text,
+            f"names no two people and a kind of tie of this graph; write {do} ID-ID:KIND (kinds: "
+            f"{kinds})",
+        )
+    if len(readings) > 1:
+        some = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])
+        raise _refused(text, f"can be read in {len(readings)} ways, as about {some}")
+    (one, other, kind) = readings[0]
+    source, target = numbers[one], numbers[other]
+    if source == target:
+        raise _refused(text, "a tie from a person to themselves is never changed")
+    if do == "add" and kind is None:
+        if len(graph.ties.kinds) > 1:
+            kinds = ", ".join(graph.ties.kinds[:12])
+            raise _refused(text, f"does not say which kind of tie; write {text}:KIND ({kinds})")
+        kind = graph.ties.kinds[0]
+    return TieChange(text=text, do=do, source=source, target=target, kind=kind)
+
+
+def _readings(
+    rest: str, numbers: dict[str, int], kinds: Sequence[str]
+) -> Iterator[tuple[str, str, str | None]]:
+    """Every way to read A-B or A-B:kind as two ids and a kind."""
+    for hyphen in (place for place, letter in enumerate(rest) if letter == "-"):
+        one, right = rest[:hyphen].strip(), rest[hyphen + 1 :].strip()
+        if one not in numbers:
+            continue
+        if right in numbers:
+            yield one, right, None
+        for colon in (place for place, letter in enumerate(right) if letter == ":"):
+            other, kind = right[:colon].strip(), right[colon + 1 :].strip()
+            if other in numbers and kind in kinds:
+                yield one, other, kind
+
+
+def _read_value(text: str, graph: Graph) -> ValueChange:
+    name, equals, value = text.rpartition("=")
+    name = name.strip()
+    if not equals:
+        raise _refused(text, "is none of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE")
+    if name not in graph.feature_names:
+        if name in graph.attributes:
+            raise _refused(text, f"the model does not see {name!r}, so it changes no decision")
+        raise _refused(
+            text, f"there is no feature {name!r}; {near_matches(name, graph.feature_names)}"
+        )
+    try:
+        number = float(value.replace("_", "?"))
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise _refused(text, f"{value.strip()!r} is not a finite number")
+    return ValueChange(text=text, name=name, value=number)
+
+
+def try_changes(
+    bench: Bench, policy: Policy, naming: Naming, subject: int, changes: Sequence[Change]
+) -> WhatIf:
+    """Apply changes together and ask about the subject on the whole graph."""
+    table, actions = _table(policy, subject, changes)
+    verifier = Verifier(bench, table, whole=True)
+    answer = verifier.on_whole_graph(np.arange(len(table))[None])
+    decision = naming.classes[int(answer[0].argmax())]
+    return WhatIf(
+        actions=actions,
+        decision=decision,
+        favourable=bool(bench.judge.approves(answer)[0]),
+        probabilities=naming.probabilities(answer)[0],
+        margin_before=shown(float(bench.judge.margin(bench.whole[subject][None])[0])),
+        margin=shown(float(bench.judge.margin(answer)[0])),
+        forbidden=tuple(_forbidden(policy, subject, actions, bench.reach)),
+    )
+
+
+def _forbidden(
+    policy: Policy, subject: int, actions: Sequence[Action], reach: int | None
+) -> Iterator[str]:
+    for action in actions:
+        reason = why_not(policy, subject, action, reach)
+        if reason:
+            yield reason
+    most = policy.settings.max_changes
+    if len(actions) > most:
+        yield f"these are {len(actions)} changes; at most {most} are suggested together"
+    moved = [policy.movement(action.attribute) for action in actions if action.attribute]
+    families = [movement.family for movement in moved if movement is not None]
+    if len(set(families)) < len(families):
+        yield "attributes that move along with each other are not suggested together"
+
+
+def _table(
+    policy: Policy, subject: int, changes: Sequence[Change]
+) -> tuple[ActionTable, tuple[Action, ...]]:
+    """The changes as a table of actions of their own, and in words."""
+    graph = policy.graph
+    ties = [change for change in changes if isinstance(change, TieChange)]
+    values = [change for change in changes if isinstance(change, ValueChange)]
+    drops = [arc for change in ties if change.do == "drop" for arc in _arcs(graph, change)]
+    arcs = np.unique(np.array(drops, np.int64))
+    adds = [change for change in ties if change.do == "add"]
+    moves = [_move(policy, subject, change, {other.name for other in values}) for change in values]
+    table = ActionTable(
+        graph=graph,
+        subject=subject,
+        drops=TieActions(
+            source=graph.arc_source[arcs].astype(np.int64),
+            target=graph.arc_target[arcs].astype(np.int64),
+            kind=graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64),
+            arc=arcs,
+            cost=np.zeros(len(arcs)),
+        ),
+        adds=TieActions(
+            source=np.array([change.source for change in adds], np.int64),
+            target=np.array([change.target for change in adds], np.int64),
+            kind=np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64),
+            arc=np.zeros(len(adds), np.int64),
+            cost=np.zeros(len(adds)),
+        ),
+        moves=tuple(moves),
+        denied=0,
+    )
+    return table, tuple(_priced(policy, table, action) for action in range(len(table)))
+
+
+def _arcs(graph: Graph, change: TieChange) -> Ints:
+    """The first arcs of the ties that a change would drop; one at least is needed."""
+    rows = rows_between(graph, change.source, change.target)
+    ties = graph.ties
+    if graph.directed:
+        rows = rows[ties.source[rows] == change.source]
+    if change.kind is not None:
+        rows = rows[ties.kind[rows] == ties.kinds.index(change.kind)]
+    if not len(rows):
+        kind = "" if change.kind is None else f" of the kind {change.kind!r}"
+        way = "from the one to the other" if graph.directed else "between the two"
+        raise _refused(change.text, f"there is no tie{kind} {way}")
+    place = np.flatnonzero(graph.neighbours(change.source) == change.target)[0]
+    pair = graph.neighbour_pair[graph.starts[change.source] + place]
+    arcs = np.arange(graph.pair_starts[pair], graph.pair_starts[pair + 1])
+    arcs = arcs if graph.directed else arcs[::2]
+    chosen: Ints = arcs[np.isin(graph.arc_tie[arcs], rows)]
+    return chosen
+
+
+def _move(
+    policy: Policy, subject: int, change: ValueChange, named: set[str]
+) -> tuple[Movement, Levels]:
+    """One attribute with what its rule implies, apart from what is set by hand as well."""
+    known = policy.movement(change.name)
+    rule = AttributeRule(name=change.name, step=1) if known is None else known.rule
+    implied = () if known is None else known.implied
+    movement = Movement(
+        rule=rule,
+        attribute=attribute_of(policy.graph, change.name, None if known is None else rule),
+        implied=tuple((other, by) for other, by in implied if other.name not in named),
+        family=-1,
+    )
+    features = policy.graph.features[subject]
+    before = tuple(one.shown(features[one.column]) for one in movement.moved)
+    steps = (change.value - before[0]) / rule.step
+    after = np.array([[change.value, *movement.at(before, steps)[1:]]])
+    numbers = np.stack(
+        [one.stored(after[:, place]) for place, one in enumerate(movement.moved)], axis=1
+    )
+    if not np.isfinite(numbers).all():
+        raise _refused(change.text, f"has no {rule.transform} value that the model could take")
+    whole_steps = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
+    return movement, Levels(steps=whole_steps, before=before, after=after, numbers=numbers)
+
+
+def _priced(policy: Policy, table: ActionTable, place: int) -> Action:
+    """An action in words, at the cost that its rule gives it."""
+    [action] = table.records(np.array([place]))
+    if action.do == "set":
+        return action
+    source, target = int(table.source[place]), int(table.target[place])
+    relation = OTHERS
+    if table.subject in (source, target):
+        incoming = table.graph.directed and table.subject == target
+        relation = INCOMING if incoming else OUTGOING
+    rule = policy.rule_for(action.kind or "", relation)
+    return Action(
+        do=action.do, tie=action.tie, kind=action.kind, cost=0.0 if rule is None else rule.cost
+    )
