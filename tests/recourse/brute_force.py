@@ -8,7 +8,7 @@ is one changed graph, written down from scratch, and every graph is one query on
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations, product
 from math import ceil, exp, expm1, floor, isfinite, log, log1p, nan, sqrt
 from pathlib import Path
@@ -81,6 +81,7 @@ def rounded(value: float) -> float:
     return float(f"{value:.12g}")
 
 
+@cache
 def is_denied(kind: str) -> bool:
     """Whether one of a kind's words is on the list of what is never suggested."""
     words = re.findall(r"[^\W\d_]+", kind.casefold())
@@ -224,15 +225,19 @@ class Policy:
         """What a person has, in the user's units."""
         return rounded(self.units(name).of(self.world.columns[name][subject]))
 
-    def bounds(self, name: str) -> tuple[float, float]:
-        """The range of an attribute; where the rules are silent, what occurs in the graph."""
-        rule = self.attributes.get(name, {})
-        everyone = [self.current(name, node) for node in range(len(self.world.ids))]
-        return rule.get("min", min(everyone)), rule.get("max", max(everyone))
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The range of every attribute; where the rules are silent, what occurs in the graph."""
+        found = {}
+        for name in self.world.columns:
+            rule = self.attributes.get(name, {})
+            everyone = [self.current(name, node) for node in range(len(self.world.ids))]
+            found[name] = rule.get("min", min(everyone)), rule.get("max", max(everyone))
+        return found
 
     def _sets(self, subject: int) -> Iterator[Move]:
         for name, rule in self.attributes.items():
-            low, high = self.bounds(name)
+            low, high = self.bounds[name]
             before = self.current(name, subject)
             ways = {"up": [1], "down": [-1], "any": [1, -1]}[rule.get("direction", "any")]
             for way in ways:
@@ -257,7 +262,7 @@ class Policy:
             other = implied["name"]
             values[other] = rounded(self.current(other, subject) + steps * implied["by"])
         for moved, value in values.items():
-            low, high = self.bounds(moved)
+            low, high = self.bounds[moved]
             if not low <= value <= high or not isfinite(self.units(moved).table(value)):
                 return None
         return Move(

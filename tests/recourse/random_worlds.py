@@ -223,7 +223,7 @@ def random_case(name: str, number: int) -> Case:
         settings={
             "decision": {"classes": list(classes), "favourable": favourable.tolist()},
             "groups": {"attributes": list(PROTECTED)},
-            "search": {"max_nodes": int(random.integers(2, 5))},
+            "search": {"max_nodes": int(random.integers(2, 4))},
             "recourse": {**recourse, "budget": AMPLE, "draws": int(random.choice([0, 3]))},
         },
     )

@@ -17,7 +17,7 @@ from tests.recourse.brute_force import BruteForce, Combination
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
 
 KNIFE_EDGE = 1e-5
-NUMBERS = range(14, 28)
+NUMBERS = range(14, 23)
 Key = tuple[str, int]
 
 
@@ -140,7 +140,9 @@ def assert_option(case: Case, truth: BruteForce, option: Option, some: Combinati
     draws = case.settings["recourse"]["draws"]
     if draws and option.holds is not None:
         assert option.holds.draws == draws
-        assert {option.holds.ties, option.holds.attributes} <= {n / draws for n in range(draws + 1)}
+        for share in (option.holds.ties, option.holds.attributes):
+            assert 0 <= share <= 1
+            assert share * draws == pytest.approx(round(share * draws), abs=1e-5)
     assert (option.holds is None) == (not draws)
     assert_side_effects(case, truth, option, some)
 
@@ -225,12 +227,12 @@ def touched(truth: BruteForce, some: Combination) -> set[object]:
     return {truth.moves[place].attribute or place for place in some}
 
 
-@pytest.mark.parametrize("budget", [1, 2, 5, 17, 60])
+@pytest.mark.parametrize("budget", [1, 4, 17, 60])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_small_budget_claims_nothing_that_was_not_tried(
     name: str, budget: int, truths: Truths
 ) -> None:
-    for number in NUMBERS[:4]:
+    for number in NUMBERS[:2]:
         key = name, number
         found = recourse_of(truths, key, budget=budget, draws=0)
         for person, truth in clear_cut(truths, key):
@@ -270,36 +272,37 @@ def test_a_budget_for_every_combination_and_the_check_before_them_is_enough(
     name: str, truths: Truths
 ) -> None:
     key = name, NUMBERS[1]
-    for person, truth in clear_cut(truths, key):
-        if not truth.working and not truth.is_favourable(truth.now):
-            budget = 1 + len(truth.combinations)
-            recourse = recourse_of(truths, key, [person], budget=budget)[person]
-            assert recourse.status == "certified_infeasible"
+    hopeless = [
+        (len(truth.combinations), person)
+        for person, truth in clear_cut(truths, key)
+        if not truth.working and not truth.is_favourable(truth.now)
+    ]
+    for possible, person in sorted(hopeless)[-2:]:
+        recourse = recourse_of(truths, key, [person], budget=possible + 1)[person]
+        assert recourse.status == "certified_infeasible"
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_answer_does_not_depend_on_who_else_is_asked_about(name: str, truths: Truths) -> None:
-    for number in NUMBERS[:3]:
-        key = name, number
-        ids = random_case(*key).world.ids
-        together = recourse_of(truths, key)
-        assert recourse_of(truths, key, ids[::-1]) == together
-        for person in ids[::3]:
-            assert recourse_of(truths, key, [person]) == {person: together[person]}
+    key = name, NUMBERS[2]
+    ids = random_case(*key).world.ids
+    together = recourse_of(truths, key)
+    assert recourse_of(truths, key, ids[::-1]) == together
+    for person in ids[::3]:
+        assert recourse_of(truths, key, [person]) == {person: together[person]}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_an_option_holds_in_every_draw_if_nothing_changes_around_it(
     name: str, truths: Truths
 ) -> None:
-    for number in NUMBERS[:3]:
-        key = name, number
-        found = recourse_of(truths, key, jitter=0.0, draws=4)
-        for person, _ in clear_cut(truths, key):
-            for option in found[person].options:
-                assert option.holds is not None
-                assert (option.holds.draws, option.holds.ties) == (4, 1.0)
-                assert option.holds.attributes == 1.0
+    key = name, NUMBERS[2]
+    found = recourse_of(truths, key, jitter=0.0, draws=4)
+    for person, _ in clear_cut(truths, key):
+        for option in found[person].options:
+            assert option.holds is not None
+            assert (option.holds.draws, option.holds.ties) == (4, 1.0)
+            assert option.holds.attributes == 1.0
 
 
 def test_knife_edges_are_rare_and_the_random_worlds_hold_what_is_awkward(truths: Truths) -> None:
