@@ -160,7 +160,19 @@ class Policy:
 
     def rule_for(self, subject: int, source: int, target: int, kind: str) -> dict[str, Any] | None:
         """The first rule that matches a tie; none for a kind that is never suggested."""
-        if self.forbids(kind) or source == target:
+        return None if self.forbids(kind) else self._matching(subject, source, target, kind)
+
+    def denied(self, subject: int) -> int:
+        """How many ties could be dropped if no kind were never suggested."""
+        rules = [
+            self._matching(subject, row.source, row.target, row.kind)
+            for row in self.world.rows
+            if self.forbids(row.kind)
+        ]
+        return sum(rule is not None and "drop" in rule["allow"] for rule in rules)
+
+    def _matching(self, subject: int, source: int, target: int, kind: str) -> dict[str, Any] | None:
+        if source == target:
             return None
         for rule in self.ties:
             if rule["kind"] in ("*", kind) and self.covers(

@@ -13,7 +13,7 @@ import pytest
 
 from recourse_audit.records import Action, Option, Recourse
 from recourse_audit.run.audit import explain
-from tests.recourse.brute_force import BruteForce, Combination
+from tests.recourse.brute_force import BruteForce, Combination, Move
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
 
 KNIFE_EDGE = 1e-5
@@ -89,6 +89,7 @@ def assert_same_certificate(truth: BruteForce, recourse: Recourse) -> None:
     certificate = recourse.certificate
     assert certificate.max_changes == truth.policy.max_changes
     assert certificate.possible == len(truth.combinations)
+    assert certificate.denied == truth.policy.denied(truth.subject)
     counts = {do: sum(move.do == do for move in truth.moves) for do in ("drop", "add")}
     names = [move.attribute for move in truth.moves if move.attribute is not None]
     permitted = certificate.permitted
@@ -303,6 +304,35 @@ def test_an_option_holds_in_every_draw_if_nothing_changes_around_it(
             assert option.holds is not None
             assert (option.holds.draws, option.holds.ties) == (4, 1.0)
             assert option.holds.attributes == 1.0
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_change_tried_by_hand_is_answered_like_the_brute_force(name: str, truths: Truths) -> None:
+    key = name, NUMBERS[3]
+    case = random_case(*key)
+    truths.of(key)
+    audit = case.open(truths.folder(key), draws=0, budget=1)
+    for person, truth in clear_cut(truths, key):
+        for some in truth.combinations[:: max(1, len(truth.combinations) // 3)][:3]:
+            moves = [truth.moves[place] for place in sorted(some)]
+            words = [words_for(case, move) for move in moves]
+            if any(len(move.values) > 1 for move in moves):
+                continue  # what a change implies is the policy's word, not the auditor's
+            [report] = explain(audit, [person], what_if=words)
+            assert report.what_if is not None
+            shares = truth.answer(some)
+            assert list(report.what_if.probabilities.values()) == pytest.approx(shares, abs=1e-5)
+            assert report.what_if.favourable == truth.is_favourable(shares)
+            assert report.what_if.margin == pytest.approx(truth.margin(shares), abs=2e-5)
+            assert report.what_if.margin_before == pytest.approx(truth.margin(truth.now), abs=2e-5)
+            assert report.what_if.forbidden == ()
+
+
+def words_for(case: Case, move: Move) -> str:
+    if move.tie is None:
+        return f"{move.attribute}={move.values[str(move.attribute)]!r}"
+    one, other = (case.world.ids[end] for end in move.tie)
+    return f"{move.do} {one}-{other}:{move.kind}"
 
 
 def test_knife_edges_are_rare_and_the_random_worlds_hold_what_is_awkward(truths: Truths) -> None:

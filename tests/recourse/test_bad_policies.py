@@ -122,6 +122,14 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, str]] = [
         "recourse.ties[0]",
     ),
     (ties(DROP, {**DROP, "whose": "outgoing"}), "recourse.ties[1]", "recourse.ties[0]"),
+    (
+        attributes(
+            {**DEBT, "implies": [{"name": "cards", "by": 0.4}]},
+            {"name": "cards", "step": 1, "integer": True},
+        ),
+        "recourse.attributes[0].implies[0]",
+        "whole",
+    ),
 ]
 
 
@@ -151,6 +159,15 @@ def test_a_policy_that_cannot_be_meant_is_refused_with_its_key(
     message = refusal(tmp_path, small_case(recourse))
     assert key in message
     assert words in message
+
+
+@pytest.mark.parametrize("more", [{"step": 1e-9}, {"transform": "log", "scale": 200.0}])
+def test_a_step_that_makes_countless_levels_is_refused_in_a_sentence_of_a_sensible_length(
+    more: dict[str, Any], tmp_path: Path
+) -> None:
+    message = refusal(tmp_path, small_case(attributes({**DEBT, **more})))
+    assert "recourse.attributes[0].step" in message
+    assert len(message) < 300
 
 
 def test_in_a_graph_without_directions_outgoing_ties_are_the_own_ones(tmp_path: Path) -> None:
