@@ -149,6 +149,7 @@ class RecourseSearch:
         broken = broken_rule(self._policy, table.subject, actions, self._bench.reach)
         if broken:
             raise AuditError(f"an option would break a rule: {broken}; please report this")
+        question = verifier.question(combination)
         return Option(
             actions=actions,
             cost=shown(float(table.cost[combination].sum())),
@@ -158,7 +159,7 @@ class RecourseSearch:
             verified=True,
             minimal=minimal,
             source=success.source,
-            holds=self._robustness.holding(table, combination, verifier.around(combination), place),
+            holds=self._robustness.holding(table, combination, question, place),
             others=self._robustness.side_effects(table, combination),
         )
 

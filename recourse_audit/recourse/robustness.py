@@ -17,7 +17,8 @@ from recourse_audit.model.queries import Union
 from recourse_audit.records import Holding, SideEffects
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.policy import Mask
-from recourse_audit.recourse.variants import Surroundings, Variants, everything, with_every_tie
+from recourse_audit.recourse.surroundings import Surroundings, everything, with_every_tie
+from recourse_audit.recourse.variants import Question, Variants
 from recourse_audit.recourse.verification import CLOSE, Bench
 
 MOST_DRAWN_ARCS = 20_000_000
@@ -45,19 +46,20 @@ class Robustness:
         self._spread = bench.graph.features.std(axis=0).astype(np.float32)
 
     def holding(
-        self, table: ActionTable, combination: Ints, around: Surroundings, place: int
+        self, table: ActionTable, combination: Ints, question: Question, place: int
     ) -> Holding | None:
         """In which share of the draws the subject's `place`-th option still works.
 
-        None if there are to be no draws, or the surroundings are too large for them.
+        `question` is what the model was asked about it. None if there are to be no draws, or the
+        surroundings are too large for them.
         """
-        if not self._draws or len(around.sources) * self._draws > MOST_DRAWN_ARCS:
+        if not self._draws or len(question.union.sources) * self._draws > MOST_DRAWN_ARCS:
             return None
-        scene = self._scene(table, combination, around)
+        scene = self._scene(question)
         generator = np.random.default_rng((self._seed, table.subject, place))
         fixed = _columns(table, combination)
         with_ties = with_attributes = 0
-        copies = max(1, self._bench.desk.node_room // len(around.nodes))
+        copies = max(1, self._bench.desk.node_room // len(scene.hops))
         for first in range(0, self._draws, copies):
             count = min(copies, self._draws - first)
             drawn = self._with_other_ties(scene, generator, count)
@@ -84,7 +86,8 @@ class Robustness:
             return SideEffects(measured=False)
         affected = affected[affected != table.subject]
         before = bench.whole[affected]
-        question = Variants(table, around, bench.features(around.nodes), 1).ask(combination[None])
+        variants = Variants(table, around, bench.features, depth=None, room=1)
+        question = variants.ask(combination[None])
         after = bench.desk.ask(question.union, around.place(affected), features=question.features)
         return self._flips(affected, before, after)
 
@@ -118,9 +121,7 @@ class Robustness:
             other=named(was == now),
         )
 
-    def _scene(self, table: ActionTable, combination: Ints, around: Surroundings) -> Scene:
-        variants = Variants(table, around, self._bench.features(around.nodes), 1)
-        question = variants.ask(combination[None])
+    def _scene(self, question: Question) -> Scene:
         subject, depth = int(question.rows[0]), self._bench.depth
         return Scene(
             union=question.union,

@@ -1,78 +1,16 @@
-"""The graph around a subject with changes applied, many versions side by side in one question.
+"""A subject's surroundings with changes applied: many versions side by side in one question."""
 
-Surroundings are every tie of every node that the model's depth reaches from the subject: the ring
-outside comes along because it carries degrees, ties inside that ring do not. New ties bring the
-surroundings of their far ends, one hop less deep. Without a depth they are the whole graph.
-"""
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import reach, spans
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.queries import Pool, Union
-from recourse_audit.model.queries import whole as whole_graph
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Nodes ascending, arcs as in the graph, then loops; ends are places in `nodes`.
-
-    `arcs` are the numbers of the arcs in the graph, without loops.
-    """
-
-    nodes: Ints
-    arcs: Ints
-    sources: Ints
-    targets: Ints
-    ties: Ints
-
-    def place(self, nodes: Ints | Indices) -> Ints:
-        """Where nodes of the graph are in here."""
-        return np.searchsorted(self.nodes, nodes)
-
-
-def surroundings(graph: Graph, subject: int, depth: int | None, far: Ints) -> Surroundings:
-    """All that bears on a subject's answer once they are tied to the nodes in `far`."""
-    if depth is None:
-        return everything(graph)
-    full: Ints = reach(graph, np.array([subject]), depth).astype(np.int64)
-    if len(far) and depth:
-        full = np.union1d(full, reach(graph, far, depth - 1))
-    return with_every_tie(graph, full, far)
-
-
-def with_every_tie(graph: Graph, full: Ints, far: Ints) -> Surroundings:
-    """Every tie of the nodes in `full`, with the other ends of those ties, and the nodes `far`."""
-    positions, _ = spans(graph.starts, full)
-    pairs = np.unique(graph.neighbour_pair[positions])
-    arcs, _ = spans(graph.pair_starts, pairs)
-    loops = np.flatnonzero(np.isin(graph.loop_node, full))
-    every = (full, far, graph.pair_low[pairs], graph.pair_high[pairs])
-    nodes = np.unique(np.concatenate(every)).astype(np.int64)
-    sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
-    targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
-    return Surroundings(
-        nodes=nodes,
-        arcs=arcs,
-        sources=np.searchsorted(nodes, sources),
-        targets=np.searchsorted(nodes, targets),
-        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
-    )
-
-
-def everything(graph: Graph) -> Surroundings:
-    """The whole graph as surroundings of anybody."""
-    union = whole_graph(graph)
-    return Surroundings(
-        nodes=union.nodes,
-        arcs=np.arange(len(graph.arc_source)),
-        sources=union.sources,
-        targets=union.targets,
-        ties=union.ties,
-    )
+from recourse_audit.recourse.policy import Mask
+from recourse_audit.recourse.surroundings import OUTSIDE, Outskirts, Surroundings, outskirts
 
 
 def new_ties(graph: Graph) -> Pool:
@@ -104,99 +42,252 @@ class Question:
     features: Floats
 
 
+@dataclass(slots=True, kw_only=True)
+class _Sheet:
+    """A question in the making: a row a version, in which arcs are kept or not."""
+
+    starts: Ints
+    nodes: Ints
+    features: Floats
+    sources: Ints
+    targets: Ints
+    ties: Ints
+    keep: Mask
+
+
 class Variants:
-    """Writes versions of one subject's surroundings, always into the same block of features.
+    """Writes versions of one subject's surroundings, again and again into the same features.
 
     A question must have been answered before the next one is written, and `restore` called when
     somebody else shares the features.
     """
 
     def __init__(
-        self, table: ActionTable, around: Surroundings, features: Floats, copies: int
+        self,
+        table: ActionTable,
+        around: Surroundings,
+        features: Callable[[Ints], Floats],
+        *,
+        depth: int | None,
+        room: int,
+        own: Floats | None = None,
     ) -> None:
-        """`features` are those of the nodes around, in the model's number type."""
+        """`features` gives those of nodes in the model's number type, `own` those around.
+
+        `room` is how many nodes a question should have. `depth` says how far new ties reach; None
+        where nothing is outside.
+        """
         self.around = around
-        self.copies = copies
         self._table = table
+        self._depth = depth
+        self._room = room
+        self._features_of = features
         self._size = len(around.nodes)
+        self._copies = max(1, room // self._size)
         self._place = int(around.place(np.array([table.subject]))[0])
-        self._own = features[self._place].copy()
-        self._features = features
+        self._base = features(around.nodes) if own is None else own
+        self._own = self._base[self._place].copy()
+        self._block = self._base
         self._nodes = around.nodes
         self._sources, self._targets = around.sources[None], around.targets[None]
-        self._ties = around.ties[None]
-        if copies > 1:
-            shift = np.arange(copies)[:, None] * self._size
-            self._features = np.tile(features, (copies, 1))
-            self._nodes = np.tile(around.nodes, copies)
+        if self._copies > 1:
+            shift = np.arange(self._copies)[:, None] * self._size
+            self._block = np.tile(self._base, (self._copies, 1))
+            self._nodes = np.tile(around.nodes, self._copies)
             self._sources, self._targets = self._sources + shift, self._targets + shift
-            self._ties = np.tile(around.ties, (copies, 1))
+        self._ties = np.broadcast_to(around.ties, self._sources.shape)
         self._arc = np.searchsorted(around.arcs, table.arc)
-        self._directed = table.graph.directed
+        self._outskirts: dict[int, Outskirts] = {}
+        self._grown = np.empty((0, self._base.shape[1]), self._base.dtype)
+
+    def batches(self, combinations: Ints) -> Iterator[Ints]:
+        """Divide combinations, by their places, into those of one question each."""
+        added = (combinations != NONE) & (self._table.do[combinations] == ADD)
+        plain = np.flatnonzero(~added.any(axis=1))
+        for first in range(0, len(plain), self._copies):
+            yield plain[first : first + self._copies]
+        batch: list[int] = []
+        held = 0
+        for place in np.flatnonzero(added.any(axis=1)).tolist():
+            far = self._table.other[combinations[place, added[place]]].tolist()
+            size = self._size + sum(len(self._outside(end).nodes) for end in far)
+            if batch and held + size > self._room:
+                yield np.array(batch)
+                batch, held = [], 0
+            batch.append(place)
+            held += size
+        if batch:
+            yield np.array(batch)
 
     def ask(self, combinations: Ints) -> Question:
-        """Write one version for each combination, at most as many as there are copies."""
-        count, table = len(combinations), self._table
-        assert count <= self.copies
+        """Write one version for each combination of a batch."""
+        table, count = self._table, len(combinations)
         do = np.where(combinations == NONE, NONE, table.do[combinations])
-        sources, targets, ties = self._sources[:count], self._targets[:count], self._ties[:count]
-        keep = np.ones(sources.shape, bool)
+        row, column = np.nonzero(do == ADD)
+        sheet = (
+            self._extended(count, row, combinations[row, column])
+            if len(row)
+            else self._unextended(count)
+        )
         row, column = np.nonzero(do == DROP)
         arc = self._arc[combinations[row, column]]
-        keep[row, arc] = False
-        if not self._directed:
-            keep[row, arc + 1] = False
-        row, column = np.nonzero(do == ADD)
-        if len(row):
-            more = self._added(count, row, column, combinations)
-            sources, targets, ties, keep = (
-                np.concatenate(both, axis=1)
-                for both in zip((sources, targets, ties, keep), more, strict=True)
-            )
-        self._set(combinations, do)
+        sheet.keep[row, arc] = False
+        if not table.graph.directed:
+            sheet.keep[row, arc + 1] = False
+        rows = sheet.starts[:-1] + self._place
+        row, column = np.nonzero(do == SET)
+        if table.moves:
+            sheet.features[rows] = self._own
+            entry, owner = spans(table.changes, combinations[row, column])
+            sheet.features[rows[row[owner]], table.column[entry]] = table.number[entry]
         return Question(
             union=Union(
-                nodes=self._nodes[: count * self._size],
-                node_starts=np.arange(count + 1) * self._size,
-                sources=sources[keep],
-                targets=targets[keep],
-                ties=ties[keep],
-                arc_starts=np.concatenate(([0], np.cumsum(keep.sum(axis=1)))),
+                nodes=sheet.nodes,
+                node_starts=sheet.starts,
+                sources=sheet.sources[sheet.keep],
+                targets=sheet.targets[sheet.keep],
+                ties=sheet.ties[sheet.keep],
+                arc_starts=np.concatenate(([0], np.cumsum(sheet.keep.sum(axis=1)))),
             ),
-            rows=np.arange(count) * self._size + self._place,
-            features=self._features[: count * self._size],
+            rows=rows,
+            features=sheet.features,
         )
-
-    def _added(
-        self, count: int, row: Ints, column: Ints, combinations: Ints
-    ) -> tuple[Ints, Ints, Ints, np.ndarray]:
-        """Room for the arcs of new ties behind the others, and which of it is used."""
-        table, width = self._table, combinations.shape[1]
-        action = combinations[row, column]
-        ways = 1 if self._directed else 2
-        sources, targets, ties = (np.zeros((count, ways * width), np.int64) for _ in range(3))
-        keep = np.zeros((count, ways * width), bool)
-        ends = (
-            self.around.place(table.source[action]) + row * self._size,
-            self.around.place(table.target[action]) + row * self._size,
-        )
-        for way in range(ways):
-            place = ways * column + way
-            sources[row, place], targets[row, place] = ends[way], ends[1 - way]
-            ties[row, place] = len(table.graph.ties) + table.kind[action]
-            keep[row, place] = True
-        return sources, targets, ties, keep
 
     def restore(self) -> None:
         """Give every version's subject their own features again."""
-        self._features[self._place :: self._size] = self._own
+        self._block[self._place :: self._size] = self._own
 
-    def _set(self, combinations: Ints, do: Ints) -> None:
-        """Write the features that each version changes."""
-        if not self._table.moves:
-            return
-        self.restore()
-        own = np.arange(len(combinations)) * self._size + self._place
-        row, column = np.nonzero(do == SET)
-        entry, owner = spans(self._table.changes, combinations[row, column])
-        self._features[own[row[owner]], self._table.column[entry]] = self._table.number[entry]
+    def _unextended(self, count: int) -> _Sheet:
+        """Versions that stay inside the surroundings."""
+        assert count <= self._copies
+        sources = self._sources[:count]
+        return _Sheet(
+            starts=np.arange(count + 1) * self._size,
+            nodes=self._nodes[: count * self._size],
+            features=self._block[: count * self._size],
+            sources=sources,
+            targets=self._targets[:count],
+            ties=self._ties[:count],
+            keep=np.ones(sources.shape, bool),
+        )
+
+    def _extended(self, count: int, row: Ints, action: Ints) -> _Sheet:
+        """Versions with new ties: `row` and `action` say which version adds which."""
+        parts = [self._outside(end) for end in self._table.other[action].tolist()]
+        several = len(np.unique(row)) < len(row)
+        total = self._table.graph.node_count
+        key = np.concatenate([part.nodes for part in parts])
+        key += np.repeat(row, [len(part.nodes) for part in parts]) * total
+        if several:
+            key = np.unique(key)
+        owner = key // total
+        extra = np.bincount(owner, minlength=count)
+        starts = np.concatenate(([0], np.cumsum(self._size + extra)))
+        first = np.cumsum(extra) - extra
+        outside = starts[owner] + self._size + np.arange(len(key)) - first[owner]
+
+        def placed(version: Ints, node: Ints, place: Ints) -> Ints:
+            """Where nodes of a version are: inside by their places, outside by their keys."""
+            found = starts[version] + place
+            missing = place == OUTSIDE
+            wanted = (version * total + node)[missing]
+            found[missing] = outside[np.searchsorted(key, wanted)]
+            return found
+
+        version, sources, targets, ties = self._more_arcs(row, parts, several, placed)
+        new = self._new_arcs(row, action, placed)
+        version, sources, targets, ties = (
+            np.concatenate(both)
+            for both in zip((version, sources, targets, ties), new, strict=True)
+        )
+        sheet = _Sheet(
+            starts=starts,
+            nodes=np.empty(starts[-1], np.int64),
+            features=self._features(starts, outside, key % total),
+            sources=self.around.sources + starts[:-1, None],
+            targets=self.around.targets + starts[:-1, None],
+            ties=np.broadcast_to(self.around.ties, (count, len(self.around.ties))),
+            keep=np.ones((count, len(self.around.ties)), bool),
+        )
+        sheet.nodes[starts[:-1, None] + np.arange(self._size)] = self.around.nodes
+        sheet.nodes[outside] = key % total
+        _widen(sheet, version, sources, targets, ties)
+        return sheet
+
+    def _more_arcs(
+        self, row: Ints, parts: list[Outskirts], several: bool, placed: Callable[..., Ints]
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        """The arcs of the outskirts, each once a version."""
+        version = np.repeat(row, [len(part.arc) for part in parts])
+        ends = np.concatenate([part.ends for part in parts], axis=1)
+        places = np.concatenate([part.places for part in parts], axis=1)
+        ties = np.concatenate([part.ties for part in parts])
+        if several:
+            graph = self._table.graph
+            arc = np.concatenate([part.arc for part in parts])
+            arc += version * (len(graph.arc_source) + len(graph.loop_node))
+            _, once = np.unique(arc, return_index=True)
+            version, ties = version[once], ties[once]
+            ends, places = ends[:, once], places[:, once]
+        return (
+            version,
+            placed(version, ends[0], places[0]),
+            placed(version, ends[1], places[1]),
+            ties,
+        )
+
+    def _new_arcs(
+        self, row: Ints, action: Ints, placed: Callable[..., Ints]
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        """The arcs of the new ties, both ways unless ties have a direction."""
+        table = self._table
+        source, target = (
+            placed(row, ends[action], self.around.place(ends[action]))
+            for ends in (table.source, table.target)
+        )
+        tie = len(table.graph.ties) + table.kind[action]
+        if table.graph.directed:
+            return row, source, target, tie
+        return (
+            np.repeat(row, 2),
+            np.column_stack((source, target)).ravel(),
+            np.column_stack((target, source)).ravel(),
+            np.repeat(tie, 2),
+        )
+
+    def _features(self, starts: Ints, outside: Ints, nodes: Ints) -> Floats:
+        """Features of all versions; a single one is written behind what never changes."""
+        total = int(starts[-1])
+        if len(starts) > 2:
+            features = np.empty((total, self._base.shape[1]), self._base.dtype)
+            for start in starts[:-1].tolist():
+                features[start : start + self._size] = self._base
+        else:
+            if len(self._grown) < total:
+                self._grown = np.empty((2 * total, self._base.shape[1]), self._base.dtype)
+                self._grown[: self._size] = self._base
+            features = self._grown[:total]
+        features[outside] = self._features_of(nodes)
+        return features
+
+    def _outside(self, far: int) -> Outskirts:
+        if far not in self._outskirts:
+            graph = self._table.graph
+            self._outskirts[far] = outskirts(graph, self.around, far, self._depth)
+        return self._outskirts[far]
+
+
+def _widen(sheet: _Sheet, version: Ints, sources: Ints, targets: Ints, ties: Ints) -> None:
+    """Write more arcs behind each version's own."""
+    order = np.argsort(version, kind="stable")
+    version = version[order]
+    counts = np.bincount(version, minlength=len(sheet.keep))
+    column = np.arange(len(version)) - (np.cumsum(counts) - counts)[version]
+    shape = (len(sheet.keep), int(counts.max()))
+    keep = np.zeros(shape, bool)
+    keep[version, column] = True
+    sheet.keep = np.concatenate((sheet.keep, keep), axis=1)
+    for name, values in (("sources", sources), ("targets", targets), ("ties", ties)):
+        more = np.zeros(shape, np.int64)
+        more[version, column] = values[order]
+        setattr(sheet, name, np.concatenate((getattr(sheet, name), more), axis=1))

@@ -5,30 +5,24 @@ whole graph, and only with a model whose probes say that they suffice. Answers s
 that rounding might decide are asked for again on the whole graph.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from recourse_audit.errors import AnswerError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.model.queries import side_by_side
 from recourse_audit.records import ProbeReport
-from recourse_audit.recourse.actions import ADD, NONE, ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.policy import Mask
 from recourse_audit.recourse.rules import described
-from recourse_audit.recourse.variants import (
-    Question,
-    Surroundings,
-    Variants,
-    everything,
-    new_ties,
-    surroundings,
-)
+from recourse_audit.recourse.surroundings import Surroundings, everything, surroundings
+from recourse_audit.recourse.variants import Question, Variants, new_ties
 
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
 CLOSE = 10
+QUERIES_WRITTEN = 4
+BYTES_WRITTEN = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +74,20 @@ class Bench:
         with np.errstate(over="ignore"):
             return self.graph.features[nodes].astype(self.desk.model.feature_type)
 
+    @property
+    def room(self) -> int:
+        """How many nodes to write at once: some queries' worth, while features stay in the cache."""
+        room = self.desk.node_room
+        width = int(self.graph.features.shape[1]) * np.dtype(self.desk.model.feature_type).itemsize
+        return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
+
     def everything(self, table: ActionTable) -> Variants:
         """The whole graph around a subject; its arrays are made once for all."""
         if self._everything is None:
             around = everything(self.graph)
             self._everything = around, self.features(around.nodes)
         around, features = self._everything
-        return Variants(table, around, features, 1)
+        return Variants(table, around, self.features, depth=None, room=1, own=features)
 
 
 def _neighbourhoods_suffice(probes: ProbeReport) -> bool:
@@ -104,11 +105,16 @@ class Verifier:
         self.evaluations = 0
         self._bench = bench
         self._table = table
-        self._room = bench.desk.node_room
         self._whole: Variants | None = None
         self._near: Variants | None = None
         if not whole and bench.depth is not None:
-            self._near = self._variants(np.empty(0, np.int64), None)
+            self._near = Variants(
+                table,
+                surroundings(bench.graph, table.subject, bench.depth),
+                bench.features,
+                depth=bench.depth,
+                room=bench.room,
+            )
             if not self._agrees():
                 self._near = None
 
@@ -147,16 +153,18 @@ class Verifier:
         try:
             for place in range(len(combinations)):
                 question = self._whole.ask(combinations[place : place + 1])
-                answers[place] = self._ask([question])[0]
+                answers[place] = self._ask(question)[0]
         finally:
             self._whole.restore()
         return self._numbers(answers, combinations)
 
-    def around(self, combination: Ints) -> Surroundings:
-        """What the model was asked on for one combination."""
-        if self._near is None:
-            return everything(self._bench.graph)
-        return self._surroundings(self._far(combination[None])[0])
+    def question(self, combination: Ints) -> Question:
+        """What the model is asked about one combination, in arrays of its own."""
+        variants = self._bench.everything(self._table) if self._near is None else self._near
+        question = variants.ask(combination[None])
+        features = question.features.copy()
+        variants.restore()
+        return replace(question, features=features)
 
     def _agrees(self) -> bool:
         """Whether the unchanged surroundings get the whole graph's answer."""
@@ -170,67 +178,15 @@ class Verifier:
         return not apart.any()
 
     def _nearby(self, combinations: Ints) -> Floats:
-        """Ask on surroundings; combinations with the same new ties share theirs."""
-        far = self._far(combinations)
-        order = np.lexsort(far.T)
-        ends = far[order]
-        fresh = np.ones(len(order), bool)
-        fresh[1:] = (ends[1:] != ends[:-1]).any(axis=1)
-        groups = np.split(order, np.flatnonzero(fresh)[1:])
+        """Ask on surroundings, batch by batch."""
+        assert self._near is not None
         answers = np.empty((len(combinations), self._bench.desk.class_count))
-        for batch in self._batches(combinations, far, groups):
-            rows = np.concatenate([rows for _, rows in batch])
-            answers[rows] = self._ask([question for question, _ in batch])
+        for rows in self._near.batches(combinations):
+            answers[rows] = self._ask(self._near.ask(combinations[rows]))
         return answers
 
-    def _batches(
-        self, combinations: Ints, far: Ints, groups: list[Ints]
-    ) -> Iterator[list[tuple[Question, Ints]]]:
-        """Questions that together fill a query; two of the same variants never wait together."""
-        waiting: list[tuple[Question, Ints]] = []
-        held = 0
-        for rows in groups:
-            variants = self._variants(far[rows[0]], len(rows))
-            for first in range(0, len(rows), variants.copies):
-                if waiting and (first or held + len(variants.around.nodes) > self._room):
-                    yield waiting
-                    waiting, held = [], 0
-                part = rows[first : first + variants.copies]
-                waiting.append((variants.ask(combinations[part]), part))
-                held += len(part) * len(variants.around.nodes)
-        if waiting:
-            yield waiting
-
-    def _ask(self, questions: list[Question]) -> Floats:
-        union, rows = side_by_side(
-            [question.union for question in questions], [question.rows for question in questions]
-        )
-        features = (
-            questions[0].features
-            if len(questions) == 1
-            else np.concatenate([question.features for question in questions])
-        )
-        return self._bench.desk.ask(union, rows, features=features)
-
-    def _far(self, combinations: Ints) -> Ints:
-        """The far ends of new ties, ascending in each row, filled up with `NONE`."""
-        table = self._table
-        added = (combinations != NONE) & (table.do[combinations] == ADD)
-        return np.sort(np.where(added, table.other[combinations], NONE), axis=1)
-
-    def _variants(self, far: Ints, count: int | None) -> Variants:
-        """The subject's own surroundings are written once; others for as many as are wanted."""
-        if self._near is not None and (far == NONE).all():
-            return self._near
-        around = self._surroundings(far)
-        copies = max(1, self._room // len(around.nodes))
-        if count is not None:
-            copies = min(copies, count)
-        return Variants(self._table, around, self._bench.features(around.nodes), copies)
-
-    def _surroundings(self, far: Ints) -> Surroundings:
-        far = np.unique(far[far != NONE])
-        return surroundings(self._bench.graph, self._table.subject, self._bench.depth, far)
+    def _ask(self, question: Question) -> Floats:
+        return self._bench.desk.ask(question.union, question.rows, features=question.features)
 
     def _numbers(self, answers: Floats, combinations: Ints) -> Floats:
         """Refuse an answer that is not a number, naming the changes."""

@@ -43,7 +43,7 @@ def test_without_jitter_an_option_holds_in_every_draw_or_in_none(tmp_path: Path)
         for row in some_combinations(table, subject, count=6):
             combination = chosen(row)
             works = bool(bench.judge.approves(verifier.answers(combination[None]))[0])
-            held = still.holding(table, combination, verifier.around(combination), 0)
+            held = still.holding(table, combination, verifier.question(combination), 0)
             assert held is not None
             assert (held.draws, held.ties, held.attributes) == (7, float(works), float(works))
             seen.add(works)
@@ -60,7 +60,7 @@ def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
             table = action_table(policy, subject, 2)
             verifier = Verifier(bench, table)
             combination = np.array([0])
-            held.append(shaky.holding(table, combination, verifier.around(combination), 1))
+            held.append(shaky.holding(table, combination, verifier.question(combination), 1))
         assert found.setdefault(seed, held) == held
     assert found[0] != found[1]
 
@@ -72,7 +72,7 @@ def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_p
     verifier = Verifier(bench, table)
     combination = np.array([0, 1])
     shaky = Robustness(bench, draws=1, jitter=0.4, seed=0)
-    scene = shaky._scene(table, combination, verifier.around(combination))
+    scene = shaky._scene(verifier.question(combination))
     drawn = shaky._with_other_ties(scene, np.random.default_rng(0), 200)
     size = len(scene.hops)
     before = sorted(zip(scene.union.sources, scene.union.targets, scene.union.ties, strict=True))
@@ -102,7 +102,7 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     level = int(np.flatnonzero(table.move == 0)[0])
     combination = np.array([level])
     shaky = Robustness(bench, draws=1, jitter=0.4, seed=0)
-    scene = shaky._scene(table, combination, Verifier(bench, table).around(combination))
+    scene = shaky._scene(Verifier(bench, table).question(combination))
     fixed = robustness._columns(table, combination)
     assert fixed.tolist() == [graph.feature_names.index(name) for name in ("income", "debt")]
     shifted = shaky._shifted(scene, np.random.default_rng(0), 30, fixed)
@@ -156,13 +156,13 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
 def test_what_is_too_large_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, policy, bench = world(tmp_path)
     table = action_table(policy, 3, 2)
-    around = Verifier(bench, table).around(np.array([0]))
+    question = Verifier(bench, table).question(np.array([0]))
     looking = Robustness(bench, draws=5, jitter=0.1, seed=0)
     monkeypatch.setattr(robustness, "MOST_ARCS", 10)
     monkeypatch.setattr(robustness, "MOST_DRAWN_ARCS", 10)
     assert looking.side_effects(table, np.array([0])) == SideEffects(measured=False)
-    assert looking.holding(table, np.array([0]), around, 0) is None
+    assert looking.holding(table, np.array([0]), question, 0) is None
     assert (
-        Robustness(bench, draws=0, jitter=0.1, seed=0).holding(table, np.array([0]), around, 0)
+        Robustness(bench, draws=0, jitter=0.1, seed=0).holding(table, np.array([0]), question, 0)
         is None
     )

@@ -1,0 +1,123 @@
+"""All that bears on a subject's answer: a part of the graph that may stand for the whole.
+
+It is every tie of every node that the model's depth reaches. The ring outside comes along because
+it carries degrees; ties inside that ring do not matter. A new tie brings the outskirts of its far
+end, one hop less deep. Without a depth the part is the whole.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Graph, Indices, Ints
+from recourse_audit.graph.neighbourhoods import reach, spans
+from recourse_audit.model.queries import whole as whole_graph
+
+OUTSIDE = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Nodes ascending, arcs as in the graph, then loops; ends are places in `nodes`.
+
+    `arcs` are the numbers of the arcs in the graph, without loops; `full` are the nodes that have
+    all of their ties in here.
+    """
+
+    nodes: Ints
+    full: Ints
+    arcs: Ints
+    sources: Ints
+    targets: Ints
+    ties: Ints
+
+    def place(self, nodes: Ints | Indices) -> Ints:
+        """Where nodes of the graph are in here; `OUTSIDE` for those that are not."""
+        place = np.searchsorted(self.nodes, nodes)
+        there = self.nodes[np.minimum(place, len(self.nodes) - 1)] == nodes
+        return np.where(there, place, OUTSIDE)
+
+
+def surroundings(graph: Graph, subject: int, depth: int | None) -> Surroundings:
+    """All that bears on a subject's answer, as things are."""
+    if depth is None:
+        return everything(graph)
+    own = np.array([subject])
+    return with_every_tie(graph, reach(graph, own, depth).astype(np.int64), own)
+
+
+def everything(graph: Graph) -> Surroundings:
+    """The whole graph as surroundings of anybody."""
+    union = whole_graph(graph)
+    return Surroundings(
+        nodes=union.nodes,
+        full=union.nodes,
+        arcs=np.arange(len(graph.arc_source)),
+        sources=union.sources,
+        targets=union.targets,
+        ties=union.ties,
+    )
+
+
+def with_every_tie(graph: Graph, full: Ints, more: Ints) -> Surroundings:
+    """Every tie of the nodes in `full`, the other ends of those ties, and the nodes in `more`."""
+    positions, _ = spans(graph.starts, full)
+    pairs = np.unique(graph.neighbour_pair[positions])
+    arcs, _ = spans(graph.pair_starts, pairs)
+    loops = np.flatnonzero(np.isin(graph.loop_node, full))
+    every = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
+    nodes = np.unique(np.concatenate(every)).astype(np.int64)
+    sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
+    targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
+    return Surroundings(
+        nodes=nodes,
+        full=full,
+        arcs=arcs,
+        sources=np.searchsorted(nodes, sources),
+        targets=np.searchsorted(nodes, targets),
+        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outskirts:
+    """What a new tie to one node brings along.
+
+    `nodes` are those outside the surroundings, ascending. `arc` numbers the arcs, loops after the
+    others; `ends` are their sources and targets as nodes, `places` where those are inside the
+    surroundings, or `OUTSIDE`.
+    """
+
+    nodes: Ints
+    arc: Ints
+    ends: Ints
+    places: Ints
+    ties: Ints
+
+
+def outskirts(graph: Graph, around: Surroundings, far: int, depth: int | None) -> Outskirts:
+    """What is missing in some surroundings once a tie leads to `far`."""
+    end = np.array([far])
+    full = reach(graph, end, depth - 1).astype(np.int64) if depth else end[:0]
+    full = full[~np.isin(full, around.full, assume_unique=True)]
+    positions, _ = spans(graph.starts, full)
+    # A pair with an end that has all of its ties in there already is in there itself.
+    known = np.isin(graph.neighbour[positions], around.full)
+    pairs = np.unique(graph.neighbour_pair[positions[~known]])
+    arcs, _ = spans(graph.pair_starts, pairs)
+    loops = np.flatnonzero(np.isin(graph.loop_node, full))
+    loop = graph.loop_node[loops]
+    ends = np.stack(
+        (
+            np.concatenate((graph.arc_source[arcs], loop)),
+            np.concatenate((graph.arc_target[arcs], loop)),
+        )
+    ).astype(np.int64)
+    every = np.unique(np.concatenate((ends.ravel(), full, end)))
+    return Outskirts(
+        nodes=every[around.place(every) == OUTSIDE],
+        arc=np.concatenate((arcs, len(graph.arc_source) + loops)),
+        ends=ends,
+        places=around.place(ends),
+        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+    )
