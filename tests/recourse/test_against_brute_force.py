@@ -17,7 +17,8 @@ from tests.recourse.brute_force import BruteForce, Combination, Move
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
 
 KNIFE_EDGE = 1e-5
-NUMBERS = range(14, 23)
+NUMBERS = range(14, 21)
+BUDGETS = (1, 4, 17, 60)
 Key = tuple[str, int]
 
 
@@ -228,12 +229,9 @@ def touched(truth: BruteForce, some: Combination) -> set[object]:
     return {truth.moves[place].attribute or place for place in some}
 
 
-@pytest.mark.parametrize("budget", [1, 4, 17, 60])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_small_budget_claims_nothing_that_was_not_tried(
-    name: str, budget: int, truths: Truths
-) -> None:
-    for number in NUMBERS[:2]:
+def test_a_small_budget_claims_nothing_that_was_not_tried(name: str, truths: Truths) -> None:
+    for number, budget in zip(NUMBERS, BUDGETS, strict=False):
         key = name, number
         found = recourse_of(truths, key, budget=budget, draws=0)
         for person, truth in clear_cut(truths, key):
@@ -289,8 +287,9 @@ def test_the_answer_does_not_depend_on_who_else_is_asked_about(name: str, truths
     ids = random_case(*key).world.ids
     together = recourse_of(truths, key)
     assert recourse_of(truths, key, ids[::-1]) == together
+    audit = random_case(*key).open(truths.folder(key))
     for person in ids[::3]:
-        assert recourse_of(truths, key, [person]) == {person: together[person]}
+        assert [report.recourse for report in explain(audit, [person])] == [together[person]]
 
 
 @pytest.mark.parametrize("name", NETWORKS)

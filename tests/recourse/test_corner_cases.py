@@ -111,7 +111,7 @@ def kind_of(action: Action) -> tuple[str, str, str]:
     return low, high, str(action.kind)
 
 
-@pytest.mark.parametrize("seed", [0, 6, 8, 11])
+@pytest.mark.parametrize("seed", [0, 8])
 def test_a_list_with_every_tie_both_ways_is_changed_both_ways(seed: int, tmp_path: Path) -> None:
     case = case_of(RING, NETWORKS["gcn"], seed=seed)
     plain, mirrored = tmp_path / "plain", tmp_path / "mirrored"

@@ -112,7 +112,7 @@ def policies(draw: st.DrawFn, directed: bool) -> dict[str, Any]:
     return {
         "max_changes": draw(st.integers(1, 3)),
         "options": draw(st.integers(1, 5)),
-        "budget": draw(st.sampled_from([3, 50, 400])),
+        "budget": draw(st.sampled_from([3, 40, 200])),
         "draws": 0,
         "never": never,
         "ties": without_shadowed(rules, directed=directed),
@@ -120,7 +120,7 @@ def policies(draw: st.DrawFn, directed: bool) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_no_option_breaks_a_rule(
     data: st.DataObject, place: tuple[World, Path, dict[str, Any]]
