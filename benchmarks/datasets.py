@@ -24,4 +24,7 @@ def load_arrays(folder: Path, name: str) -> dict[str, np.ndarray]:
 def load_graph(folder: Path, name: str) -> Graph:
     """One data set as a graph."""
     arrays = load_arrays(folder, name)
-    return from_arrays(arrays["x"], arrays["edge_index"])
+    names = arrays.get("feature_names")
+    return from_arrays(
+        arrays["x"], arrays["edge_index"], feature_names=None if names is None else names.tolist()
+    )

@@ -248,7 +248,9 @@ class Implication(Section):
     """What a step of one attribute does to another."""
 
     name: str = Field(description="The attribute that moves along.")
-    by: float = Field(description="By how much for a step up, in its own units; less for one down.")
+    by: float = Field(
+        description="By how much for a step up, in its own units; the opposite for one down."
+    )
 
 
 class AttributeRule(Section):

@@ -261,3 +261,13 @@ def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
     assert definitions["DecisionSettings"]["required"] == ["classes", "favourable"]
     for definition in definitions.values():
         assert definition["additionalProperties"] is False
+
+
+def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+    definitions = json.loads(settings_schema())["$defs"]
+    for definition in definitions.values():
+        assert definition["description"].splitlines()[0] in page
+        for key, field in definition["properties"].items():
+            assert f"| `{key}` |" in page
+            assert field.get("description", "") in page

@@ -76,7 +76,7 @@ class Bench:
 
     @property
     def room(self) -> int:
-        """How many nodes to write at once: some queries' worth, while features stay in the cache."""
+        """How many nodes to write at once: some queries' worth, if features stay in the cache."""
         room = self.desk.node_room
         width = int(self.graph.features.shape[1]) * np.dtype(self.desk.model.feature_type).itemsize
         return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)

@@ -1,0 +1,210 @@
+"""How close verification comes to what the runtime allows, and what policies make possible.
+
+    python -m benchmarks.recourse [--data DIR --models DIR] [--subjects N] [--budget B]
+
+`recourse_vs_limit`: evaluations a second of the verifier, over those of the bare runtime on the
+very same packed queries. Then, for ties only, attributes only and both: the share of subjects with
+each status, and the mean cost of the cheapest option.
+"""
+
+import argparse
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import load_graph
+from benchmarks.engines import Recorder
+from benchmarks.search_speed import SAMPLE, report
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.probes import probe
+from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records import ProbeReport
+from recourse_audit.recourse.actions import NONE, action_table
+from recourse_audit.recourse.combinations import every
+from recourse_audit.recourse.options import RecourseSearch
+from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.settings import (
+    DecisionSettings,
+    ModelSettings,
+    load_settings,
+    parse_settings,
+)
+
+STATUSES = ("verified", "certified_infeasible", "not_found_within_budget", "error")
+DROP = {"kind": "*", "allow": ["drop"]}
+DROP_AND_ADD = {"kind": "*", "allow": ["drop", "add"]}
+NOTHING = {"kind": "*", "allow": []}
+LENDING_ATTRIBUTES = [
+    {"name": "savings", "direction": "up", "step": 2500, "max": 20000, "cost": 0.5},
+    {"name": "loan_amount", "direction": "down", "step": 2500, "min": 1000, "cost": 0.5},
+]
+GERMAN_ATTRIBUTES = [
+    {"name": "LoanDuration", "direction": "down", "step": 6, "min": 4, "cost": 0.5},
+    {"name": "LoanAmount", "direction": "down", "step": 1000, "min": 250, "cost": 0.5},
+    {"name": "HasGuarantor", "direction": "up", "step": 1, "integer": True},
+    {"name": "SavingsAccountBalance_geq_100", "direction": "up", "step": 1, "integer": True},
+    {"name": "CheckingAccountBalance_geq_0", "direction": "up", "step": 1, "integer": True},
+]
+WORDS = 12
+
+
+@dataclass
+class World:
+    """A graph with a model; without favourable classes, any but the one decided is."""
+
+    name: str
+    graph: Graph
+    model: OnnxModel
+    probes: ProbeReport
+    desk: QueryDesk
+    answers: np.ndarray
+    classes: tuple[str, ...]
+    favourable: tuple[str, ...]
+    attributes: list[dict[str, Any]]
+
+    def policy(self, **recourse: Any) -> Policy:
+        tables = {
+            "model": {"path": str(self.model.path)},
+            "graph": {"npz": "unused.npz"},
+            "decision": {"classes": self.classes, "favourable": self.classes[:1]},
+            "recourse": recourse,
+        }
+        return open_policy(parse_settings(tables, folder=Path(), origin="benchmark"), self.graph)
+
+    def hoped_for(self, subject: int) -> tuple[str, ...]:
+        if self.favourable:
+            return self.favourable
+        decided = self.classes[int(self.answers[subject].argmax())]
+        return tuple(name for name in self.classes if name != decided)
+
+    def refused(self, count: int, seed: int) -> list[int]:
+        """Subjects drawn uniformly among those the model refused."""
+        decided = np.array(self.classes)[self.answers.argmax(axis=1)]
+        refused = np.flatnonzero(~np.isin(decided, self.favourable))
+        return np.random.default_rng(seed).permutation(refused)[:count].tolist()
+
+
+def open_world(
+    name: str, graph: Graph, path: Path, favourable: int | None, attributes: list[dict[str, Any]]
+) -> World:
+    settings = ModelSettings(path=path)
+    model = OnnxModel(settings)
+    probes = probe(model, settings, pool_of(graph))
+    desk = QueryDesk(model, pool_of(graph))
+    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    classes = tuple(f"class {number}" for number in range(answers.shape[1]))
+    hoped = () if favourable is None else (classes[favourable],)
+    return World(name, graph, model, probes, desk, answers, classes, hoped, attributes)
+
+
+def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: int) -> None:
+    """Print the verifier's rate over the runtime's on singles and pairs of changes."""
+    policy = world.policy(ties=[rules], attributes=world.attributes)
+    favourable = np.arange(len(world.classes)) == len(world.classes) - 1
+    bench = Bench(world.graph, world.desk, world.probes, world.answers, favourable)
+    session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
+    for subject in world.refused(12, seed=1):
+        table = action_table(policy, subject, world.probes.depth)
+        verifier = Verifier(bench, table)
+        pairs = every(table.group, 2)
+        pairs = pairs[np.random.default_rng(subject).permutation(len(pairs))[:count]]
+        singles = np.column_stack((np.arange(len(table)), np.full(len(table), NONE)))[:count]
+        rows = np.concatenate((singles, pairs))
+        recorder = Recorder(session)
+        world.model._session = recorder
+        verifier.answers(rows)
+        world.model._session = session
+        start = time.perf_counter()
+        verifier.answers(rows)
+        middle = time.perf_counter()
+        for outputs, feeds in recorder.asked:
+            session.run(outputs, feeds)
+        runtime += time.perf_counter() - middle
+        engine += middle - start
+        answers += len(rows)
+        nodes.append(len(verifier.question(np.array([NONE])).union.nodes))
+    report(f"recourse_vs_limit_{name}", runtime / engine)
+    print(
+        f"# {name}: {answers} evaluations of {len(nodes)} subjects, {np.mean(nodes):.0f} nodes "
+        f"around each, {answers / engine:.0f} a second"
+    )
+
+
+def shares(world: World, kind: str, recourse: dict[str, Any], count: int, budget: int) -> None:
+    """Print the share of each status, and the mean cost of the cheapest option."""
+    policy = world.policy(**recourse, budget=budget, draws=0)
+    searches: dict[tuple[str, ...], RecourseSearch] = {}
+    statuses: Counter[str] = Counter()
+    costs, start = [], time.perf_counter()
+    subjects = world.refused(count, seed=2)
+    for subject in subjects:
+        hoped = world.hoped_for(subject)
+        if hoped not in searches:
+            decision = DecisionSettings(classes=world.classes, favourable=hoped)
+            searches[hoped] = RecourseSearch(
+                world.graph, world.desk, world.probes, world.answers, policy, decision, 0
+            )
+        found = searches[hoped].run(subject, None)
+        statuses[found.status] += 1
+        costs += [option.cost for option in found.options[:1]]
+    for status in STATUSES:
+        report(f"recourse_{world.name}_{kind}_{status}", statuses[status] / len(subjects))
+    if costs:
+        report(f"recourse_{world.name}_{kind}_mean_cost", float(np.mean(costs)))
+    seconds = (time.perf_counter() - start) / len(subjects)
+    print(
+        f"# {world.name}, {kind}: {len(subjects)} subjects, at most {budget} evaluations each, "
+        f"{seconds:.2f} s a subject"
+    )
+
+
+def measure(world: World, count: int, budget: int, evaluations: int) -> None:
+    against_the_runtime(world, world.name, DROP, evaluations)
+    against_the_runtime(world, f"{world.name}_with_new_ties", DROP_AND_ADD, evaluations)
+    shares(world, "ties", {"ties": [DROP]}, count, budget)
+    shares(world, "new_ties", {"ties": [DROP_AND_ADD]}, count, budget)
+    only = {"ties": [NOTHING], "attributes": world.attributes}
+    shares(world, "attributes", only, count, budget)
+    shares(world, "both", {"ties": [DROP], "attributes": world.attributes}, count, budget)
+
+
+def common_words(graph: Graph) -> list[dict[str, Any]]:
+    """The most frequent words of papers may be added or left out."""
+    words = np.argsort(-graph.features.sum(axis=0), kind="stable")[:WORDS]
+    names = [graph.feature_names[word] for word in words.tolist()]
+    return [{"name": name, "step": 1, "min": 0, "max": 1, "integer": True} for name in names]
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of npz data sets")
+    parser.add_argument("--models", type=Path, help="folder of models (see benchmarks.train)")
+    parser.add_argument("--subjects", type=int, default=24, help="people for each share")
+    parser.add_argument("--budget", type=int, default=1000, help="evaluations for each of them")
+    options = parser.parse_args(argv)
+    settings = load_settings(SAMPLE / "audit.toml")
+    graph = read_graph(settings.graph)
+    lending = open_world("lending", graph, settings.model.path, 1, LENDING_ATTRIBUTES)
+    measure(lending, options.subjects, options.budget, 300)
+    if options.data is None or options.models is None:
+        print("# real graphs need --data DIR and --models DIR")
+        return
+    graph = load_graph(options.data, "cora")
+    cora = open_world("cora", graph, options.models / "cora.onnx", None, common_words(graph))
+    measure(cora, options.subjects, options.budget, 100)
+    graph = load_graph(options.data, "german")
+    german = open_world("german", graph, options.models / "german.onnx", 1, GERMAN_ATTRIBUTES)
+    # Nearly everybody is around everybody here, so an evaluation is one of the whole graph.
+    measure(german, max(options.subjects // 4, 1), max(options.budget // 4, 1), 60)
+
+
+if __name__ == "__main__":
+    main()
