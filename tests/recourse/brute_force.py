@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations, product
-from math import ceil, exp, expm1, floor, isfinite, log, log1p, nan, sqrt
+from math import ceil, exp, expm1, floor, isfinite, log, log1p, nan, sqrt, tanh
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -390,7 +390,7 @@ class Oracle:
             case "sigmoid":
                 return [1.0 - raw[0], raw[0]]
             case "score":
-                return [1 / (1 + exp(raw[0])), 1 / (1 + exp(-raw[0]))]
+                return [(1 - tanh(raw[0] / 2)) / 2, (1 + tanh(raw[0] / 2)) / 2]
             case _:
                 return raw
 

@@ -174,9 +174,10 @@ def combination_of(case: Case, truth: BruteForce, option: Option) -> Combination
     """The only permitted combination that an option can be."""
     choices = [list(places_of(case, truth, action)) for action in option.actions]
     found = {frozenset(places) for places in product(*choices)}
-    [some] = [places for places in found if len(places) == len(option.actions)]
-    assert some in truth.answers
-    return some
+    fitting = [places for places in found if len(places) == len(option.actions)]
+    assert len(fitting) == 1, f"{len(fitting)} permitted combinations are {option.actions}"
+    assert fitting[0] in truth.answers
+    return fitting[0]
 
 
 def places_of(case: Case, truth: BruteForce, action: Action) -> Iterator[int]:

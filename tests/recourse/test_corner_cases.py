@@ -100,6 +100,37 @@ def test_parallel_ties_of_one_kind_are_dropped_one_by_one(seed: int, tmp_path: P
             assert any(shares == pytest.approx(answer, abs=1e-5) for answer in alike)
 
 
+@pytest.mark.parametrize(
+    ("name", "seed"), [("weight", 0), ("weight", 6), ("attributes", 7), ("attributes", 11)]
+)
+def test_a_new_tie_is_like_the_ties_of_its_kind_in_the_middle(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    """Weights and attributes are far from even, so that a mean would not do."""
+    rows = [*RING, (4, 5, "payment", 9.0), (5, 5, "loan", 30.0), (2, 0, "loan", 0.1)]
+    recourse = {"ties": [{"kind": "*", "allow": ["add"], "to": "anyone"}], "max_changes": 1}
+    case = case_of(rows, NETWORKS[name], {**recourse, "options": 10, "draws": 0}, seed=seed)
+    skewed = [
+        replace(row, attributes=(row.weight / 4, 0.1 + place**2 / 9))
+        for place, row in enumerate(case.world.rows)
+    ]
+    case = replace(case, world=replace(case.world, rows=tuple(skewed)))
+    shown = 0
+    for truth, found in both(case, tmp_path):
+        assert found.certificate.possible == len(truth.combinations)
+        assert found.status == ("verified" if truth.working else "certified_infeasible")
+        for option in found.options:
+            alike = [
+                truth.answers[some]
+                for some in truth.working
+                if kinds_of(truth, case, some) == list(map(kind_of, option.actions))
+            ]
+            shares = list(option.probabilities.values())
+            assert [shares] == [pytest.approx(answer, abs=1e-5) for answer in alike]
+            shown += 1
+    assert shown
+
+
 def kinds_of(truth: BruteForce, case: Case, some: frozenset[int]) -> list[tuple[str, str, str]]:
     moves = [truth.moves[place] for place in some]
     ends = [sorted(case.world.ids[end] for end in move.tie or ()) for move in moves]
