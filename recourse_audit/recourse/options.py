@@ -88,36 +88,41 @@ class RecourseSearch:
                 margin=margin,
                 reason=certificate.reason,
             )
-        trials, verifier, options = self._tried(table, now, search)
+        trials, verifier, options, spent = self._tried(table, now, search)
         certificate = self._certificate(table, trials)
         return Recourse(
             status=_status(options, certificate),
             certificate=certificate,
             margin=margin,
             options=options,
-            evaluations=verifier.evaluations,
+            evaluations=spent,
             checked_by=verifier.checked_by,
         )
 
     def _tried(
         self, table: ActionTable, now: Floats, search: SearchResult | None
-    ) -> tuple[Trials, Verifier, tuple[Option, ...]]:
-        """Search on the neighbourhood; if the whole graph contradicts an option, search on that."""
+    ) -> tuple[Trials, Verifier, tuple[Option, ...], int]:
+        """Search on the neighbourhood; if the whole graph contradicts an option, search on that.
+
+        Also says how many evaluations both took together, which is never more than the budget.
+        """
+        settings, judge = self._policy.settings, self._bench.judge
+        spent = 0
         for whole in (False, True):
             verifier = Verifier(self._bench, table, whole=whole)
-            settings, judge = self._policy.settings, self._bench.judge
-            trials = Trials(verifier, judge, table, now, settings.budget)
+            trials = Trials(verifier, judge, table, now, settings.budget - spent)
             trials.follow(_counterfactuals(table, search, settings.max_changes))
             trials.run(settings.max_changes, settings.options)
             chosen = trials.options(settings.options)
             answers = self._confirmed(verifier, [success for success, _ in chosen])
+            spent += verifier.evaluations
             if len(answers) == 0 or judge.approves(answers).all():
                 break
         options = tuple(
             self._option(verifier, table, success, answer, place, minimal=minimal)
             for place, ((success, minimal), answer) in enumerate(zip(chosen, answers, strict=True))
         )
-        return trials, verifier, options
+        return trials, verifier, options, spent
 
     def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> Floats:
         """The answers to what is to be offered, from the whole graph if it is not too large."""

@@ -59,9 +59,8 @@ class Bench:
         self, graph: Graph, desk: QueryDesk, probes: ProbeReport, whole: Floats, favourable: Mask
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
-        more = new_ties(graph)
         self.graph = graph
-        self.desk = desk.with_more_ties(more)
+        self.desk = desk.with_more_ties(new_ties(graph)) if desk.needs_ties else desk
         self.whole = whole
         self.judge = Judge(favourable=favourable)
         self.depth = probes.depth if _neighbourhoods_suffice(probes) else None
@@ -172,10 +171,10 @@ class Verifier:
         [near] = self._nearby(np.array([[NONE]]))
         whole = self._bench.whole[self._table.subject]
         noise = self._bench.noise
-        apart = np.abs(near - whole) > noise * (1 + np.abs(whole).max())
+        alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
         # Where a probability is nearly 0, the last bit of one that is nearly 1 moves its logarithm.
-        apart &= np.abs(np.exp(near) - np.exp(whole)) > noise / 10
-        return not apart.any()
+        alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
+        return bool(alike.all())
 
     def _nearby(self, combinations: Ints) -> Floats:
         """Ask on surroundings, batch by batch."""

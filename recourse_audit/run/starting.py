@@ -152,6 +152,19 @@ def _rest(found: Inspection, groups: list[str]) -> list[str]:
         "max_nodes = 4       # people in an explanation, at most",
         "# max_hops = 2      # the model's depth if absent",
         "budget = 200000     # subgraphs evaluated for one person, at most",
+        "",
+        "[recourse]",
+        "max_changes = 3     # changes in one option, at most",
+        "budget = 5000       # evaluations on the whole graph for one person, at most",
+        "# CHECK: without rules own ties may be dropped at cost 1, and nothing else may change.",
+        "# Family and its like are never suggested, and protected attributes never change.",
+        "# [[recourse.ties]]",
+        '# kind = "*"',
+        '# allow = ["drop", "add"]',
+        "# [[recourse.attributes]]",
+        '# name = "…"         # a feature',
+        '# direction = "up"',
+        "# step = 1",
     ]
 
 

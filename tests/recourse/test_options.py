@@ -148,6 +148,12 @@ def test_the_budget_is_never_exceeded_and_never_called_a_proof(budget: int, tmp_
             assert found.certificate.tried == found.certificate.possible
         if found.status == "verified":
             assert complete.options[0].cost <= found.options[0].cost
+        table = action_table(policy, subject, 2)
+        actions = list(table.records(np.arange(len(table))))
+        for option in found.options:
+            chosen = sorted(actions.index(action) for action in option.actions)
+            less = [part for part in parts(table, chosen) if approves(desk, policy, table, part)]
+            assert not (option.minimal and less)
 
 
 def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
