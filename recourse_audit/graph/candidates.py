@@ -42,7 +42,13 @@ def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candid
                 raise SettingsError(
                     f"{KEY}: {path}: there is no column {name!r}; {near_matches(name, table.names)}"
                 )
-        table.load([name for name in table.names if name in {*ends, settings.kind}])
+        further = [name for name in table.names if name not in {*ends, settings.kind}]
+        if further:
+            raise SettingsError(
+                f"{KEY}: {path}: the column {further[0]!r} means nothing here; give {ends[0]!r}, "
+                f"{ends[1]!r} and, if ties have kinds, {settings.kind!r}"
+            )
+        table.load(table.names)
         source, target = (_ends(table, name, graph) for name in ends)
         kind = _kinds(table, settings.kind, graph) if settings.kind in table.names else None
     loops = np.flatnonzero(source == target)

@@ -160,6 +160,14 @@ class Movement:
             return rounded(float(start) + (steps - np.sign(steps)) * self.rule.step)
         return rounded(value + steps * self.rule.step)
 
+    def steps_to(self, value: float, wanted: float) -> float:
+        """How many signed steps lead from one value to another, broken ones included."""
+        sign = float(np.sign(wanted - value))
+        if self.rule.integer and value != int(value) and sign:
+            start = np.ceil(value) if sign > 0 else np.floor(value)
+            return sign + (wanted - float(start)) / self.rule.step
+        return (wanted - value) / self.rule.step
+
     def _count(self, value: float, sign: int) -> int:
         """How many steps lead to the end of the range, or a little past it."""
         room = self.attribute.high - value if sign > 0 else value - self.attribute.low
@@ -179,9 +187,9 @@ def movements(graph: Graph, rules: Iterable[AttributeRule]) -> tuple[Movement, .
         levels = (attribute.high - attribute.low) / rule.step
         if levels > MOST_LEVELS:
             raise SettingsError(
-                f"recourse.attributes[{place}].step: {rule.step:g} makes {levels:,.0f} levels "
-                f"between {attribute.low:g} and {attribute.high:g}, more than {MOST_LEVELS:,}; "
-                "take a larger step or a smaller range"
+                f"recourse.attributes[{place}].step: {rule.step:g} makes more than "
+                f"{MOST_LEVELS:,} levels between {attribute.low:g} and {attribute.high:g}; take a "
+                "larger step or a smaller range"
             )
         implied = tuple(
             (attribute_of(graph, one.name, by_name.get(one.name)), one.by) for one in rule.implies

@@ -10,7 +10,7 @@ denied     a kind that is never suggested, whatever the rules (see `deny_list`).
 a change tried by hand and for the last check of everything that is offered.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,8 +72,10 @@ def open_policy(settings: Settings, graph: Graph) -> Policy:
     _check_never(recourse.never, kinds)
     denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
     _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
+    whole = {rule.name for rule in recourse.attributes if rule.integer}
     for place, attribute in enumerate(recourse.attributes):
         _check_attribute(attribute, f"recourse.attributes[{place}]", graph, protected)
+        _check_implied(attribute, f"recourse.attributes[{place}]", whole)
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
@@ -164,3 +166,12 @@ def _check_attribute(rule: AttributeRule, key: str, graph: Graph, protected: Seq
         raise SettingsError(
             f"{where}: there is no feature {name!r}; {near_matches(name, graph.feature_names)}"
         )
+
+
+def _check_implied(rule: AttributeRule, key: str, whole: Collection[str]) -> None:
+    for place, implied in enumerate(rule.implies):
+        if implied.name in whole and implied.by != int(implied.by):
+            raise SettingsError(
+                f"{key}.implies[{place}].by: moves {implied.name!r} by {implied.by:g}, but that "
+                "one takes whole numbers only; make it whole, or leave it out"
+            )

@@ -218,12 +218,19 @@ class Trials:
         if len(combination) <= self.complete_up_to:
             return True
         if count_parts(self._table, combination) > self.left + self.tried:
+            self._leave_one_out(combination)
             return False
         open_parts = [part for part in parts(self._table, combination) if part not in self._tried]
         if len(open_parts) > self.left:
+            self._leave_one_out(combination)
             return False
         self._try(self._filled(open_parts), "exhaustive")
         return True
+
+    def _leave_one_out(self, combination: Combination) -> None:
+        """Where not all parts can be tried, look for one that is smaller by a single action."""
+        smaller = [tuple(a for a in combination if a != gone) for gone in combination]
+        self._try(self._filled([part for part in smaller if part not in self._tried]), "effect")
 
     def _filled(self, combinations: Sequence[Combination]) -> Ints:
         """Combinations of any sizes as rows, filled up with `NONE`."""

@@ -247,12 +247,12 @@ def _move(
     )
     features = policy.graph.features[subject]
     before = tuple(one.shown(features[one.column]) for one in movement.moved)
-    steps = (change.value - before[0]) / rule.step
+    steps = movement.steps_to(before[0], change.value)
     after = np.array([[change.value, *movement.at(before, steps)[1:]]])
     numbers = np.stack(
         [one.stored(after[:, place]) for place, one in enumerate(movement.moved)], axis=1
     )
-    if not np.isfinite(numbers).all():
+    if not (np.abs(numbers) <= np.finfo(np.float32).max).all():
         raise _refused(change.text, f"has no {rule.transform} value that the model could take")
     whole_steps = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
     return movement, Levels(steps=whole_steps, before=before, after=after, numbers=numbers)

@@ -73,7 +73,7 @@ def tie(kind: str = "*", allow: tuple[str, ...] = ("drop",), **more: Any) -> dic
         ),
         (
             {"attributes": [{**SAVINGS, "step": 0.1}]},
-            "recourse.attributes[0].step: 0.1 makes 80,000 levels between 1000 and 9000",
+            "recourse.attributes[0].step: 0.1 makes more than 10,000 levels between 1000 and 9000",
         ),
     ],
 )
