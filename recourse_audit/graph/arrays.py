@@ -11,8 +11,9 @@ Arcs are sorted by pair, so those of pair p are `pair_starts[p]:pair_starts[p + 
 sorted by their two ends, so the number of a pair is its place in the canonical order of ties.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,7 @@ class Graph:
     starts: Ints
     neighbour: Indices
     neighbour_pair: Indices
+    _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def node_count(self) -> int:
@@ -81,12 +83,15 @@ class Graph:
         return self.neighbour[self.starts[node] : self.starts[node + 1]]
 
     def find(self, identifier: str) -> int:
-        """The number of the node with this id."""
-        hits = np.flatnonzero(self.ids == identifier)
-        if not len(hits):
-            some = ", ".join(str(name) for name in self.ids[:3])
-            raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {some}")
-        return int(hits[0])
+        """The number of the node with this id, by binary search; ids are sorted once."""
+        if not self._order:
+            self._order.append(np.argsort(self.ids, kind="stable"))
+        order = self._order[0]
+        place = bisect_left(order, identifier, key=lambda number: str(self.ids[number]))
+        if place < len(order) and self.ids[order[place]] == identifier:
+            return int(order[place])
+        some = ", ".join(str(name) for name in self.ids[:3])
+        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {some}")
 
 
 def build_graph(

@@ -189,3 +189,21 @@ def test_a_node_is_found_by_its_id_and_a_stranger_is_not() -> None:
     assert graph.find("b") == 1
     with pytest.raises(SubjectError, match="no node with the id 'z'; ids look like a, b"):
         graph.find("z")
+
+
+@given(st.lists(st.text(max_size=4), min_size=1, max_size=30, unique=True))
+def test_every_node_is_found_by_its_id_whatever_it_holds(names: list[str]) -> None:
+    try:
+        ids = to_strings(names)
+    except UnicodeEncodeError:
+        assume(False)
+    ends = np.empty(0, np.int32)
+    graph = build_graph(
+        ids=ids,
+        features=np.zeros((len(names), 1)),
+        feature_names=("f",),
+        attributes={},
+        ties=Ties(source=ends, target=ends, kind=np.empty(0, np.int16), kinds=("tie",)),
+        directed=False,
+    )
+    assert [graph.find(name) for name in names] == list(range(len(names)))
