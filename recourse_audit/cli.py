@@ -11,13 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from recourse_audit.documents import subject_document
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.render.curves import stability_picture
-from recourse_audit.render.documents import (
-    model_document,
-    stability_document,
-    subject_document,
-)
+from recourse_audit.render.documents import model_document, stability_document
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.progress import progress
 from recourse_audit.render.stability_view import show_stability
