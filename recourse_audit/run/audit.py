@@ -52,9 +52,15 @@ class Audit:
         return tuple(self.probes.sentences.values())
 
 
-def load_audit(path: Path | str) -> Audit:
-    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes."""
+def load_audit(path: Path | str, *, seed: int | None = None) -> Audit:
+    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes.
+
+    `seed` replaces that of the settings.
+    """
     settings = load_settings(Path(path))
+    if seed is not None:
+        search = settings.search.model_copy(update={"seed": seed})
+        settings = settings.model_copy(update={"search": search})
     try:
         return open_audit(settings)
     except SettingsError as error:
