@@ -4,6 +4,8 @@ import io
 import json
 import os
 import sys
+import time
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,23 +13,25 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from recourse_audit.errors import AuditError, InputError
+from recourse_audit.documents import subject_document
+from recourse_audit.errors import AuditError, FindingError, InputError
 from recourse_audit.render.curves import stability_picture
-from recourse_audit.render.documents import (
-    model_document,
-    stability_document,
-    subject_document,
-)
-from recourse_audit.render.pieces import plain
+from recourse_audit.render.documents import model_document, stability_document
+from recourse_audit.render.pace import pace
+from recourse_audit.render.pieces import number, plain
 from recourse_audit.render.progress import progress
 from recourse_audit.render.stability_view import show_stability
 from recourse_audit.render.terminal import show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
 from recourse_audit.run.audit import find_subjects, load_audit
 from recourse_audit.run.demo import demo_subjects, prepare_demo
+from recourse_audit.run.everyone import Request, Summary, run_audit
 from recourse_audit.run.inspection import inspect_model
+from recourse_audit.run.selection import Selection
 from recourse_audit.run.stability import by_links, by_models, some_subjects
 from recourse_audit.run.starting import starting_settings
+from recourse_audit.run.thresholds import exceeded, read_thresholds
+from recourse_audit.run.workers import Workers
 from recourse_audit.settings import settings_schema
 
 app = typer.Typer(
@@ -41,6 +45,7 @@ app = typer.Typer(
 )
 messages = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 DEMO_SUBJECTS = 2
+SECONDS_FOR_PIECE = 3600.0
 
 
 def _print_version(wanted: bool) -> None:
@@ -165,6 +170,73 @@ def explain(
         messages.print(f"No options worked out for {len(stuck)} of {len(reports)}: {names}")
     if failed or stuck:
         raise typer.Exit(4)
+
+
+@app.command(short_help="Audit everyone, into a bundle.")
+def run(
+    settings: Annotated[Path, typer.Argument(help="The audit.toml.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("audit-bundle"),
+    subjects: Annotated[
+        str,
+        typer.Option(help="all, unfavourable, a file with an id a line, or ATTRIBUTE=VALUE."),
+    ] = "unfavourable",
+    sample: Annotated[int | None, typer.Option(min=1, help="Draw so many of them.")] = None,
+    stratify: Annotated[
+        str | None, typer.Option(help="Draw in proportion to the values of this attribute.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; one a core if not given.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds for a piece of some subjects.")
+    ] = SECONDS_FOR_PIECE,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of search.seed.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over in the folder.")] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT[=SHARE]",
+            help="End with 3 if there are more errors, infeasible or not-found.",
+        ),
+    ] = None,
+) -> None:
+    """Audit everyone, or some: explanations, options and caveats for all, into a bundle.
+
+    Interrupted or killed, the same command continues where it stopped.
+    """
+    limits = read_thresholds(fail_on or ())
+    request = Request(
+        settings=settings,
+        out=out,
+        selection=Selection(subjects=subjects, sample=sample, stratify=stratify),
+        seed=seed,
+        fresh=fresh,
+    )
+    crew = Workers(workers or os.cpu_count() or 1, timeout=timeout, clock=time.monotonic)
+    try:
+        with pace(messages, time.monotonic) as watcher:
+            summary = run_audit(request, crew, watcher, _now)
+    except KeyboardInterrupt:
+        messages.print(f"interrupted; the same command continues, from what is in {out}")
+        raise typer.Exit(130) from None
+    _tell_end(out, summary)
+    findings = list(exceeded(summary.statuses, limits))
+    if findings:
+        raise FindingError(f"{out}: {'; '.join(findings)}")
+    if summary.errors:
+        raise typer.Exit(4)
+
+
+def _tell_end(out: Path, summary: Summary) -> None:
+    for warning in summary.warnings:
+        messages.print(f"! {warning}")
+    counts = [f"{count:,} {name}" for name, count in summary.statuses.items() if count]
+    begin = f"{out}: was finished before, nothing is changed" if summary.finished_before else out
+    messages.print(f"{begin}: {number(summary.subjects, 'subject')}: {', '.join(counts)}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @app.command(short_help="Measure how far explanations and options move under perturbation.")

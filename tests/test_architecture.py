@@ -13,6 +13,7 @@ STAGES = (
     ("errors",),
     ("settings",),
     ("records",),
+    ("documents",),
     ("graph",),
     ("model",),
     ("search",),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from recourse_audit.caveats.rollout import confounding_places
 from recourse_audit.graph.arrays import Floats, Graph, Ints
@@ -124,7 +124,7 @@ class Effects:
             return None
         unadjusted, drawn = float(effects[0]), effects[1:]
         mean, error = float(drawn.mean()), float(drawn.std(ddof=1)) / sqrt(len(drawn))
-        width = float(norm.ppf(0.5 + CONFIDENCE / 2)) * error
+        width = float(ndtri(0.5 + CONFIDENCE / 2)) * error
         same = np.sign(drawn) == np.sign(unadjusted)
         agreeing = float(np.mean(same & (np.abs(drawn) >= NO_EFFECT)))
         return AdjustedEffect(

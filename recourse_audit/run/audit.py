@@ -22,6 +22,7 @@ from recourse_audit.records import Decision, ProbeReport, SearchFailure, Subject
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.results import Naming, Outcome
 from recourse_audit.search.scope import Scope
@@ -51,9 +52,15 @@ class Audit:
         return tuple(self.probes.sentences.values())
 
 
-def load_audit(path: Path | str) -> Audit:
-    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes."""
+def load_audit(path: Path | str, *, seed: int | None = None) -> Audit:
+    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes.
+
+    `seed` replaces that of the settings.
+    """
     settings = load_settings(Path(path))
+    if seed is not None:
+        search = settings.search.model_copy(update={"seed": seed})
+        settings = settings.model_copy(update={"search": search})
     try:
         return open_audit(settings)
     except SettingsError as error:
@@ -70,6 +77,13 @@ def open_audit(settings: Settings) -> Audit:
     _check_stratum(settings, graph)
     probes = probe(model, settings.model, pool_of(graph))
     _check_classes(settings, model)
+    return bring_together(settings, graph, model, probes, policy)
+
+
+def bring_together(
+    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport, policy: Policy
+) -> Audit:
+    """An audit of parts that are known to fit together."""
     search = settings.search
     return Audit(
         settings=settings,
@@ -174,53 +188,73 @@ def reports_on(
     """Report on subjects by number, block by block; try some changes for each."""
     wanted = np.unique(np.asarray(subjects, dtype=np.int64))
     audit.model.reseed(audit.scope.seed)
-    answers = whole_answers(audit, wanted)
-    naming = Naming(
-        graph=audit.graph,
-        classes=audit.settings.decision.classes,
-        kind=audit.desk.output_kind,
-    )
-    decisions = {int(s): decision_on(audit, naming, int(s), answers[s]) for s in wanted}
-    usable = wanted[np.isfinite(answers[wanted]).all(axis=1)]
-    for subject in np.setdiff1d(wanted, usable):
-        yield (
-            int(subject),
-            SubjectReport(
-                decision=decisions[int(subject)],
-                search=None,
-                error=NOT_A_NUMBER,
-                recourse=failure(NOT_A_NUMBER, audit.policy.settings.max_changes),
-            ),
+    reporter = Reporter(audit, whole_answers(audit, wanted))
+    for block in reporter.search.blocks(wanted):
+        yield from reporter.on_block(block, changes)
+
+
+class Reporter:
+    """Reports on subjects, once it is known what the model answers on the whole graph."""
+
+    def __init__(self, audit: Audit, answers: Floats) -> None:
+        """`answers` are those of `whole_answers`."""
+        decision, seed = audit.settings.decision, audit.scope.seed
+        self._audit = audit
+        self._answers = answers
+        self._naming = Naming(
+            graph=audit.graph, classes=decision.classes, kind=audit.desk.output_kind
         )
-    decision = audit.settings.decision
-    search = Search(audit.graph, audit.desk, answers, decision.classes, audit.scope)
-    recourse = RecourseSearch(
-        audit.graph, audit.desk, audit.probes, answers, audit.policy, decision, audit.scope.seed
-    )
-    if not audit.probes.ties_matter:
-        for subject in usable.tolist():
-            report = SubjectReport(
-                decision=decisions[subject],
-                search=None,
-                note=TIES_DO_NOT_MATTER,
-                recourse=recourse.run(subject, None),
-                what_if=recourse.what_if(subject, changes) if changes else None,
+        self.search = Search(audit.graph, audit.desk, answers, decision.classes, audit.scope)
+        self._recourse = RecourseSearch(
+            audit.graph, audit.desk, audit.probes, answers, audit.policy, decision, seed
+        )
+        self._caveats = Caveats(
+            audit.graph, audit.desk, audit.probes.depth, audit.settings.caveats, seed
+        )
+
+    def on_block(
+        self, block: Block, changes: Sequence[Change] = ()
+    ) -> Iterator[tuple[int, SubjectReport]]:
+        """Report on the subjects of one block."""
+        usable = np.isfinite(self._answers[block.subjects]).all(axis=1)
+        for subject in block.subjects[~usable].tolist():
+            yield subject, self.failed(subject, NOT_A_NUMBER)
+        rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
+        for subject, report in self._explained(rest):
+            yield (
+                subject,
+                replace(
+                    report,
+                    recourse=self._recourse.run(subject, report.search),
+                    what_if=self._recourse.what_if(subject, changes) if changes else None,
+                ),
             )
-            yield subject, report
-        return
-    caveats = Caveats(
-        audit.graph, audit.desk, audit.probes.depth, audit.settings.caveats, audit.scope.seed
-    )
-    for outcome in search.run(usable):
-        report = _report(decisions[outcome.subject], outcome, caveats, decision.classes)
-        yield (
-            outcome.subject,
-            replace(
-                report,
-                recourse=recourse.run(outcome.subject, report.search),
-                what_if=recourse.what_if(outcome.subject, changes) if changes else None,
-            ),
+
+    def failed(self, subject: int, reason: str) -> SubjectReport:
+        """The report on a subject for whom something went wrong."""
+        return SubjectReport(
+            decision=self._decision(subject),
+            search=None,
+            error=reason,
+            recourse=failure(reason, self._audit.policy.settings.max_changes),
         )
+
+    def _explained(self, block: Block) -> Iterator[tuple[int, SubjectReport]]:
+        if not self._audit.probes.ties_matter:
+            for subject in block.subjects.tolist():
+                decision = self._decision(subject)
+                yield (
+                    subject,
+                    SubjectReport(decision=decision, search=None, note=TIES_DO_NOT_MATTER),
+                )
+            return
+        classes = self._audit.settings.decision.classes
+        for outcome in self.search.run_block(block):
+            decision = self._decision(outcome.subject)
+            yield outcome.subject, _report(decision, outcome, self._caveats, classes)
+
+    def _decision(self, subject: int) -> Decision:
+        return decision_on(self._audit, self._naming, subject, self._answers[subject])
 
 
 def whole_answers(audit: Audit, subjects: Ints) -> Floats:

@@ -1,0 +1,121 @@
+"""The folder that an audit writes: whose it is, how far it has come, and how files get into it."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from recourse_audit.errors import InputError
+
+State = Literal["new", "unfinished", "finished"]
+FILES = (
+    "store.sqlite",
+    "settings.json",
+    "data/subjects.jsonl",
+    "data/subjects.csv",
+    "data/subjects.parquet",
+)
+LOG = "run.jsonl"
+NAMES = {"work", LOG, *(name.split("/")[0] for name in FILES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """Where the parts of a bundle are."""
+
+    folder: Path
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store.sqlite"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / LOG
+
+    @property
+    def work(self) -> Path:
+        """What is kept until the audit is finished."""
+        return self.folder / "work"
+
+    @property
+    def work_store(self) -> Path:
+        return self.work / "work.sqlite"
+
+    def state(self) -> State:
+        """How far it has come; a folder that holds anything else is refused."""
+        if not self.folder.exists():
+            return "new"
+        if not self.folder.is_dir():
+            raise InputError(f"{self.folder}: is a file; choose another --out")
+        there = {path.name for path in self.folder.iterdir()}
+        if self.work_store.is_file():
+            return "unfinished"
+        if all((self.folder / name).is_file() for name in FILES):
+            return "finished"
+        if not there or ("work" in there and there <= NAMES):
+            return "new"
+        raise InputError(
+            f"{self.folder}: is not empty and no audit of ours; choose another --out, or an empty "
+            "folder"
+        )
+
+    def begin(self) -> None:
+        """Make the folder ready for a new audit; what an earlier one left is removed."""
+        self.work.mkdir(parents=True, exist_ok=True)  # first, so that it is always known as ours
+        self.work_store.unlink(missing_ok=True)
+        for path in self.work.iterdir():
+            path.unlink()
+        for name in NAMES - {"work"}:
+            path = self.folder / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def put(self, name: str, source: Path) -> None:
+        """Move a file that is complete into its place, so that it outlives a power loss."""
+        target = self.folder / name
+        target.parent.mkdir(exist_ok=True)
+        with source.open("rb+") as file:
+            os.fsync(file.fileno())
+        source.replace(target)
+
+    def end(self) -> None:
+        """Remove what is not needed any more; the record of finished pieces last."""
+        for path in self.work.iterdir():
+            if path != self.work_store:
+                path.unlink()
+        self.work_store.unlink()
+        self.work.rmdir()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Translate what goes wrong while a bundle is written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(_cannot(folder, reason)) from None
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise InputError(
+                f"{folder}: another run is writing into it; wait for it, or choose another --out"
+            ) from None
+        raise InputError(_cannot(folder, str(error))) from None
+    except sqlite3.DatabaseError as error:
+        raise InputError(
+            f"{folder}: the record of finished work is damaged ({error}); start over with --fresh"
+        ) from None
+
+
+def _cannot(folder: Path, reason: str) -> str:
+    return (
+        f"{folder}: cannot be written ({reason}); once that is mended the same command continues "
+        "where it stopped"
+    )

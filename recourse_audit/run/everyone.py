@@ -1,0 +1,235 @@
+"""The audit of everyone: subjects are chosen, cut into pieces, worked on, and kept in a bundle.
+
+Killed at any moment, the same call continues: pieces that were finished are not done again, and the
+files are written from them once all are there.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from recourse_audit.documents import subject_document
+from recourse_audit.errors import InputError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.run.audit import Audit, Reporter, load_audit, whole_answers
+from recourse_audit.run.bundle import Bundle, writing
+from recourse_audit.run.facts import STATUSES, facts_of
+from recourse_audit.run.findings import Findings, compact
+from recourse_audit.run.fingerprint import changed, fingerprint, parts_of, settings_document
+from recourse_audit.run.log import RunLog
+from recourse_audit.run.pieces import Finished, Queue, pieces_of
+from recourse_audit.run.selection import Selection, selected
+from recourse_audit.run.store import open_store, write_store
+from recourse_audit.run.tables import write_csv, write_lines, write_parquet
+from recourse_audit.run.work import Work, check_idle
+from recourse_audit.run.workers import Crew
+from recourse_audit.run.workplace import set_up
+
+PREFIX = "fingerprint."
+
+
+class Watcher(Protocol):
+    """Whoever wants to know how far the audit has come."""
+
+    def begin(self, total: int, done: int) -> None:
+        """There are so many subjects, of whom some were done before."""
+        ...
+
+    def advance(self, subjects: int, queries: int) -> None:
+        """Some more are done, with so many queries."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Something happened."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to audit, and where to put it."""
+
+    settings: Path
+    out: Path
+    selection: Selection
+    seed: int | None = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How an audit ended: subjects by status; whether it had been finished before."""
+
+    subjects: int
+    statuses: dict[str, int]
+    finished_before: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def errors(self) -> int:
+        return self.statuses["error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """One audit of some subjects, and what it depends on."""
+
+    audit: Audit
+    answers: Floats
+    subjects: Ints
+    parts: dict[str, str]
+    settings: str
+
+
+def run_audit(request: Request, crew: Crew, watcher: Watcher, now: Callable[[], str]) -> Summary:
+    """Audit all subjects that the request selects, into a bundle; `now` tells the time as text."""
+    bundle = Bundle(folder=request.out)
+    bundle.state()  # a folder of somebody else is refused before any work is done
+    plan = _planned(request)
+    with writing(request.out):
+        if request.fresh:
+            check_idle(bundle.work_store)
+            bundle.begin()
+        if bundle.state() == "finished":
+            return _finished_before(bundle, plan)
+        if bundle.state() == "new":
+            bundle.begin()
+        work = Work(bundle.work_store)
+        try:
+            _check_same(bundle, plan, work)
+            log = RunLog(bundle.log, now)
+            log.add("started", fingerprint=fingerprint(plan.parts), subjects=len(plan.subjects))
+            _work(bundle, plan, work, crew, watcher, log)
+            statuses = _seal(bundle, plan, work)
+            log.add("finished", statuses=statuses)
+        finally:
+            work.close()
+        bundle.end()
+    return Summary(
+        subjects=len(plan.subjects),
+        statuses=statuses,
+        finished_before=False,
+        warnings=plan.audit.warnings,
+    )
+
+
+def _planned(request: Request) -> _Plan:
+    audit = load_audit(request.settings, seed=request.seed)
+    audit.model.reseed(audit.scope.seed)
+    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    subjects = selected(audit, answers, request.selection)
+    folder = request.settings.parent
+    document = settings_document(audit.settings, folder)
+    return _Plan(
+        audit=audit,
+        answers=answers,
+        subjects=subjects,
+        parts=parts_of(audit, folder, subjects),
+        settings=f"{json.dumps(document, ensure_ascii=False, indent=2)}\n",
+    )
+
+
+def _check_same(bundle: Bundle, plan: _Plan, work: Work) -> None:
+    """Refuse to continue an audit of something else."""
+    meta = work.meta()
+    if not meta:
+        work.describe(_meta(plan))
+        return
+    _refuse_changes(bundle, plan, meta)
+
+
+def _refuse_changes(bundle: Bundle, plan: _Plan, meta: dict[str, str]) -> None:
+    before = {key.removeprefix(PREFIX): value for key, value in meta.items()}
+    different = changed(plan.parts, before)
+    if different:
+        *most, last = different
+        named = f"{', '.join(most)} and {last}" if most else last
+        raise InputError(
+            f"{bundle.folder}: holds an audit with something else: {named} changed since; choose "
+            "another --out, or start over with --fresh"
+        )
+
+
+def _meta(plan: _Plan) -> dict[str, str]:
+    return {f"{PREFIX}{name}": value for name, value in plan.parts.items()}
+
+
+def _work(
+    bundle: Bundle, plan: _Plan, work: Work, crew: Crew, watcher: Watcher, log: RunLog
+) -> None:
+    """Have all pieces worked on that are not finished yet."""
+    finished = work.finished()
+    pieces = list(pieces_of(plan.audit, plan.subjects))
+    queue = Queue(piece for piece in pieces if piece.piece not in finished)
+    total = len(plan.subjects)
+    left = sum(len(piece.subjects) for piece in pieces if piece.piece not in finished)
+    watcher.begin(total, total - left)
+    if not len(queue):
+        return
+    place = set_up(bundle.work, plan.audit, plan.answers)
+    reporter = Reporter(plan.audit, plan.answers)
+
+    def say(text: str) -> None:
+        log.add("trouble", text=text)
+        watcher.say(text)
+
+    with closing(crew.run(place, queue, say)) as done:
+        for piece in done:
+            documents = piece.documents | _failures(plan, reporter, piece)
+            work.add(piece.piece, documents)
+            log.add("piece", piece=piece.piece, subjects=len(documents))
+            watcher.advance(len(documents), sum(map(_queries, documents.values())))
+
+
+def _failures(plan: _Plan, reporter: Reporter, piece: Finished) -> dict[int, str]:
+    return {
+        subject: compact(subject_document(reporter.failed(subject, reason), plan.audit.probes))
+        for subject, reason in piece.failures.items()
+    }
+
+
+def _queries(document: str) -> int:
+    facts = facts_of(json.loads(document))
+    return int(facts["queries"] or 0) + int(facts["evaluations"] or 0)
+
+
+def _seal(bundle: Bundle, plan: _Plan, work: Work) -> dict[str, int]:
+    """Write every file of the bundle from the finished pieces; count subjects by status."""
+    findings = Findings(
+        audit=plan.audit, answers=plan.answers, meta=_meta(plan), results=work.results
+    )
+    new = bundle.work / "new"
+    new.write_text(plan.settings, encoding="utf-8")
+    bundle.put("settings.json", new)
+    for name, write in (
+        ("data/subjects.jsonl", write_lines),
+        ("data/subjects.csv", write_csv),
+        ("data/subjects.parquet", write_parquet),
+        ("store.sqlite", write_store),
+    ):
+        write(new, findings)
+        bundle.put(name, new)
+    return _statuses(bundle)
+
+
+def _finished_before(bundle: Bundle, plan: _Plan) -> Summary:
+    with open_store(bundle.store) as store:
+        meta = dict(store.execute("SELECT key, value FROM meta"))
+    _refuse_changes(bundle, plan, meta)
+    return Summary(
+        subjects=len(plan.subjects),
+        statuses=_statuses(bundle),
+        finished_before=True,
+        warnings=plan.audit.warnings,
+    )
+
+
+def _statuses(bundle: Bundle) -> dict[str, int]:
+    with open_store(bundle.store) as store:
+        rows = store.execute("SELECT status, count(*) FROM subjects GROUP BY status")
+        found = dict(rows.fetchall())
+    return {status: found.get(status, 0) for status in STATUSES}

@@ -1,0 +1,84 @@
+"""What an audit is of: digests of everything that its results depend on."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from recourse_audit.graph.arrays import Ints
+from recourse_audit.run.audit import Audit
+from recourse_audit.run.findings import compact
+from recourse_audit.run.versions import versions
+from recourse_audit.settings import GraphSettings, Settings
+
+WORDS = {
+    "versions": "the versions of the program or its packages",
+    "model": "the model",
+    "graph": "the graph",
+    "candidates": "the file of candidates",
+    "settings": "the settings",
+    "seed": "the seed",
+    "subjects": "the subjects",
+}
+
+
+def parts_of(audit: Audit, folder: Path, subjects: Ints) -> dict[str, str]:
+    """A digest, or the fact itself, for each of `WORDS`."""
+    settings = settings_document(audit.settings, folder)
+    seed = settings["search"].pop("seed")
+    candidates = audit.settings.recourse.candidates
+    graph = {name: digest(path) for name, path in graph_files(audit.settings.graph).items()}
+    return {
+        "versions": compact(versions()),
+        "model": audit.model.digest(),
+        "graph": compact(graph),
+        "candidates": "" if candidates is None else digest(candidates),
+        "settings": digest_of(compact(settings)),
+        "seed": str(seed),
+        "subjects": hashlib.sha256(subjects.astype("<i8").tobytes()).hexdigest(),
+    }
+
+
+def fingerprint(parts: dict[str, str]) -> str:
+    """One digest of all parts."""
+    return digest_of(compact(parts))
+
+
+def changed(parts: dict[str, str], before: dict[str, str]) -> Iterable[str]:
+    """What is not as it was, in words."""
+    return [words for name, words in WORDS.items() if parts[name] != before.get(name)]
+
+
+def graph_files(settings: GraphSettings) -> dict[str, Path]:
+    """The files of a graph by their key."""
+    paths = {key: getattr(settings, key) for key in ("nodes", "edges", "npz", "graphml")}
+    return {key: path for key, path in paths.items() if path is not None}
+
+
+def settings_document(settings: Settings, folder: Path) -> dict[str, Any]:
+    """The settings as resolved, defaults included; paths relative to the settings file."""
+    document = settings.model_dump(mode="python")
+
+    def written(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: written(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [written(one) for one in value]
+        if isinstance(value, Path):
+            inside = value.is_relative_to(folder)
+            return (value.relative_to(folder) if inside else value).as_posix()
+        return value
+
+    plain: dict[str, Any] = written(document)
+    return plain
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,137 @@
+"""What a finished audit keeps: a store and tables that say the same as `explain --json`."""
+
+import csv
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from recourse_audit.documents import subject_document
+from recourse_audit.errors import InputError
+from recourse_audit.run.audit import Audit, load_audit, reports_on, whole_answers
+from recourse_audit.run.facts import FACTS, STATUSES
+from recourse_audit.run.findings import Findings, Result, compact
+from recourse_audit.run.store import VERSION, open_store, stored_results, write_store
+from recourse_audit.run.tables import write_csv, write_lines, write_parquet
+from tests.run.audits import IDS, quick_audit, small_audit
+from tests.run.command import command
+
+ROOT = Path(__file__).parents[2]
+
+
+def found(audit: Audit, most: int | None = None) -> Findings:
+    """All subjects of a small audit, or the first of a large one."""
+    subjects = list(range(audit.graph.node_count))[:most]
+    documents = {
+        number: compact(subject_document(report, audit.probes))
+        for number, report in reports_on(audit, subjects)
+    }
+
+    def results() -> Iterator[Result]:
+        for number in subjects:
+            yield Result(subject=number, piece=number // 4, document=documents[number])
+
+    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    return Findings(audit=audit, answers=answers, meta={"b": "2", "a": "1"}, results=results)
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    return found(load_audit(small_audit(tmp_path_factory.mktemp("audit"), "some_nan")))
+
+
+def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as store:
+        return store.execute(query).fetchall()
+
+
+def test_the_same_findings_give_the_same_bytes(findings: Findings, tmp_path: Path) -> None:
+    for write in (write_store, write_lines, write_csv, write_parquet):
+        for name in ("one", "two"):
+            write(tmp_path / name, findings)
+        assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_lines_are_the_documents_of_explain(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path)
+    write_lines(tmp_path / "lines", found(load_audit(settings)))
+    lines = (tmp_path / "lines").read_text(encoding="utf-8").splitlines()
+    shown = command("explain", settings, *IDS, "--json").document
+    assert [json.loads(line) for line in lines] == shown
+
+
+def test_csv_and_parquet_have_the_same_rows(findings: Findings, tmp_path: Path) -> None:
+    write_csv(tmp_path / "csv", findings)
+    write_parquet(tmp_path / "parquet", findings)
+    table = pq.read_table(tmp_path / "parquet")
+    with (tmp_path / "csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["id"] for row in written] == IDS
+    for one, other in zip(written, table.to_pylist(), strict=True):
+        texts = {
+            name: "" if value is None else str(value).lower() if value in (True, False) else value
+            for name, value in other.items()
+        }
+        for name, text in one.items():
+            assert text == str(texts[name]) or float(text) == float(texts[name]), name
+
+
+def test_the_store_holds_everybody_and_every_subject(findings: Findings, tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    write_store(path, findings)
+    count = len(IDS)
+    assert rows(path, "SELECT key, value FROM meta") == [("a", "1"), ("b", "2")]
+    assert rows(path, "SELECT count(*) FROM people") == [(count,)]
+    assert rows(path, "SELECT value, count(*) FROM members GROUP BY value") == [("f", 5), ("m", 5)]
+    statuses = dict(rows(path, "SELECT status, count(*) FROM subjects GROUP BY status"))
+    assert set(statuses) <= set(STATUSES)
+    assert statuses["error"]
+    broken = rows(path, "SELECT number FROM people WHERE favourable IS NULL")
+    assert broken == rows(path, "SELECT number FROM subjects WHERE decision = ''")
+    with open_store(path) as store:
+        assert list(stored_results(store)) == list(findings.results())
+
+
+def test_actions_and_ties_that_could_be_dropped_name_their_ends(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    write_store(path, found(load_audit(quick_audit(tmp_path)), most=100))
+    actions = rows(path, "SELECT subject, source, target FROM actions WHERE do = 'drop'")
+    assert actions
+    droppable = rows(path, "SELECT subject, source, target FROM droppable")
+    assert set(actions) <= set(droppable)
+    assert all(subject in ends for subject, *ends in droppable)
+
+
+def test_a_store_of_another_version_is_refused_in_one_sentence(
+    findings: Findings, tmp_path: Path
+) -> None:
+    path = tmp_path / "store"
+    write_store(path, findings)
+    with closing(sqlite3.connect(path)) as store:
+        store.execute(f"PRAGMA user_version = {VERSION + 1}")
+    words = r"is a store of version 2 .* reads version 1; use"
+    with pytest.raises(InputError, match=words), open_store(path):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "there is no such store"), (b"x" * 5000, "is not a store")]
+)
+def test_what_is_no_store_is_refused(content: bytes | None, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=words), open_store(path):
+        pass
+
+
+def test_every_field_is_in_the_documentation() -> None:
+    page = (ROOT / "docs" / "bundle.md").read_text(encoding="utf-8")
+    for name in (*FACTS, *STATUSES):
+        assert f"`{name}`" in page, name
