@@ -33,9 +33,7 @@ class Surroundings:
 
     def place(self, nodes: Ints | Indices) -> Ints:
         """Where nodes of the graph are in here; `OUTSIDE` for those that are not."""
-        place = np.searchsorted(self.nodes, nodes)
-        there = self.nodes[np.minimum(place, len(self.nodes) - 1)] == nodes
-        return np.where(there, place, OUTSIDE)
+        return _places(self.nodes, nodes)
 
 
 def surroundings(graph: Graph, subject: int, depth: int | None) -> Surroundings:
@@ -64,7 +62,7 @@ def with_every_tie(graph: Graph, full: Ints, more: Ints) -> Surroundings:
     positions, _ = spans(graph.starts, full)
     pairs = np.unique(graph.neighbour_pair[positions])
     arcs, _ = spans(graph.pair_starts, pairs)
-    loops = np.flatnonzero(np.isin(graph.loop_node, full))
+    loops = _loops(graph, full)
     every = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
     nodes = np.unique(np.concatenate(every)).astype(np.int64)
     sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
@@ -99,13 +97,13 @@ def outskirts(graph: Graph, around: Surroundings, far: int, depth: int | None) -
     """What is missing in some surroundings once a tie leads to `far`."""
     end = np.array([far])
     full = reach(graph, end, depth - 1).astype(np.int64) if depth else end[:0]
-    full = full[~np.isin(full, around.full, assume_unique=True)]
+    full = full[_places(around.full, full) == OUTSIDE]
     positions, _ = spans(graph.starts, full)
     # A pair with an end that has all of its ties in there already is in there itself.
-    known = np.isin(graph.neighbour[positions], around.full)
-    pairs = np.unique(graph.neighbour_pair[positions[~known]])
+    new = _places(around.full, graph.neighbour[positions]) == OUTSIDE
+    pairs = np.unique(graph.neighbour_pair[positions[new]])
     arcs, _ = spans(graph.pair_starts, pairs)
-    loops = np.flatnonzero(np.isin(graph.loop_node, full))
+    loops = _loops(graph, full)
     loop = graph.loop_node[loops]
     ends = np.stack(
         (
@@ -121,3 +119,17 @@ def outskirts(graph: Graph, around: Surroundings, far: int, depth: int | None) -
         places=around.place(ends),
         ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
     )
+
+
+def _places(ascending: Ints, values: Ints | Indices) -> Ints:
+    """Where values are in an array that is not empty; `OUTSIDE` for those that are not."""
+    place = np.searchsorted(ascending, values)
+    there = ascending[np.minimum(place, len(ascending) - 1)] == values
+    return np.where(there, place, OUTSIDE)
+
+
+def _loops(graph: Graph, nodes: Ints) -> Ints:
+    """The places of the loops that lie on some nodes, given in ascending order."""
+    if not len(graph.loop_node) or not len(nodes):
+        return np.empty(0, np.int64)
+    return np.flatnonzero(_places(nodes, graph.loop_node) != OUTSIDE)

@@ -22,7 +22,7 @@ from recourse_audit.recourse.variants import Question, Variants, new_ties
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
 CLOSE = 10
 QUERIES_WRITTEN = 4
-BYTES_WRITTEN = 2**20
+BYTES_WRITTEN = 2**23
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Bench:
 
     @property
     def room(self) -> int:
-        """How many nodes to write at once: some queries' worth, if features stay in the cache."""
+        """How many nodes to write at once: some queries' worth, in a bounded piece of memory."""
         room = self.desk.node_room
         width = int(self.graph.features.shape[1]) * np.dtype(self.desk.model.feature_type).itemsize
         return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
