@@ -25,6 +25,7 @@ from recourse_audit.render.stability_view import show_stability
 from recourse_audit.render.terminal import show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
 from recourse_audit.run.audit import find_subjects, load_audit
+from recourse_audit.run.cluster import Cluster
 from recourse_audit.run.demo import demo_subjects, prepare_demo
 from recourse_audit.run.everyone import Request, Summary, run_audit
 from recourse_audit.run.inspection import inspect_model
@@ -37,7 +38,7 @@ from recourse_audit.run.starting import starting_settings
 from recourse_audit.run.thresholds import exceeded, read_thresholds
 from recourse_audit.run.verification import Verdict
 from recourse_audit.run.verification import verify as verify_bundle
-from recourse_audit.run.workers import Workers
+from recourse_audit.run.workers import Crew, Workers
 from recourse_audit.settings import settings_schema
 
 app = typer.Typer(
@@ -193,6 +194,10 @@ def run(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; one a core if not given.")
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+    ] = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds for a piece of some subjects.")
     ] = SECONDS_FOR_PIECE,
@@ -226,7 +231,9 @@ def run(
         id_key=None if id_key is None else read_id_key(id_key),
         signer=None if sign is None else read_signer(sign),
     )
-    crew = Workers(workers or os.cpu_count() or 1, timeout=timeout, clock=time.monotonic)
+    crew: Crew = Workers(workers or os.cpu_count() or 1, timeout=timeout, clock=time.monotonic)
+    if scheduler is not None:
+        crew = Cluster(scheduler, timeout=timeout)
     try:
         with pace(messages, time.monotonic) as watcher:
             summary = run_audit(request, crew, watcher, _now)
