@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from recourse_audit.documents import subject_document
-from recourse_audit.errors import AuditError, FindingError, InputError
+from recourse_audit.documents import FORMAT, subject_document
+from recourse_audit.errors import AuditError, FindingError, InputError, VerificationError
 from recourse_audit.render.curves import stability_picture
 from recourse_audit.render.documents import model_document, stability_document
 from recourse_audit.render.pace import pace
@@ -24,14 +25,20 @@ from recourse_audit.render.stability_view import show_stability
 from recourse_audit.render.terminal import show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
 from recourse_audit.run.audit import find_subjects, load_audit
+from recourse_audit.run.cluster import Cluster
 from recourse_audit.run.demo import demo_subjects, prepare_demo
 from recourse_audit.run.everyone import Request, Summary, run_audit
 from recourse_audit.run.inspection import inspect_model
+from recourse_audit.run.manifest import read_id_key
+from recourse_audit.run.replay import replay as replay_subjects
 from recourse_audit.run.selection import Selection
+from recourse_audit.run.signing import read_public_key, read_signer
 from recourse_audit.run.stability import by_links, by_models, some_subjects
 from recourse_audit.run.starting import starting_settings
 from recourse_audit.run.thresholds import exceeded, read_thresholds
-from recourse_audit.run.workers import Workers
+from recourse_audit.run.verification import Verdict
+from recourse_audit.run.verification import verify as verify_bundle
+from recourse_audit.run.workers import Crew, Workers
 from recourse_audit.settings import settings_schema
 
 app = typer.Typer(
@@ -187,6 +194,10 @@ def run(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; one a core if not given.")
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+    ] = None,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds for a piece of some subjects.")
     ] = SECONDS_FOR_PIECE,
@@ -198,6 +209,12 @@ def run(
             metavar="WHAT[=SHARE]",
             help="End with 3 if there are more errors, infeasible or not-found.",
         ),
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")
+    ] = None,
+    id_key: Annotated[
+        Path | None, typer.Option(help="List ids in the manifest, hashed with this secret file.")
     ] = None,
 ) -> None:
     """Audit everyone, or some: explanations, options and caveats for all, into a bundle.
@@ -211,8 +228,12 @@ def run(
         selection=Selection(subjects=subjects, sample=sample, stratify=stratify),
         seed=seed,
         fresh=fresh,
+        id_key=None if id_key is None else read_id_key(id_key),
+        signer=None if sign is None else read_signer(sign),
     )
-    crew = Workers(workers or os.cpu_count() or 1, timeout=timeout, clock=time.monotonic)
+    crew: Crew = Workers(workers or os.cpu_count() or 1, timeout=timeout, clock=time.monotonic)
+    if scheduler is not None:
+        crew = Cluster(scheduler, timeout=timeout)
     try:
         with pace(messages, time.monotonic) as watcher:
             summary = run_audit(request, crew, watcher, _now)
@@ -237,6 +258,43 @@ def _tell_end(out: Path, summary: Summary) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@app.command(short_help="Check that a bundle is what it was.")
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="The folder that `run` wrote.")],
+    key: Annotated[
+        Path | None, typer.Option(help="It must be signed with this Ed25519 key (public, PEM).")
+    ] = None,
+    replay: Annotated[
+        int | None, typer.Option(min=1, help="Work out so many subjects again, and compare.")
+    ] = None,
+    settings: Annotated[Path | None, typer.Option(help="The audit.toml, for --replay.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw of --replay.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Check a bundle offline: files, counts, events, signature; a line a problem."""
+    if replay is not None and settings is None:
+        raise InputError("--replay needs --settings FILE: the audit.toml with its model and graph")
+    verdict = verify_bundle(bundle, None if key is None else read_public_key(key))
+    problems = list(verdict.problems)
+    if replay is not None and settings is not None and not problems:
+        with progress(messages) as steps:
+            steps.begin("Working out subjects again")
+            problems += replay_subjects(bundle, settings, replay, seed)
+    if as_json:
+        _print_json({"format": FORMAT, **asdict(verdict), "problems": problems})
+    else:
+        for line in problems or [_sound(bundle, verdict, replay)]:
+            typer.echo(plain(line))
+    if problems:
+        raise typer.Exit(VerificationError.exit_code)
+
+
+def _sound(bundle: Path, verdict: Verdict, replay: int | None) -> str:
+    signed = f", signed by {verdict.signed_by[:16]}…" if verdict.signed_by else ", not signed"
+    again = f"; {min(replay, verdict.subjects or 0)} found again" if replay else ""
+    return f"{bundle}: unchanged, {number(verdict.subjects or 0, 'subject')}{signed}{again}"
 
 
 @app.command(short_help="Measure how far explanations and options move under perturbation.")

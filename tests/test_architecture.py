@@ -30,6 +30,7 @@ DOORS = {
     "jinja2": "render/",
     "weasyprint": "render/",
     "typer": "cli.py",
+    "cryptography": "run/signing.py",
     "dask": "run/",
     "distributed": "run/",
 }

@@ -19,8 +19,11 @@ FILES = (
     "data/subjects.csv",
     "data/subjects.parquet",
 )
+MANIFEST = "manifest.json"
+SIGNATURE = "manifest.sig"
+CHECKSUMS = "checksums.txt"
 LOG = "run.jsonl"
-NAMES = {"work", LOG, *(name.split("/")[0] for name in FILES)}
+NAMES = {"work", LOG, MANIFEST, SIGNATURE, CHECKSUMS, *(name.split("/")[0] for name in FILES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +55,13 @@ class Bundle:
             return "new"
         if not self.folder.is_dir():
             raise InputError(f"{self.folder}: is a file; choose another --out")
-        there = {path.name for path in self.folder.iterdir()}
+        there = {path.relative_to(self.folder).as_posix() for path in self._paths()}
         if self.work_store.is_file():
             return "unfinished"
-        if all((self.folder / name).is_file() for name in FILES):
+        if {*FILES, MANIFEST, CHECKSUMS} <= there:
             return "finished"
-        if not there or ("work" in there and there <= NAMES):
+        names = {name.split("/")[0] for name in there}
+        if not there or ("work" in there and names <= NAMES):
             return "new"
         raise InputError(
             f"{self.folder}: is not empty and no audit of ours; choose another --out, or an empty "
@@ -77,6 +81,12 @@ class Bundle:
             else:
                 path.unlink(missing_ok=True)
 
+    def write(self, name: str, text: str) -> None:
+        """Write a text into its place."""
+        new = self.work / "new"
+        new.write_text(text, encoding="utf-8", newline="\n")
+        self.put(name, new)
+
     def put(self, name: str, source: Path) -> None:
         """Move a file that is complete into its place, so that it outlives a power loss."""
         target = self.folder / name
@@ -84,6 +94,12 @@ class Bundle:
         with source.open("rb+") as file:
             os.fsync(file.fileno())
         source.replace(target)
+
+    def _paths(self) -> Iterator[Path]:
+        for path in self.folder.iterdir():
+            yield path
+            if path.name == "data" and path.is_dir():
+                yield from path.iterdir()
 
     def end(self) -> None:
         """Remove what is not needed any more; the record of finished pieces last."""

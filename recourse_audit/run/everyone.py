@@ -18,19 +18,20 @@ from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.run.audit import Audit, Reporter, load_audit, whole_answers
 from recourse_audit.run.bundle import Bundle, writing
-from recourse_audit.run.facts import STATUSES, facts_of
+from recourse_audit.run.facts import facts_of
 from recourse_audit.run.findings import Findings, compact
 from recourse_audit.run.fingerprint import changed, fingerprint, parts_of, settings_document
 from recourse_audit.run.log import RunLog
+from recourse_audit.run.manifest import Evidence, counts_of, hashed_ids, manifest_text, seal
 from recourse_audit.run.pieces import Finished, Queue, pieces_of
 from recourse_audit.run.selection import Selection, selected
-from recourse_audit.run.store import open_store, write_store
+from recourse_audit.run.signing import Signer
+from recourse_audit.run.store import meta_of, open_store, write_store
 from recourse_audit.run.tables import write_csv, write_lines, write_parquet
+from recourse_audit.run.verification import read_manifest
 from recourse_audit.run.work import Work, check_idle
 from recourse_audit.run.workers import Crew
 from recourse_audit.run.workplace import set_up
-
-PREFIX = "fingerprint."
 
 
 class Watcher(Protocol):
@@ -58,6 +59,8 @@ class Request:
     selection: Selection
     seed: int | None = None
     fresh: bool = False
+    id_key: bytes | None = None
+    signer: Signer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,7 @@ class _Plan:
     subjects: Ints
     parts: dict[str, str]
     settings: str
+    evidence: Evidence
 
 
 def run_audit(request: Request, crew: Crew, watcher: Watcher, now: Callable[[], str]) -> Summary:
@@ -95,7 +99,7 @@ def run_audit(request: Request, crew: Crew, watcher: Watcher, now: Callable[[], 
             check_idle(bundle.work_store)
             bundle.begin()
         if bundle.state() == "finished":
-            return _finished_before(bundle, plan)
+            return _finished_before(bundle, plan, request)
         if bundle.state() == "new":
             bundle.begin()
         work = Work(bundle.work_store)
@@ -104,7 +108,7 @@ def run_audit(request: Request, crew: Crew, watcher: Watcher, now: Callable[[], 
             log = RunLog(bundle.log, now)
             log.add("started", fingerprint=fingerprint(plan.parts), subjects=len(plan.subjects))
             _work(bundle, plan, work, crew, watcher, log)
-            statuses = _seal(bundle, plan, work)
+            statuses = _seal(bundle, plan, work, request.signer)
             log.add("finished", statuses=statuses)
         finally:
             work.close()
@@ -124,12 +128,20 @@ def _planned(request: Request) -> _Plan:
     subjects = selected(audit, answers, request.selection)
     folder = request.settings.parent
     document = settings_document(audit.settings, folder)
+    parts = parts_of(audit, folder, subjects)
     return _Plan(
         audit=audit,
         answers=answers,
         subjects=subjects,
-        parts=parts_of(audit, folder, subjects),
+        parts=parts,
         settings=f"{json.dumps(document, ensure_ascii=False, indent=2)}\n",
+        evidence=Evidence(
+            audit=audit,
+            selection=request.selection,
+            parts=parts,
+            id_key=request.id_key,
+            signed_by=None if request.signer is None else request.signer.public,
+        ),
     )
 
 
@@ -137,14 +149,13 @@ def _check_same(bundle: Bundle, plan: _Plan, work: Work) -> None:
     """Refuse to continue an audit of something else."""
     meta = work.meta()
     if not meta:
-        work.describe(_meta(plan))
+        work.describe(plan.parts)
         return
     _refuse_changes(bundle, plan, meta)
 
 
 def _refuse_changes(bundle: Bundle, plan: _Plan, meta: dict[str, str]) -> None:
-    before = {key.removeprefix(PREFIX): value for key, value in meta.items()}
-    different = changed(plan.parts, before)
+    different = changed(plan.parts, meta)
     if different:
         *most, last = different
         named = f"{', '.join(most)} and {last}" if most else last
@@ -152,10 +163,6 @@ def _refuse_changes(bundle: Bundle, plan: _Plan, meta: dict[str, str]) -> None:
             f"{bundle.folder}: holds an audit with something else: {named} changed since; choose "
             "another --out, or start over with --fresh"
         )
-
-
-def _meta(plan: _Plan) -> dict[str, str]:
-    return {f"{PREFIX}{name}": value for name, value in plan.parts.items()}
 
 
 def _work(
@@ -197,14 +204,13 @@ def _queries(document: str) -> int:
     return int(facts["queries"] or 0) + int(facts["evaluations"] or 0)
 
 
-def _seal(bundle: Bundle, plan: _Plan, work: Work) -> dict[str, int]:
+def _seal(bundle: Bundle, plan: _Plan, work: Work, signer: Signer | None) -> dict[str, int]:
     """Write every file of the bundle from the finished pieces; count subjects by status."""
     findings = Findings(
-        audit=plan.audit, answers=plan.answers, meta=_meta(plan), results=work.results
+        audit=plan.audit, answers=plan.answers, meta=plan.parts, results=work.results
     )
+    bundle.write("settings.json", plan.settings)
     new = bundle.work / "new"
-    new.write_text(plan.settings, encoding="utf-8")
-    bundle.put("settings.json", new)
     for name, write in (
         ("data/subjects.jsonl", write_lines),
         ("data/subjects.csv", write_csv),
@@ -213,23 +219,31 @@ def _seal(bundle: Bundle, plan: _Plan, work: Work) -> dict[str, int]:
     ):
         write(new, findings)
         bundle.put(name, new)
-    return _statuses(bundle)
-
-
-def _finished_before(bundle: Bundle, plan: _Plan) -> Summary:
     with open_store(bundle.store) as store:
-        meta = dict(store.execute("SELECT key, value FROM meta"))
-    _refuse_changes(bundle, plan, meta)
+        text = manifest_text(bundle, plan.evidence, store)
+        statuses: dict[str, int] = counts_of(store)["statuses"]
+    seal(bundle, text, None if signer is None else signer.sign(text))
+    return statuses
+
+
+def _finished_before(bundle: Bundle, plan: _Plan, request: Request) -> Summary:
+    with open_store(bundle.store) as store:
+        _refuse_changes(bundle, plan, meta_of(store))
+        statuses: dict[str, int] = counts_of(store)["statuses"]
+        ids = None if request.id_key is None else hashed_ids(store, request.id_key)
+    manifest = read_manifest(bundle.folder)
+    for wanted, there, option in (
+        (plan.evidence.signed_by, manifest["signed_by"], "--sign"),
+        (ids, manifest["hashed_ids"], "--id-key"),
+    ):
+        if wanted is not None and wanted != there:
+            raise InputError(
+                f"{bundle.folder}: was finished without this {option}; choose another --out, or "
+                "start over with --fresh"
+            )
     return Summary(
         subjects=len(plan.subjects),
-        statuses=_statuses(bundle),
+        statuses=statuses,
         finished_before=True,
         warnings=plan.audit.warnings,
     )
-
-
-def _statuses(bundle: Bundle) -> dict[str, int]:
-    with open_store(bundle.store) as store:
-        rows = store.execute("SELECT status, count(*) FROM subjects GROUP BY status")
-        found = dict(rows.fetchall())
-    return {status: found.get(status, 0) for status in STATUSES}

@@ -94,6 +94,11 @@ def stored_results(store: sqlite3.Connection) -> Iterator[Result]:
         yield Result(subject=number, piece=piece, document=document)
 
 
+def meta_of(store: sqlite3.Connection) -> dict[str, str]:
+    """The facts about the audit."""
+    return dict(store.execute("SELECT key, value FROM meta"))
+
+
 def _insert(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
     remaining = iter(rows)
     for first in islice(remaining, 1):

@@ -1,0 +1,92 @@
+"""The only door to cryptography: a manifest is signed with Ed25519, and signatures are checked."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recourse_audit.errors import InputError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+ALGORITHM = "Ed25519"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """A private key, and the public one that belongs to it, in hexadecimal."""
+
+    key: "Ed25519PrivateKey"
+    public: str
+
+    def sign(self, text: str) -> str:
+        """The file that goes beside what is signed."""
+        return written(self.public, self.key.sign(text.encode()).hex())
+
+
+def written(public: str, signature: str) -> str:
+    """The one way to write a signature down."""
+    record = {"algorithm": ALGORITHM, "public_key": public, "signature": signature}
+    return f"{json.dumps(record, indent=1)}\n"
+
+
+def read_signer(path: Path) -> Signer:
+    """Read a private key from a PEM file."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    content = _content(path, "--sign")
+    try:
+        key = load_pem_private_key(content, None)
+    except TypeError:
+        raise InputError(
+            f"{path}: is locked with a password; --sign takes a key without one"
+        ) from None
+    except ValueError:
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InputError(
+            f"{path}: is no Ed25519 private key in PEM; `openssl genpkey -algorithm ed25519` makes "
+            "one"
+        )
+    return Signer(key=key, public=key.public_key().public_bytes_raw().hex())
+
+
+def read_public_key(path: Path) -> str:
+    """Read a public key from a PEM file; in hexadecimal."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        key = load_pem_public_key(_content(path, "--key"))
+    except ValueError:
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise InputError(
+            f"{path}: is no Ed25519 public key in PEM; `openssl pkey -in KEY -pubout` makes one"
+        )
+    return key.public_bytes_raw().hex()
+
+
+def is_signed(text: bytes, signature: str, public: str) -> bool:
+    """Whether a signature file is that of the text by the key."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        value = json.loads(signature)["signature"]
+        if signature != written(public, value):
+            return False
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        key.verify(bytes.fromhex(value), text)
+    except (ValueError, KeyError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _content(path: Path, option: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct {option}") from None

@@ -1,0 +1,177 @@
+"""A bundle is checked without the model: every file, the counts, the events, the signature.
+
+Each problem is one line that begins with the file it is about.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recourse_audit.errors import InputError
+from recourse_audit.run.bundle import CHECKSUMS, FILES, LOG, MANIFEST, SIGNATURE, Bundle
+from recourse_audit.run.chain import broken_at
+from recourse_audit.run.findings import compact
+from recourse_audit.run.fingerprint import digest
+from recourse_audit.run.manifest import (
+    FORMAT,
+    chain_of,
+    checksums_text,
+    counts_of,
+    piece_digests,
+    written,
+)
+from recourse_audit.run.signing import is_signed
+from recourse_audit.run.store import open_store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What is wrong with a bundle, a line each; and what it holds, if that could be read."""
+
+    problems: tuple[str, ...]
+    subjects: int | None
+    signed_by: str | None
+
+
+def verify(folder: Path, public_key: str | None = None) -> Verdict:
+    """Check a bundle; with a public key, also that it was signed with the private one."""
+    bundle = Bundle(folder=folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
+    if bundle.work_store.is_file():
+        raise InputError(f"{folder}: this audit is not finished; the same `run` command goes on")
+    content = _read(folder / MANIFEST)
+    manifest = None if content is None else _manifest(content)
+    if content is None or manifest is None:
+        lacking = "is missing" if content is None else "was changed, or has another format"
+        return Verdict(problems=(f"{MANIFEST}: {lacking}",), subjects=None, signed_by=None)
+    problems = [*_added(bundle, manifest), *_files(bundle, manifest)]
+    if not problems:
+        problems += [*_counts(bundle, manifest)]
+    problems += [*_checksums(bundle, manifest), *_log(bundle)]
+    problems += [*_signature(bundle, manifest, content, public_key)]
+    return Verdict(
+        problems=tuple(problems),
+        subjects=manifest["counts"]["subjects"],
+        signed_by=manifest["signed_by"],
+    )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a bundle, if it is as it was written."""
+    content = _read(folder / MANIFEST)
+    manifest = None if content is None else _manifest(content)
+    if manifest is None:
+        raise InputError(f"{folder / MANIFEST}: is missing or was changed; run the audit again")
+    return manifest
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _manifest(content: bytes) -> dict[str, Any] | None:
+    """The manifest, if not a byte of it was changed: its last event is a digest of the rest."""
+    try:
+        manifest: dict[str, Any] = json.loads(content)
+        rest = {key: value for key, value in manifest.items() if key != "events"}
+        pieces = [
+            (event["piece"], event["subjects"], event["content"])
+            for event in manifest["events"][1:-1]
+        ]
+        whole = rest | {"events": chain_of(rest, pieces)}
+        same = manifest["format"] == FORMAT and written(whole).encode() == content
+    except (ValueError, KeyError, TypeError):
+        return None
+    return manifest if same else None
+
+
+def _added(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
+    known = {*manifest["files"], MANIFEST, CHECKSUMS, LOG}
+    known |= {SIGNATURE} if manifest["signed_by"] else set()
+    for path in sorted(bundle.folder.rglob("*")):
+        name = path.relative_to(bundle.folder).as_posix()
+        if name not in known and not path.is_dir():
+            yield f"{name}: was added"
+
+
+def _files(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
+    for name in FILES:
+        if name not in manifest["files"]:
+            yield f"{name}: is not in the manifest"
+    for name, facts in manifest["files"].items():
+        path = bundle.folder / name
+        if not path.is_file():
+            yield f"{name}: is missing"
+        elif digest(path) != facts["sha256"]:
+            yield f"{name}: was changed"
+
+
+def _counts(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
+    """Whether the store holds what the manifest counts, piece by piece."""
+    counts = manifest["counts"]
+    if sum(counts["statuses"].values()) != counts["subjects"]:
+        yield f"{MANIFEST}: the statuses do not add up to the subjects"
+    with open_store(bundle.store) as store:
+        if counts_of(store) != counts:
+            yield "store.sqlite: does not hold what the manifest counts"
+        done = [
+            (event["piece"], event["subjects"], event["content"])
+            for event in manifest["events"][1:-1]
+        ]
+        if list(piece_digests(store)) != done:
+            yield "store.sqlite: its documents are not those of the events"
+    with (bundle.folder / "data" / "subjects.jsonl").open("rb") as file:
+        lines = sum(1 for _ in file)
+    if lines != counts["subjects"]:
+        yield "data/subjects.jsonl: does not have a line a subject"
+
+
+def _checksums(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
+    content = _read(bundle.folder / CHECKSUMS)
+    files = {name: facts["sha256"] for name, facts in manifest["files"].items()}
+    if content is None:
+        yield f"{CHECKSUMS}: is missing"
+    elif content != checksums_text(bundle, files).encode():
+        yield f"{CHECKSUMS}: was changed, or does not agree with the manifest"
+
+
+def _log(bundle: Bundle) -> Iterator[str]:
+    content = _read(bundle.log)
+    if content is None:
+        yield f"{LOG}: is missing"
+        return
+    lines = content.split(b"\n")
+    try:
+        records = [json.loads(line) for line in lines[:-1]]
+        same = all(
+            compact(record).encode() == line
+            for record, line in zip(records, lines[:-1], strict=True)
+        )
+        ended = bool(records) and records[-1]["event"] == "finished" and not lines[-1]
+        whole = same and ended and broken_at(records) is None
+    except (ValueError, KeyError, TypeError):
+        whole = False
+    if not whole:
+        yield f"{LOG}: was changed"
+
+
+def _signature(
+    bundle: Bundle, manifest: dict[str, Any], content: bytes, public_key: str | None
+) -> Iterator[str]:
+    signer = manifest["signed_by"]
+    if public_key is not None and signer != public_key:
+        lacking = "is not signed" if signer is None else "is signed with another key"
+        yield f"{MANIFEST}: {lacking}"
+    if signer is None:
+        return
+    signature = _read(bundle.folder / SIGNATURE)
+    if signature is None:
+        yield f"{SIGNATURE}: is missing"
+    elif not is_signed(content, signature.decode("utf-8", "replace"), signer):
+        yield f"{SIGNATURE}: is not the signature of the manifest"

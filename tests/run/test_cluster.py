@@ -1,0 +1,122 @@
+"""The same audit on a real Dask cluster of processes gives the same bytes, also if one dies."""
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from recourse_audit.errors import InputError
+from recourse_audit.graph.arrays import Floats
+from recourse_audit.run.audit import Audit
+from recourse_audit.run.cluster import Cluster, work_on
+from recourse_audit.run.everyone import _planned, run_audit
+from recourse_audit.run.pieces import Part
+from recourse_audit.run.store import open_store
+from recourse_audit.run.workplace import Failed, Workplace, set_up
+from tests.run.bundles import Quiet, contents, request, run_here
+from tests.run.command import command
+
+SAMPLE = 64
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[LocalCluster]:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    run_here(request(place, place / "bundle", sample=SAMPLE))
+    return place
+
+
+def test_a_cluster_gives_the_bytes_of_one_machine(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path
+) -> None:
+    words = ("run", folder / "audit.toml", "--out", tmp_path / "bundle", "--sample", str(SAMPLE))
+    finished = command(*words, "--scheduler", scheduler.scheduler_address)
+    assert finished.code == 0, finished.err
+    assert contents(tmp_path / "bundle") == contents(folder / "bundle")
+
+
+def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path
+) -> None:
+    class Killer(Quiet):
+        def advance(self, subjects: int, queries: int) -> None:
+            super().advance(subjects, queries)
+            if self.done == subjects:
+                with Client(scheduler.scheduler_address, set_as_default=False) as client:
+                    pids = client.run(os.getpid)
+                os.kill(min(pids.values()), 9)
+
+    asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
+    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
+    run_audit(asked, crew, Killer(), lambda: "now")
+    assert contents(tmp_path / "bundle") == contents(folder / "bundle")
+
+
+def crash_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Failed:
+    """Die of the first subject of the graph who is in the audit."""
+    if min(part.subjects) == int((place.folder.parents[1] / "bad").read_text(encoding="utf-8")):
+        os._exit(3)
+    return work_on(place, part, timeout)
+
+
+def test_only_the_subject_who_kills_workers_gets_an_error(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = request(folder, tmp_path / "bundle", sample=2)
+    bad = min(_planned(asked).subjects.tolist())
+    (tmp_path / "bad").write_text(str(bad), encoding="utf-8")
+    monkeypatch.setattr("recourse_audit.run.cluster.work_on", crash_on)
+    monkeypatch.setattr(scheduler.scheduler, "allowed_failures", 0)
+    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
+    summary = run_audit(asked, crew, Quiet(), lambda: "now")
+    assert (summary.subjects, summary.errors) == (2, 1)
+    with open_store(asked.out / "store.sqlite") as store:
+        rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
+    assert [number for number, _ in rows] == [bad]
+    assert "the workers that worked on it ended" in rows[0][1]
+
+
+def test_a_worker_that_does_not_see_the_folder_says_so(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = tmp_path / "hidden"
+
+    def set_up_elsewhere(place: Path, audit: Audit, answers: Floats) -> Workplace:
+        return replace(set_up(place, audit, answers), folder=hidden)
+
+    monkeypatch.setattr("recourse_audit.run.everyone.set_up", set_up_elsewhere)
+    asked = request(folder, tmp_path / "bundle", sample=4)
+    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
+    with pytest.raises(InputError, match=f"{hidden}: a worker does not see this folder"):
+        run_audit(asked, crew, Quiet(), lambda: "now")
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence_and_loses_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setattr("recourse_audit.run.cluster.SECONDS_TO_CONNECT", 0.5)
+    out = tmp_path / "bundle"
+    words = ("run", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    finished = command(*words, "--scheduler", address)
+    assert finished.code == 2
+    assert finished.err.splitlines()[-1].startswith(
+        f"error: {address}: no Dask scheduler answers there ("
+    )
+    assert command(*words, "--scheduler", "nonsense://x").code == 2
+    run_here(request(folder, out, sample=SAMPLE))
+    assert contents(out) == contents(folder / "bundle")
