@@ -8,11 +8,20 @@
 
 from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
 from recourse_audit.run.audit import Audit, explain, load_audit, open_audit
+from recourse_audit.run.everyone import Request, Summary, run_audit
+from recourse_audit.run.selection import Selection
+from recourse_audit.run.verification import Verdict, verify
+from recourse_audit.run.workers import Workers
 from recourse_audit.settings import Settings, load_settings
 
 __all__ = [
     "Audit",
+    "Request",
+    "Selection",
     "Settings",
+    "Summary",
+    "Verdict",
+    "Workers",
     "explain",
     "from_arrays",
     "from_networkx",
@@ -20,4 +29,6 @@ __all__ = [
     "load_settings",
     "open_audit",
     "read_graph",
+    "run_audit",
+    "verify",
 ]

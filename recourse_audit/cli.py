@@ -52,6 +52,7 @@ app = typer.Typer(
 )
 messages = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 DEMO_SUBJECTS = 2
+DEMO_AUDIT = 12
 SECONDS_FOR_PIECE = 3600.0
 
 
@@ -236,7 +237,7 @@ def run(
         crew = Cluster(scheduler, timeout=timeout)
     try:
         with pace(messages, time.monotonic) as watcher:
-            summary = run_audit(request, crew, watcher, _now)
+            summary = run_audit(request, crew, now=_now, watcher=watcher)
     except KeyboardInterrupt:
         messages.print(f"interrupted; the same command continues, from what is in {out}")
         raise typer.Exit(130) from None
@@ -345,9 +346,20 @@ def demo(
     audit = load_audit(folder / "audit.toml")
     for report in explain_subjects(audit, demo_subjects(audit, DEMO_SUBJECTS)):
         show_subject(_view(), report, ())
+    request = Request(
+        settings=folder / "audit.toml",
+        out=folder / "bundle",
+        selection=Selection(sample=DEMO_AUDIT),
+        fresh=True,
+    )
+    with pace(messages, time.monotonic) as watcher:
+        crew = Workers(os.cpu_count() or 1, timeout=SECONDS_FOR_PIECE, clock=time.monotonic)
+        _tell_end(request.out, run_audit(request, crew, now=_now, watcher=watcher))
     messages.print(
         f"The sample is in {folder}: nodes.csv, edges.csv, the models, audit.toml.\n"
         f"Next: recourse-audit explain {folder / 'audit.toml'} ID [--json]\n"
+        f"      recourse-audit run {folder / 'audit.toml'} --out DIR\n"
+        f"      recourse-audit verify {folder / 'bundle'}\n"
         f"      recourse-audit inspect {folder / 'gat.onnx'}",
     )
 

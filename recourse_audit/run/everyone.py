@@ -50,6 +50,22 @@ class Watcher(Protocol):
         ...
 
 
+class Silence:
+    """Nobody wants to know."""
+
+    def begin(self, total: int, done: int) -> None:
+        """Say nothing."""
+
+    def advance(self, subjects: int, queries: int) -> None:
+        """Say nothing."""
+
+    def say(self, text: str) -> None:
+        """Say nothing."""
+
+
+SILENCE = Silence()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What to audit, and where to put it."""
@@ -89,7 +105,9 @@ class _Plan:
     evidence: Evidence
 
 
-def run_audit(request: Request, crew: Crew, watcher: Watcher, now: Callable[[], str]) -> Summary:
+def run_audit(
+    request: Request, crew: Crew, *, now: Callable[[], str], watcher: Watcher = SILENCE
+) -> Summary:
     """Audit all subjects that the request selects, into a bundle; `now` tells the time as text."""
     bundle = Bundle(folder=request.out)
     bundle.state()  # a folder of somebody else is refused before any work is done

@@ -52,7 +52,7 @@ def run_here(
     serve: Serve = serve,
 ) -> Summary:
     crew = Workers(workers, timeout=timeout, clock=monotonic, serve=serve)
-    return run_audit(asked, crew, watcher or Quiet(), lambda: "now")
+    return run_audit(asked, crew, now=lambda: "now", watcher=watcher or Quiet())
 
 
 def contents(out: Path) -> dict[str, bytes]:

@@ -60,7 +60,7 @@ def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
 
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
     crew = Cluster(scheduler.scheduler_address, timeout=600.0)
-    run_audit(asked, crew, Killer(), lambda: "now")
+    run_audit(asked, crew, now=lambda: "now", watcher=Killer())
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
 
 
@@ -80,7 +80,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     monkeypatch.setattr("recourse_audit.run.cluster.work_on", crash_on)
     monkeypatch.setattr(scheduler.scheduler, "allowed_failures", 0)
     crew = Cluster(scheduler.scheduler_address, timeout=600.0)
-    summary = run_audit(asked, crew, Quiet(), lambda: "now")
+    summary = run_audit(asked, crew, now=lambda: "now")
     assert (summary.subjects, summary.errors) == (2, 1)
     with open_store(asked.out / "store.sqlite") as store:
         rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
@@ -100,7 +100,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(
     asked = request(folder, tmp_path / "bundle", sample=4)
     crew = Cluster(scheduler.scheduler_address, timeout=600.0)
     with pytest.raises(InputError, match=f"{hidden}: a worker does not see this folder"):
-        run_audit(asked, crew, Quiet(), lambda: "now")
+        run_audit(asked, crew, now=lambda: "now")
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence_and_loses_nothing(

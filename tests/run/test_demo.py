@@ -16,6 +16,7 @@ def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(tmp_path: Path) 
     again = command("demo", "--out", folder)
     assert again.code == 0, again.err
     assert again.out == first.out
+    assert command("verify", folder / "bundle").code == 0
 
 
 def test_the_demo_shows_a_model_and_people_it_refused(tmp_path: Path) -> None:
