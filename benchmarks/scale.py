@@ -1,0 +1,138 @@
+"""What an audited subject costs on a graph of a million nodes, against one of ten thousand.
+
+    python -m benchmarks.scale [--subjects N] [--nodes N --ties N]
+
+Random graphs of the same mean degree, with people drawn from the lending sample; a whole run with
+two workers on each, with small explanations and single changes. Prints the ratio of the seconds a
+subject took, from the first to the last, and the most memory that all processes had together, what
+they share counted once.
+"""
+
+import argparse
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from benchmarks.search_speed import SAMPLE, report
+from recourse_audit.run.everyone import Request, run_audit
+from recourse_audit.run.selection import Selection
+from recourse_audit.run.workers import Workers
+from recourse_audit.settings import load_settings
+
+SMALL = 100  # how many times smaller the other graph is
+SETTINGS = """
+[model]
+path = "{model}"
+[graph]
+nodes = "nodes.parquet"
+edges = "edges.parquet"
+features = {features}
+[decision]
+classes = ["denied", "approved"]
+favourable = ["approved"]
+[groups]
+attributes = ["gender"]
+[search]
+max_nodes = 3
+[recourse]
+max_changes = 1
+draws = 10
+"""
+
+
+class Watch:
+    """Notes when the first and the last subject came, and the most memory held meanwhile."""
+
+    def __init__(self) -> None:
+        self.peak = 0
+        self.seconds = 0.0
+        self._start = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def begin(self, total: int, done: int) -> None:
+        self._start = time.perf_counter()
+
+    def advance(self, subjects: int, queries: int) -> None:
+        self.seconds = time.perf_counter() - self._start
+
+    def say(self, text: str) -> None:
+        print(f"# {text}")
+
+    def _look(self) -> None:
+        parent = psutil.Process()
+        while not self._over.wait(0.5):
+            held = 0
+            for process in (parent, *parent.children(recursive=True)):
+                try:
+                    held += process.memory_full_info().pss
+                except psutil.Error:
+                    continue
+            self.peak = max(self.peak, held)
+
+
+def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
+    """Write a random graph of people drawn from the lending sample, and settings for it."""
+    generator = np.random.default_rng(seed)
+    people = pyarrow.csv.read_csv(SAMPLE / "nodes.csv")
+    drawn = people.take(pa.array(generator.integers(0, len(people), nodes)))
+    drawn = drawn.set_column(0, "id", pa.array(np.arange(nodes)))
+    pq.write_table(drawn, folder / "nodes.parquet")
+    source, target = generator.integers(0, nodes, (2, ties))
+    kinds = pa.array(["payment", "employer"]).take(pa.array(generator.integers(0, 2, ties)))
+    table = pa.table({"source": source, "target": target, "kind": kinds})
+    pq.write_table(table, folder / "edges.parquet")
+    sample = load_settings(SAMPLE / "audit.toml")
+    text = SETTINGS.format(
+        model=sample.model.path.resolve().as_posix(), features=list(sample.graph.features)
+    )
+    path = folder / "audit.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, float]:
+    """Seconds a subject, and the peak of memory in MB, of one run."""
+    with tempfile.TemporaryDirectory() as name, Watch() as watch:
+        settings = make_files(Path(name), nodes, ties, seed)
+        request = Request(
+            settings=settings,
+            out=Path(name) / "bundle",
+            selection=Selection(sample=subjects),
+        )
+        crew = Workers(2, timeout=3600.0, clock=time.monotonic)
+        summary = run_audit(request, crew, now=lambda: "", watcher=watch)
+    print(f"# {nodes} nodes: {summary.subjects} subjects, {summary.statuses}")
+    return watch.seconds / summary.subjects, watch.peak / 2**20
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--subjects", type=int, default=2000)
+    parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--ties", type=int, default=10_000_000)
+    given = parser.parse_args(argv)
+    small, _ = measured(given.nodes // SMALL, given.ties // SMALL, given.subjects, 0)
+    large, peak = measured(given.nodes, given.ties, given.subjects, 0)
+    report("scale_cost_per_subject", large / small)
+    report("scale_peak_mb", peak)
+    print(f"# {1000 * small:.1f} ms a subject on the small graph, {1000 * large:.1f} on the large")
+
+
+if __name__ == "__main__":
+    main()
