@@ -19,7 +19,7 @@ from recourse_audit.caveats.rollout import confounding_places
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.model.queries import Union, side_by_side
+from recourse_audit.model.queries import Union, side_by_side, with_pairs
 from recourse_audit.records import AdjustedEffect, Grade
 from recourse_audit.search.results import shown
 from recourse_audit.settings import CaveatSettings
@@ -104,7 +104,7 @@ class Effects:
         donors = self._donors(removal.subject, len(confounders))
         kept = _kept_nodes(self._graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
-            union = tree_question(self._graph, nodes, pairs)
+            union = with_pairs(self._graph, nodes, pairs)
             members = np.repeat(union.nodes[None], len(donors) + 1, axis=0)
             members[1:, np.searchsorted(nodes, confounders)] = donors
             row = int(np.searchsorted(nodes, removal.subject))
@@ -152,22 +152,6 @@ def grade(unadjusted: float, adjusted: float, agreeing: float, settings: CaveatS
     if agreeing < settings.weakens_below or adjusted / unadjusted < settings.shrinks_below:
         return "weakens"
     return "holds"
-
-
-def tree_question(graph: Graph, nodes: Ints, pairs: Ints) -> Union:
-    """Some nodes, ascending, with the ties of some pairs and their own loops, as one question."""
-    arcs, _ = spans(graph.pair_starts, np.sort(pairs))
-    loops = np.flatnonzero(np.isin(graph.loop_node, nodes))
-    sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
-    targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
-    return Union(
-        nodes=nodes.astype(np.int64),
-        node_starts=np.array([0, len(nodes)]),
-        sources=np.searchsorted(nodes, sources),
-        targets=np.searchsorted(nodes, targets),
-        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
-        arc_starts=np.array([0, len(sources)]),
-    )
 
 
 def repeated(union: Union, members: Ints) -> Union:

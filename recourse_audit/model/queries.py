@@ -92,8 +92,12 @@ def induced(graph: Graph, nodes: NDArray[np.integer]) -> Union:
     positions, owner = spans(graph.starts, nodes)
     other = graph.neighbour[positions]
     inside = np.isin(other, nodes) & (nodes[owner] < other)
-    pairs = np.sort(graph.neighbour_pair[positions[inside]])
-    arcs, _ = spans(graph.pair_starts, pairs)
+    return with_pairs(graph, nodes, graph.neighbour_pair[positions[inside]])
+
+
+def with_pairs(graph: Graph, nodes: NDArray[np.integer], pairs: NDArray[np.integer]) -> Union:
+    """Some nodes, ascending, with the ties of some pairs among them and their own loops."""
+    arcs, _ = spans(graph.pair_starts, np.sort(pairs))
     loops = np.flatnonzero(np.isin(graph.loop_node, nodes))
     sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
     targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
