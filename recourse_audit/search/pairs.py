@@ -106,10 +106,6 @@ class PairTable:
         """How many pairs each subject has."""
         return np.bincount(self.root, weights=self.number, minlength=self.roots).astype(np.int64)
 
-    def every(self) -> Ints:
-        """All pairs, without the gaps."""
-        return np.flatnonzero(self.relevance_key != GAP)
-
     def places(self, pairs: Ints) -> tuple[Ints, Ints]:
         """The explanation and the mask of kept ties of some pairs."""
         firsts, explanations, counts = self._layout
@@ -121,11 +117,6 @@ class PairTable:
     def explanation(self, pairs: Ints) -> Ints:
         """The explanations of some pairs."""
         return self.places(pairs)[0]
-
-    def removed(self, pairs: Ints) -> Ints:
-        """How many ties each of some pairs removes."""
-        explanation, mask = self.places(pairs)
-        return self.sizes(explanation) - np.bitwise_count(mask)
 
     def sizes(self, explanations: Ints) -> Ints:
         """How many ties some explanations have."""

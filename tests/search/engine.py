@@ -17,7 +17,7 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records import SearchFailure, SearchResult
 from recourse_audit.search.choice import Layers, Ranking
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.pairs import PairTable, pair_table
+from recourse_audit.search.pairs import GAP, PairTable, pair_table
 from recourse_audit.search.results import Outcome
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import Level
@@ -53,6 +53,11 @@ def results_by_subject(outcomes: Sequence[Outcome]) -> dict[int, SearchResult]:
     return found
 
 
+def all_pairs(table: PairTable) -> Ints:
+    """Every pair of a table, without the gaps."""
+    return np.flatnonzero(table.relevance_key != GAP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """One subject's part of a pair table of the engine, with sets of ties for its numbers."""
@@ -85,7 +90,7 @@ class Table:
     @cached_property
     def places(self) -> Ints:
         """Every pair of the subject, by its place in the table."""
-        every = self.table.every()
+        every = all_pairs(self.table)
         own = np.flatnonzero(self.table.root[self.table.explanation(every)] == self.root)
         return every[own]
 

@@ -21,7 +21,7 @@ from recourse_audit.search.pairs import pair_table
 from recourse_audit.search.pareto import Staircase
 from recourse_audit.search.picks import picks
 from recourse_audit.search.subtrees import Level, subtrees
-from tests.search.engine import Table, named_trees
+from tests.search.engine import Table, all_pairs, named_trees
 from tests.search.reference import (
     Reference,
     SmallGraph,
@@ -338,7 +338,7 @@ def test_the_random_pick_meets_every_pair_equally_often() -> None:
     table = pair_table(levels, np.linspace(-1, 0, total), local.pairs)
     ranking = Ranking(table)
     draws = np.array([picks(ranking, [(seed, 7)])["random"][0] for seed in range(2000)])
-    counts = np.array([np.count_nonzero(draws == pair) for pair in table.every()])
+    counts = np.array([np.count_nonzero(draws == pair) for pair in all_pairs(table)])
     assert counts.sum() == len(draws)
     expected = len(draws) / len(counts)
     # The chi-square statistic has mean k - 1 and deviation sqrt(2 (k - 1)).
