@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ties, build_graph
 from recourse_audit.records import Recourse, SearchResult, StabilityPoint, StabilityRow
+from recourse_audit.recourse.variants import new_ties
 
 POINTS = 5
 
@@ -107,7 +109,7 @@ def linked(graph: Graph, subject: int, other: int) -> Graph:
     ties = graph.ties
     own = ties.kind[(ties.source == subject) | (ties.target == subject)]
     kind = int(np.bincount(own if len(own) else ties.kind, minlength=1).argmax())
-    alike = ties.kind == kind
+    usual = new_ties(graph)
     return build_graph(
         ids=graph.ids,
         features=graph.features,
@@ -119,19 +121,16 @@ def linked(graph: Graph, subject: int, other: int) -> Graph:
             target=np.append(ties.target, np.int32(other)),
             kind=np.append(ties.kind, ties.kind.dtype.type(kind)),
             kinds=ties.kinds,
-            weight=(
-                None
-                if ties.weight is None
-                else np.append(ties.weight, np.median(ties.weight[alike]).astype(np.float32))
-            ),
-            attributes=(
-                None
-                if ties.attributes is None
-                else np.append(
-                    ties.attributes,
-                    np.median(ties.attributes[alike], axis=0, keepdims=True).astype(np.float32),
-                    axis=0,
-                )
-            ),
+            weight=_with_row(ties.weight, usual.weight, kind),
+            attributes=_with_row(ties.attributes, usual.attributes, kind),
         ),
     )
+
+
+def _with_row(
+    column: NDArray[np.float32] | None, usual: NDArray[np.float32] | None, kind: int
+) -> NDArray[np.float32] | None:
+    """A column of the table of ties with what is usual for a kind below it."""
+    if column is None or usual is None:
+        return None
+    return np.concatenate((column, usual[kind : kind + 1]))
