@@ -1,7 +1,9 @@
 """The only door to Dask: the same parts, worked on by a cluster that somebody else has started.
 
-Dask itself gives the parts of a worker that died to another. What kills several workers comes back
-to us, and is halved like anything else that fails.
+Dask itself gives the parts of a worker that died to another. What was there when several workers
+died comes back to us, and is halved like anything else that fails. Dask gives a worker its next
+part before it needs it, so one that comes back may only have been waiting beside the guilty one: a
+single subject is called an error only after a last try with nothing else on the cluster.
 """
 
 import logging
@@ -66,17 +68,30 @@ class Cluster:
         with self._connected(distributed) as client:
             room = PARTS_A_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
             running: dict[str, Part] = {}
+            suspects: list[Part] = []
             answers = distributed.as_completed(loop=client.loop)
+
+            def submit(part: Part) -> None:
+                future = client.submit(work_on, place, part, self._timeout, pure=False)
+                running[future.key] = part
+                answers.add(future)
 
             def hand_out() -> None:
                 while len(running) < room and (part := queue.take()) is not None:
-                    future = client.submit(work_on, place, part, self._timeout, pure=False)
-                    running[future.key] = part
-                    answers.add(future)
+                    submit(part)
+                if suspects and not running:
+                    submit(suspects[0])
 
             hand_out()
             for future in answers:
-                finished = self._heard(distributed, future, running.pop(future.key), queue, say)
+                part = running.pop(future.key)
+                single = len(part.subjects) == 1
+                if single and part not in suspects and _killed(distributed, future):
+                    suspects.append(part)
+                    finished = None
+                else:
+                    finished = self._heard(distributed, future, part, queue, say)
+                    suspects = [suspect for suspect in suspects if suspect != part]
                 future.release()
                 if finished is not None:
                     yield finished
@@ -95,14 +110,14 @@ class Cluster:
             raise InputError(
                 f"{self._address}: the scheduler has gone; start it, and the same command continues"
             )
-        error = future.exception()
-        if isinstance(error, distributed.KilledWorker):
+        if _killed(distributed, future):
             reason = (
                 f"the workers that worked on it ended, or took longer than {self._timeout:g} "
                 "seconds (--timeout)"
             )
             say(f"{len(part.subjects)} subjects will be tried again: {reason}")
             return queue.failed(part, reason)
+        error = future.exception()
         if isinstance(error, AuditError):
             raise InputError(str(error))
         raise InputError(
@@ -132,6 +147,10 @@ class Cluster:
                     f"{self._address}`"
                 ) from None
             yield client
+
+
+def _killed(distributed: Any, future: Any) -> bool:
+    return future.status == "error" and isinstance(future.exception(), distributed.KilledWorker)
 
 
 def _imported() -> Any:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from recourse_audit.graph.arrays import Floats
 from recourse_audit.run.audit import Audit
 from recourse_audit.run.cluster import Cluster, work_on
 from recourse_audit.run.everyone import _planned, run_audit
-from recourse_audit.run.pieces import Part
+from recourse_audit.run.pieces import Part, pieces_of
 from recourse_audit.run.store import open_store
 from recourse_audit.run.workplace import Failed, Workplace, set_up
 from tests.run.bundles import Quiet, contents, request, run_here
@@ -23,11 +24,15 @@ from tests.run.command import command
 SAMPLE = 64
 
 
+def cluster_of(workers: int) -> LocalCluster:
+    return LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+
+
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[LocalCluster]:
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
+    with cluster_of(2) as cluster:
         yield cluster
 
 
@@ -65,23 +70,28 @@ def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
 
 
 def crash_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Failed:
-    """Die of the first subject of the graph who is in the audit."""
-    if min(part.subjects) == int((place.folder.parents[1] / "bad").read_text(encoding="utf-8")):
+    """Die of one subject, while others wait."""
+    if int((place.folder.parents[1] / "bad").read_text(encoding="utf-8")) in part.subjects:
+        time.sleep(1.0)
         os._exit(3)
     return work_on(place, part, timeout)
 
 
 def test_only_the_subject_who_kills_workers_gets_an_error(
-    scheduler: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = request(folder, tmp_path / "bundle", sample=2)
-    bad = min(_planned(asked).subjects.tolist())
+    """On the only worker all others wait beside the guilty one, and Dask blames them too."""
+    asked = request(folder, tmp_path / "bundle", sample=4)
+    plan = _planned(asked)
+    (piece,) = pieces_of(plan.audit, plan.subjects)
+    bad = piece.subjects[piece.bounds.index(max(piece.bounds))]
     (tmp_path / "bad").write_text(str(bad), encoding="utf-8")
     monkeypatch.setattr("recourse_audit.run.cluster.work_on", crash_on)
-    monkeypatch.setattr(scheduler.scheduler, "allowed_failures", 0)
-    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
-    summary = run_audit(asked, crew, now=lambda: "now")
-    assert (summary.subjects, summary.errors) == (2, 1)
+    with cluster_of(1) as cluster:
+        monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+        crew = Cluster(cluster.scheduler_address, timeout=600.0)
+        summary = run_audit(asked, crew, now=lambda: "now")
+    assert (summary.subjects, summary.errors) == (4, 1)
     with open_store(asked.out / "store.sqlite") as store:
         rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
     assert [number for number, _ in rows] == [bad]
