@@ -29,7 +29,6 @@ DOORS = {
     "onnxruntime": "model/onnx.py",
     "jinja2": "render/",
     "weasyprint": "render/",
-    "typer": "cli.py",
     "cryptography": "run/signing.py",
     "dask": "run/",
     "distributed": "run/",
@@ -113,6 +112,10 @@ def test_a_heavy_package_comes_in_through_one_door(package: str) -> None:
     modules = heavy_imports(package)
     assert len(modules) <= 1
     assert all(module.startswith(DOORS[package]) for module in modules)
+
+
+def test_only_the_command_line_knows_typer() -> None:
+    assert all(module.startswith("cli/") for module in heavy_imports("typer"))
 
 
 def test_arrow_is_opened_where_tables_are_read_and_written() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from recourse_audit import cli
+from recourse_audit.cli import people, program
 from recourse_audit.errors import AnswerError
 from tests.run.audits import IDS, SAMPLES, small_audit
 from tests.run.command import command, one_line
@@ -77,7 +77,7 @@ def test_a_mistake_of_ours_is_one_line_without_a_traceback_and_ends_with_1(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr(cli, "load_audit", fail)
+    monkeypatch.setattr(people, "load_audit", fail)
     finished = command("explain", tmp_path / "audit.toml", "a")
     assert finished.code == 1
     assert one_line(finished).startswith("internal error: ZeroDivisionError: surprise; please")
@@ -89,7 +89,7 @@ def test_an_interrupted_command_ends_with_130(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load_audit", interrupt)
+    monkeypatch.setattr(people, "load_audit", interrupt)
     finished = command("explain", tmp_path / "audit.toml", "a")
     assert (finished.code, finished.out) == (130, "")
 
@@ -98,13 +98,13 @@ def test_a_real_interrupt_ends_with_130_and_leaves_no_traceback(tmp_path: Path) 
     script = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from recourse_audit import cli\n"
-        "explain = cli.explain_subjects\n"
+        "from recourse_audit.cli import main, people\n"
+        "explain = people.explain_subjects\n"
         "def interrupted(*words, **more):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    return explain(*words, **more)\n"
-        "cli.explain_subjects = interrupted\n"
-        "cli.main()\n"
+        "people.explain_subjects = interrupted\n"
+        "main()\n"
     )
     finished = subprocess.run(
         [sys.executable, "-c", script, "explain", str(small_audit(tmp_path)), "a"],
@@ -221,7 +221,7 @@ def test_options_that_could_not_be_worked_out_end_with_4(
 
 
 def test_the_commands_in_the_documentation_exist_with_their_options() -> None:
-    group = typer.main.get_command(cli.app)
+    group = typer.main.get_command(program.app)
     commands = getattr(group, "commands")  # noqa: B009  # typer does not say which click it is
     seen = set()
     for page in PAGES:

@@ -1,0 +1,53 @@
+"""`demo`: everything, on the lending sample."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recourse_audit.cli.bundles import SECONDS_FOR_PIECE, tell_end
+from recourse_audit.cli.printing import messages, now, view
+from recourse_audit.render.pace import pace
+from recourse_audit.render.terminal import show_model, show_subject
+from recourse_audit.run.audit import explain as explain_subjects
+from recourse_audit.run.audit import load_audit
+from recourse_audit.run.demo import demo_subjects, prepare_demo
+from recourse_audit.run.everyone import Request, run_audit
+from recourse_audit.run.inspection import inspect_model
+from recourse_audit.run.selection import Selection
+from recourse_audit.run.workers import Workers
+
+DEMO_SUBJECTS = 2
+DEMO_AUDIT = 12
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to put the sample.")] = Path(
+        "recourse-audit-demo"
+    ),
+) -> None:
+    """Try everything on a made-up lending network."""
+    folder = prepare_demo(out)
+    found = inspect_model(folder / "audit.toml", None)
+    show_model(view(), found.name, found.signature, found.probes, found.sha256)
+    audit = load_audit(folder / "audit.toml")
+    for report in explain_subjects(audit, demo_subjects(audit, DEMO_SUBJECTS)):
+        show_subject(view(), report, ())
+    request = Request(
+        settings=folder / "audit.toml",
+        out=folder / "bundle",
+        selection=Selection(sample=DEMO_AUDIT),
+        fresh=True,
+    )
+    with pace(messages, time.monotonic) as watcher:
+        crew = Workers(os.cpu_count() or 1, timeout=SECONDS_FOR_PIECE, clock=time.monotonic)
+        tell_end(request.out, run_audit(request, crew, now=now, watcher=watcher))
+    messages.print(
+        f"The sample is in {folder}: nodes.csv, edges.csv, the models, audit.toml.\n"
+        f"Next: recourse-audit explain {folder / 'audit.toml'} ID [--json]\n"
+        f"      recourse-audit run {folder / 'audit.toml'} --out DIR\n"
+        f"      recourse-audit verify {folder / 'bundle'}\n"
+        f"      recourse-audit inspect {folder / 'gat.onnx'}",
+    )

@@ -1,0 +1,75 @@
+"""The program: which commands there are, and what becomes of our errors."""
+
+import io
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from recourse_audit.cli.bundles import run, verify
+from recourse_audit.cli.demo import demo
+from recourse_audit.cli.models import init, inspect
+from recourse_audit.cli.people import explain, stability
+from recourse_audit.cli.printing import messages
+from recourse_audit.errors import AuditError
+
+app = typer.Typer(
+    name="recourse-audit",
+    help="Audit a sealed ONNX graph neural network: what carried a decision, and what could "
+    "change it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recourse-audit {version('recourse-audit')}")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.callback()(_options)
+app.command(short_help="Show a model's inputs, their roles, and what probes found.")(inspect)
+app.command(short_help="Write a commented audit.toml from your files.")(init)
+app.command(short_help="Explain decisions on people, and what could change them.")(explain)
+app.command(short_help="Audit everyone, into a bundle.")(run)
+app.command(short_help="Check that a bundle is what it was.")(verify)
+app.command(short_help="Measure how far explanations and options move under perturbation.")(
+    stability
+)
+app.command()(demo)
+
+
+def main() -> None:
+    """Run a command; turn our errors into one line and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not know ✂ or ν
+    try:
+        app(prog_name="recourse-audit")
+    except AuditError as error:
+        messages.print(f"error: {error}")
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        messages.print("interrupted")
+        raise SystemExit(130) from None
+    except Exception as error:  # the last net: a traceback never reaches a user
+        messages.print(
+            f"internal error: {type(error).__name__}: {error}; please report it with the command "
+            "and the versions in use",
+        )
+        raise SystemExit(1) from None

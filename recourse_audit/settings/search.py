@@ -1,0 +1,76 @@
+"""How far explanations are looked for, and how their caveats are measured."""
+
+from typing import Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from recourse_audit.settings.section import Section
+
+LARGEST_EXPLANATION = 8
+
+
+class SearchSettings(Section):
+    """How large an explanation may be, and how far and how long to look for it."""
+
+    max_nodes: int = Field(
+        default=4, ge=2, le=LARGEST_EXPLANATION, description="C of the paper: nodes, at most."
+    )
+    max_hops: int | None = Field(
+        default=None, ge=1, le=8, description="D of the paper; the model's depth if absent."
+    )
+    budget: int = Field(
+        default=200_000, description="Subgraphs evaluated for one subject, at most."
+    )
+    counterfactuals: int = Field(
+        default=3, ge=1, le=20, description="Diverse counterfactuals shown for a subject."
+    )
+    seed: int = Field(default=0, ge=0, description="Of every random draw of the search.")
+
+    @field_validator("budget")
+    @classmethod
+    def _room_for_one(cls, budget: int, info: ValidationInfo) -> int:
+        max_nodes: int = info.data.get("max_nodes", 2)
+        least = 2**max_nodes
+        if budget < least:
+            raise ValueError(
+                f"must be at least {least}, enough for one explanation of {max_nodes} nodes with "
+                f"its counterfactuals (got {budget})"
+            )
+        return budget
+
+
+class CaveatSettings(Section):
+    """How effects are adjusted for confounders, and when one holds, weakens or reverses."""
+
+    draws: int = Field(
+        default=60, ge=0, le=10_000, description="Draws of the confounders' features; 0 for none."
+    )
+    stratum: str | None = Field(
+        default=None,
+        description="Draw only from nodes with the subject's value in this column.",
+    )
+    weakens_below: float = Field(
+        default=0.9, ge=0, le=1, description="Share of draws that must agree for an effect to hold."
+    )
+    reverses_below: float = Field(
+        default=0.5, ge=0, le=1, description="With a smaller share agreeing, the effect reverses."
+    )
+    shrinks_below: float = Field(
+        default=0.5, ge=0, le=1, description="Share of its size that an effect must keep to hold."
+    )
+
+    @field_validator("draws")
+    @classmethod
+    def _enough_for_an_interval(cls, draws: int) -> int:
+        if draws == 1:
+            raise ValueError("must be 0, or at least 2 for an interval (got 1)")
+        return draws
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.reverses_below > self.weakens_below:
+            raise ValueError(
+                "reverses_below must not be more than weakens_below "
+                f"(got {self.reverses_below:g} and {self.weakens_below:g})"
+            )
+        return self
