@@ -7,7 +7,7 @@
    missing comes last in both directions. All of the state is in the address, after the #. */
 (() => {
   const data = JSON.parse(document.getElementById("subjects-data").textContent);
-  const ROWS = 100;
+  const ROWS = 50;
   const KEYS = 3;
   const QUIET = 350;
   const find = (id) => document.getElementById(id);
@@ -71,16 +71,18 @@
 
   const names = data.id.map((name) => name.toLowerCase());
 
+  // A row is found if each term is in its id or in one of its words.
   function searched(query) {
     const found = new Uint8Array(data.count).fill(1);
     for (const term of query.toLowerCase().split(/\s+/).filter(Boolean)) {
-      const hit = {};
+      const hits = new Uint8Array(data.count);
       for (const facet in FACETS) {
-        hit[facet] = data[facet].words.map((word) => word.toLowerCase().includes(term));
+        const { words, codes } = data[facet];
+        const hit = words.map((word) => word.toLowerCase().includes(term));
+        if (hit.includes(true)) codes.forEach((code, row) => (hits[row] |= hit[code]));
       }
       for (let row = 0; row < data.count; row += 1) {
-        if (!found[row] || names[row].includes(term)) continue;
-        found[row] = Object.keys(FACETS).some((facet) => hit[facet][data[facet].codes[row]]);
+        if (!hits[row] && !names[row].includes(term)) found[row] = 0;
       }
     }
     return found;
@@ -96,7 +98,7 @@
       return { codes, passes, counts: new Int32Array(words.length) };
     });
     const rows = new Int32Array(data.count);
-    let kept = 0;
+    let passing = 0;
     for (let row = 0; row < data.count; row += 1) {
       if (!found[row]) continue;
       let failed = null;
@@ -108,7 +110,7 @@
         }
       }
       if (failures === 0) {
-        rows[kept++] = row;
+        rows[passing++] = row;
         for (const facet of facets) facet.counts[facet.codes[row]] += 1;
       } else if (failures === 1) {
         failed.counts[failed.codes[row]] += 1;
@@ -117,7 +119,7 @@
     const counts = Object.fromEntries(
       Object.keys(FACETS).map((facet, place) => [facet, facets[place].counts]),
     );
-    return { rows: rows.subarray(0, kept), counts };
+    return { rows: rows.subarray(0, passing), counts };
   }
 
   /* ------------------------------------------------------------------ state and address */
@@ -206,10 +208,27 @@
     return made;
   }
 
+  const results = {};
+
+  // The last result, if it was worked out from the same parts: turning a page sorts nothing.
+  function kept(name, parts, work) {
+    const last = results[name];
+    const same = last?.parts.length === parts.length;
+    if (!same || parts.some((part, place) => part !== last.parts[place])) {
+      results[name] = { parts, value: work() };
+    }
+    return results[name].value;
+  }
+
+  function chosenWords() {
+    return Object.keys(FACETS).map((facet) => state[facet]);
+  }
+
   function show() {
-    const { rows, counts } = filtered(state);
-    let order = rows;
-    for (const key of [...state.sort].reverse()) order = sortedBy(order, key);
+    const { rows, counts } = kept("rows", [state.query, ...chosenWords()], () => filtered(state));
+    const order = kept("order", [rows, ...state.sort], () =>
+      state.sort.reduceRight((order, key) => sortedBy(order, key), rows),
+    );
     const pages = Math.max(1, Math.ceil(order.length / ROWS));
     const page = Math.min(state.page, pages);
     shown = { order, page, pages };
@@ -237,31 +256,50 @@
     find("clear-here").hidden = !narrowed;
   }
 
-  function rowOf(row, place) {
-    const line = element("tr", { role: "row", "aria-rowindex": place + 2 });
+  const pattern = patternOfRow();
+
+  // One row of the table without its words; copying it is faster than making every cell anew.
+  function patternOfRow() {
+    const line = element("tr", { role: "row" });
     const name = element("th", { role: "rowheader", scope: "row", "data-title": "Subject" });
+    name.append(element("a"));
+    line.append(name);
+    for (const column in cells) {
+      const title = COLUMNS[column].title;
+      const cell = element("td", { role: "cell", class: column, "data-title": title });
+      cell.append(element("span"));
+      line.append(cell);
+    }
+    const letter = element("td", { role: "cell", class: "letter", "data-title": "Letter" });
+    letter.append(element("a", {}, "PDF"));
+    line.append(letter);
+    return line;
+  }
+
+  function rowOf(row, place) {
+    const line = pattern.cloneNode(true);
+    line.setAttribute("aria-rowindex", place + 2);
+    const [name, ...others] = line.children;
+    const letter = others.pop();
     const file = encodeURIComponent(data.file[row]);
     if (data.page[row] === "1") {
-      name.append(element("a", { href: `subjects/${file}.html` }, data.id[row]));
+      name.firstChild.href = `subjects/${file}.html`;
+      name.firstChild.textContent = data.id[row];
     } else {
       name.textContent = data.id[row];
       name.tabIndex = -1;
     }
-    line.append(name);
-    for (const column in cells) {
-      const cell = element("td", { role: "cell", class: column, "data-title": COLUMNS[column].title });
-      cell.append(element("span", { "data-word": cells[column](row) }, cells[column](row)));
-      line.append(cell);
-    }
-    const letter = element("td", { role: "cell", class: "letter", "data-title": "Letter" });
+    Object.values(cells).forEach((words, at) => {
+      const cell = others[at].firstChild;
+      cell.textContent = words(row);
+      if (others[at].className === "status") cell.dataset.word = cell.textContent;
+    });
     if (data.letter[row] === "1") {
-      const link = element("a", { href: `../letters/${file}.pdf` }, "PDF");
-      link.setAttribute("aria-label", `Letter to ${data.id[row]}, PDF`);
-      letter.append(link);
+      letter.firstChild.href = `../letters/${file}.pdf`;
+      letter.firstChild.setAttribute("aria-label", `Letter to ${data.id[row]}, PDF`);
     } else {
       letter.textContent = "–";
     }
-    line.append(letter);
     return line;
   }
 
@@ -443,7 +481,8 @@
       for (const name of data[facet].words) {
         const label = element("label");
         label.append(element("input", { type: "checkbox", value: name }));
-        label.append(element("span", { class: "word", "data-word": name }, name));
+        const mark = facet === "status" ? { "data-word": name } : {};
+        label.append(element("span", { class: "word", ...mark }, name));
         label.append(element("span", { class: "count" }));
         find(`facet-${facet}`).append(label);
       }
