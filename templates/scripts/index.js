@@ -494,5 +494,6 @@
   listen();
   show();
   restore();
+  find("without-script").remove();
   find("explorer").hidden = false;
 })();
