@@ -52,6 +52,10 @@ class Picture:
     svg: str
     alt: str
 
+    def __html__(self) -> str:
+        """Goes into a page as it is: whatever a user's files gave was escaped by the builder."""
+        return self.svg
+
 
 class Drawing:
     """An SVG drawing in the making; `width` and `height` are the size of its own pixels."""
@@ -183,7 +187,7 @@ def _width(letter: str) -> float:
         return 0.42
     if letter in _BROAD or unicodedata.east_asian_width(letter) in "WF":
         return 1.02
-    return 0.74 if letter.isupper() else 0.62
+    return 0.78 if letter.isupper() else 0.65
 
 
 def shortened(words: str, most: int) -> str:
