@@ -84,12 +84,12 @@ def _draw_axes(drawing: Drawing, across: Scale, up: Scale) -> None:
 
 def _draw_cells(drawing: Drawing, found: Cloud, across: Scale, up: Scale) -> None:
     """One path for each shade, so that a full grid stays small."""
-    width = (across.end - across.start) / found.columns
-    height = (up.start - up.end) / found.rows
+    width, height = _cell(found, across, up)
+    left, bottom = across(found.simulatability[0]), up(found.relevance[0])
     paths: list[list[str]] = [[] for _ in SHADES]
     for cell, count in found.counts:
         row, column = divmod(cell, found.columns)
-        x, y = across.start + column * width, up.start - (row + 1) * height
+        x, y = left + column * width, bottom - (row + 1) * height
         shade = max(place for place, (least, _) in enumerate(SHADES) if count >= least)
         paths[shade].append(
             f"M{short(x)} {short(y)}h{short(width)}v{short(height)}h{short(-width)}z"
@@ -97,6 +97,13 @@ def _draw_cells(drawing: Drawing, found: Cloud, across: Scale, up: Scale) -> Non
     for path, opacity in zip(paths, OPACITIES, strict=True):
         if path:
             drawing.add("path", d="".join(path), fill="accent", fill_opacity=opacity)
+
+
+def _cell(found: Cloud, across: Scale, up: Scale) -> tuple[float, float]:
+    """The size of a cell; the smallest that can be seen where all pairs have one value."""
+    (left, right), (low, high) = found.simulatability, found.relevance
+    width = (across(right) - across(left)) / found.columns
+    return width or 4.0, (up(low) - up(high)) / found.rows or 4.0
 
 
 def _draw_front(drawing: Drawing, front: Sequence[Point], across: Scale, up: Scale) -> None:
@@ -128,7 +135,7 @@ def _draw_choices(drawing: Drawing, choices: list[Point]) -> None:
         # Towards the middle, so that a long one stays inside.
         left = min(max(x - width / 2, LEFT), RIGHT - width)
         box = {"x": left, "y": y - MARK, "width": width, "height": 2 * MARK, "rx": MARK}
-        drawing.add("rect", fill="class-1", stroke="paper", stroke_width=1.5, **box)
+        drawing.add("rect", fill="ink", stroke="paper", stroke_width=1.5, **box)
         drawing.text(
             left + width / 2,
             y + 4.5,
@@ -152,7 +159,7 @@ def _draw_key(drawing: Drawing) -> None:
         "path", d=f"M{LEFT} {short(y - 8)}h16v8h14", fill="none", stroke="ink", stroke_width=1.8
     )
     drawing.text(LEFT + 38, y, "the front", font_size=SMALL)
-    drawing.add("circle", cx=LEFT + 120.0, cy=y - 4, r=8, fill="class-1")
+    drawing.add("circle", cx=LEFT + 120.0, cy=y - 4, r=8, fill="ink")
     drawing.text(
         LEFT + 120, y, "1", fill="paper", font_size=SMALL, font_weight=700, text_anchor="middle"
     )

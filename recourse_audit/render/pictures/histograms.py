@@ -12,7 +12,7 @@ from recourse_audit.render.pieces import share
 from recourse_audit.render.svg import Drawing, Picture, shortened
 
 LIMIT = 8
-NAME, COLUMN, BAR, ROW, TOP = 118, 142, 84, 28, 30
+NAME, COLUMN, BAR, ROW, TOP = 130, 142, 84, 28, 30
 LETTERS = 14
 
 

@@ -72,7 +72,6 @@ def _draw_gap(drawing: Drawing, gap: Gap, across: Scale, y: float) -> None:
     drawing.text(NAMES, y + 4, shortened(gap.name, LETTERS))
     drawing.text(VERDICT, y + 4, gap.verdict, font_size=SMALL)
     if gap.difference is None:
-        drawing.text((LEFT + RIGHT) / 2, y + 4, "not shown", fill="muted", text_anchor="middle")
         return
     if gap.clustered is not None:
         low, high = (across(end) for end in gap.clustered)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import networkx as nx
+
 from recourse_audit.caveats.rollout import RollOut, Variable
 from recourse_audit.render.pictures.axes import SMALL, listed
 from recourse_audit.render.svg import Drawing, Picture, shortened
@@ -33,7 +35,7 @@ def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
     width = LEFT + COLUMN * depth + 60
     bottom = TOP + ROW * len(names)
     shown = [role for role in ROLES if any(_role(rolled, one) == role for one in rolled.graph)]
-    drawing = Drawing(max(width, 330), bottom + 20 * len(shown) + 6, _words(rolled, names))
+    drawing = Drawing(max(width, 330), bottom + 22 * len(shown) + 2, _words(rolled, names))
     for layer in range(depth + 1):
         words = "own features" if layer == 0 else f"layer {layer}"
         x, _ = _place((0, layer))
@@ -45,34 +47,45 @@ def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
     for variable in sorted(rolled.graph):
         _draw_variable(drawing, _role(rolled, variable), *_place(variable))
     for place, role in enumerate(shown):
-        y = bottom + 14 + 20.0 * place
-        _draw_variable(drawing, role, 10, y - 4)
-        drawing.text(26, y, ROLES[role][2], font_size=SMALL)
+        y = bottom + 10 + 22.0 * place
+        _draw_variable(drawing, role, 13, y - 4)
+        drawing.text(32, y, ROLES[role][2], font_size=SMALL)
     return drawing.picture()
 
 
 def _draw_arcs(drawing: Drawing, rolled: RollOut) -> None:
     """The plain arcs first, then those of confounders, then those that carry the effect."""
     carrying = rolled.treatment | rolled.mediators
-    arcs = sorted(rolled.graph.edges)
-    on_path = [arc for arc in arcs if arc[0] in carrying and _reaches(rolled, arc[1])]
-    biasing = [arc for arc in arcs if arc[0] in rolled.confounders and _reaches(rolled, arc[1])]
-    drawn = {*on_path, *biasing}
-    for arc in arcs:
-        if arc not in drawn:
-            drawing.line(*_place(arc[0]), *_place(arc[1]), "lines")
-    for arc in biasing:
+    carried = {
+        (one, other)
+        for one, other in rolled.graph.edges
+        if one in carrying and (other in rolled.mediators or other == rolled.outcome)
+    }
+    confounding = _confounding(rolled)
+    for arc in sorted(rolled.graph.edges):
+        ends = (*_place(arc[0]), *_place(arc[1]))
+        if arc not in carried and arc not in confounding:
+            drawing.line(*ends, "lines")
+    for arc in sorted(confounding - carried):
         ends = (*_place(arc[0]), *_place(arc[1]))
         drawing.line(*ends, "class-2", stroke_width=2, stroke_dasharray="5 3")
-    for arc in on_path:
+    for arc in sorted(carried):
         drawing.line(*_place(arc[0]), *_place(arc[1]), "class-0", stroke_width=2)
 
 
-def _reaches(rolled: RollOut, variable: Variable) -> bool:
-    """Whether a variable is a part of the story that the picture tells."""
-    return (
-        variable == rolled.outcome or variable in rolled.mediators or variable in rolled.confounders
-    )
+def _confounding(rolled: RollOut) -> set[tuple[Variable, Variable]]:
+    """The arcs by which confounders act on mediators, and past them on the outcome."""
+    past = rolled.graph.subgraph(rolled.graph.nodes - rolled.mediators - rolled.treatment)
+    reached = set(rolled.confounders)
+    for variable in rolled.confounders:
+        reached |= nx.descendants(past, variable)
+    leading = nx.ancestors(past, rolled.outcome) | {rolled.outcome}
+    return {
+        (one, other)
+        for one, other in rolled.graph.edges
+        if (one in rolled.confounders and other in rolled.mediators)
+        or (one in reached and other in reached & leading)
+    }
 
 
 def _draw_variable(drawing: Drawing, role: str, x: float, y: float) -> None:
