@@ -161,8 +161,10 @@ def _draw_mark(
     within: Element | None = None,
 ) -> None:
     """A mark in the colour and shape of its class; hollow where there is no decision."""
-    fill, stroke = (look.colour, "paper") if known else ("paper", "muted")
-    drawing.shape(look.shape, x, y, radius, within=within, fill=fill, stroke=stroke)
+    fill, stroke = (look.colour, "ink") if known else ("paper", "muted")
+    drawing.shape(
+        look.shape, x, y, radius, within=within, fill=fill, stroke=stroke, stroke_width=0.8
+    )
 
 
 def _classes_shown(shown: Surroundings) -> list[str]:

@@ -21,9 +21,13 @@ Tie = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """One node of the picture; `decision` is empty where the model gave none."""
+    """One node of the picture; `decision` is empty where the model gave none.
+
+    `label` stands at the mark, shortened if need be.
+    """
 
     name: str
+    label: str
     hops: int
     decision: str
 
@@ -58,7 +62,7 @@ class Layout:
 
 def labels_of(people: tuple[Person, ...]) -> tuple[str, ...]:
     """Names short enough to stand at a mark; one that would stand at two marks becomes a number."""
-    short = [shortened(person.name, LABEL_LETTERS) for person in people]
+    short = [shortened(person.label, LABEL_LETTERS) for person in people]
     counts = Counter(short)
     return tuple(
         label if counts[label] == 1 else f"#{place}" for place, label in enumerate(short, start=1)
