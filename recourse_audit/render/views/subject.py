@@ -44,8 +44,8 @@ class SubjectView:
 
     title: str
     subject: str
-    decision: str
-    favourable: bool
+    mark: str
+    mark_sign: str
     copy: str
     index_link: str
     letter_link: str
@@ -92,8 +92,8 @@ def subject_view(
     return SubjectView(
         title=f"{decision.id}: {words}",
         subject=decision.id,
-        decision=words,
-        favourable=decision.favourable,
+        mark="favourable" if decision.favourable else "unfavourable",
+        mark_sign="●" if decision.favourable else "■",
         copy=SAID[level],
         index_link=index_link,
         letter_link=letter_link,
