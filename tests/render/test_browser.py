@@ -9,7 +9,8 @@ from tests.render.browser import PHONE, findings, overflow, visit
 GOOD = """<!doctype html><html lang="en"><head><title>A page</title></head>
 <body><main><h1>A page</h1><p>Words.</p></main></body></html>"""
 BAD = """<!doctype html><html><head><title>A page</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"></head>
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'"></head>
 <body><main><h1>A page</h1><img src="https://example.org/x.png">
 <hr style="width: 900px">
 <script>document.title = "changed"</script></main></body></html>"""

@@ -1,1 +1,1 @@
-"""What each page shows, as a frozen record made from saved data alone."""
+"""One page a module: what a page shows, worded and formatted, as a frozen record."""
