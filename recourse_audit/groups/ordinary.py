@@ -82,6 +82,17 @@ def brunner_munzel(values: Floats, others: Floats) -> float | None:
     return 1.0 if np.array_equal(np.unique(values), np.unique(others)) else None
 
 
+def rank_interval(values: Floats, others: Floats, alpha: float) -> Interval | None:
+    """The interval of the relative effect that goes with the test of Brunner and Munzel."""
+    from statsmodels.stats.nonparametric import rank_compare_2indep
+
+    with _quiet():
+        low, high = map(float, rank_compare_2indep(values, others).conf_int(alpha=alpha))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return Interval(low=max(0.0, low), high=min(1.0, high))
+
+
 def log_rank(costs: Floats, others: Floats) -> float | None:
     """The log-rank test of two samples of costs; an infinite one is censored beyond every cost."""
     from scipy import stats

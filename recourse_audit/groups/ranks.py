@@ -1,8 +1,8 @@
 """Comparisons of amounts by rank: the relative effect of two samples, and log-rank scores of costs.
 
 The relative effect is the chance that somebody of the group has more than somebody of the
-reference, a tie counting half. A cost that was never found is infinite: it ties with every other such, and is
-more than any that was found, so that nobody is dropped.
+reference, a tie counting half. A cost that was never found is infinite: it ties with every other
+such, and is more than any that was found, so that nobody is dropped.
 
 Notes
 -----

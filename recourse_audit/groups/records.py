@@ -82,7 +82,10 @@ class CostPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What became of the audited: audited = verified + infeasible + not found + errors."""
+    """What became of the audited: audited = verified + infeasible + not found + errors.
+
+    Simulatability and relevance are None where fewer people than the threshold have any.
+    """
 
     verified: int
     certified_infeasible: int
@@ -94,8 +97,8 @@ class Outcomes:
     cost: Spread
     cost_curve: tuple[CostPoint, ...]
     options: Spread
-    simulatability: Spread
-    relevance: Spread
+    simulatability: Spread | None
+    relevance: Spread | None
     grades: dict[str, int]
 
 
@@ -147,11 +150,14 @@ class Comparison:
     people: int
     reference_people: int
     communities: int
+    value: float | None
+    reference_value: float | None
     difference: float
     ratio: float | None
     intervals: dict[Literal["difference", "ratio"], Intervals]
     tests: Tests
     effect: dict[str, float]
+    standard_error: float | None
     smallest_gap: float | None
     smallest_gap_in_family: float | None
     favourable_ratio: float | None
@@ -256,11 +262,11 @@ class Communities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overall:
-    """Everybody; errors with their reasons."""
+    """Everybody, and how many of the audited were left out for which error; withheld if too few."""
 
-    decisions: Decisions
-    outcomes: Outcomes
-    errors: dict[str, int]
+    decisions: Decisions | None
+    outcomes: Outcomes | None
+    excluded: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,7 +221,8 @@ def test_log_rank_scores_add_up_to_the_statistic_of_scipy(seed: int) -> None:
     costs[costs >= 4] = np.inf
     censored = [
         stats.CensoredData(
-            uncensored=side[np.isfinite(side)], right=np.full(int(np.isinf(side).sum()), 9.0)
+            uncensored=side[np.isfinite(side)].astype(np.float64),
+            right=np.full(int(np.isinf(side).sum()), 9.0),
         )
         for side in (costs[member], costs[~member])
     ]
