@@ -266,11 +266,11 @@
     line.append(name);
     for (const column in cells) {
       const title = COLUMNS[column].title;
-      const cell = element("td", { role: "cell", class: column, "data-title": title });
+      const cell = element("td", { role: "cell", class: `at-${column}`, "data-title": title });
       cell.append(element("span"));
       line.append(cell);
     }
-    const letter = element("td", { role: "cell", class: "letter", "data-title": "Letter" });
+    const letter = element("td", { role: "cell", class: "at-letter", "data-title": "Letter" });
     letter.append(element("a", {}, "PDF"));
     line.append(letter);
     return line;
@@ -292,7 +292,7 @@
     Object.values(cells).forEach((words, at) => {
       const cell = others[at].firstChild;
       cell.textContent = words(row);
-      if (others[at].className === "status") cell.dataset.word = cell.textContent;
+      if (others[at].className === "at-status") cell.dataset.word = cell.textContent;
     });
     if (data.letter[row] === "1") {
       letter.firstChild.href = `../letters/${file}.pdf`;

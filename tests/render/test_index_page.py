@@ -27,7 +27,7 @@ def ids(page: Page) -> list[str]:
 
 
 def column(page: Page, name: str) -> list[str]:
-    return page.locator(f"#rows td.{name}").all_inner_texts()
+    return page.locator(f"#rows td.at-{name}").all_inner_texts()
 
 
 def focused(page: Page) -> str:
