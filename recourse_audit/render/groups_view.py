@@ -116,16 +116,22 @@ def _show_table(console: Console, table: GroupTable) -> None:
     console.print(Padding(made, (1, 0, 0, 0)))
     if table.note:
         console.print(Padding(Text(table.note, style="yellow"), (0, 2)))
+    single = len(table.attributes) == 1
     for one in table.comparisons:
-        if one.verdict is not None:
+        if one.verdict is not None and (single or one.verdict == "flag"):
             line = Text.assemble(
                 (one.verdict, STYLES[one.verdict]),
                 f"  {MEASURES[one.measure]}: {plain(one.reason)}",
             )
             console.print(Padding(line, (0, 2)))
-    explored = [one for one in table.comparisons if not one.primary and _below(one, EXPLORED_BELOW)]
-    for one in explored:
-        console.print(Padding(Text(_explored(one), style="dim"), (0, 2)))
+    if not single:
+        others = [one.verdict for one in table.comparisons if one.verdict not in (None, "flag")]
+        counted = ", ".join(f"{others.count(name)} {name}" for name in sorted({*others}, key=str))
+        if others:
+            console.print(Padding(Text(f"and {counted} (--json has each)", style="dim"), (0, 2)))
+    for one in table.comparisons:
+        if single and not one.primary and _below(one, EXPLORED_BELOW):
+            console.print(Padding(Text(_explored(one), style="dim"), (0, 2)))
 
 
 def _group_row(group: Group, reference: str | None) -> Iterator[str]:
@@ -208,6 +214,8 @@ def _show_advice(console: Console, tables: Iterable[CutOffTable]) -> None:
 def _advice(table: CutOffTable) -> Table:
     made = columns("dropped ties lead to", "of those dropped", "of those that could be", "ratio")
     for row in table.by_group:
+        if not row.droppable:
+            continue
         interval = row.interval
         sure = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
         made.add_row(
