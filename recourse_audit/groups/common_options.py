@@ -19,7 +19,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Ints, Mask
+from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.records import Change
 
 Kinds = frozenset[tuple[str, str]]
@@ -65,7 +65,7 @@ def choose(options: Mapping[int, frozenset[Kinds]]) -> Iterator[tuple[tuple[Chan
         yield changes, served[of_subject]
 
 
-def _best(needs: Mask, has: Mask, people: Ints, chosen: Mask, served: Mask) -> int:
+def _best(needs: Floats, has: Floats, people: Ints, chosen: Mask, served: Mask) -> int:
     """The choice that serves most of those not served; the first by name of several."""
     allowed = (needs > 0) | chosen
     enough = (needs @ (~allowed).T.astype(np.float64)) == 0

@@ -28,7 +28,7 @@ from recourse_audit.groups.ordinary import (
 )
 from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_effect
 from recourse_audit.groups.records import Comparison, Interval, Intervals, Measure, Tests
-from recourse_audit.groups.resampling import Sums, gap_test, percentile_interval
+from recourse_audit.groups.resampling import Sums, gap_test, percentile_interval, smallest_p
 from recourse_audit.settings import GroupSettings
 
 # Which sign of a difference means that a group finds it harder; 0 where neither does.
@@ -67,6 +67,7 @@ class Question:
     reference: str
     settings: GroupSettings
     seed: int
+    level: float
     no_communities: str
 
 
@@ -79,6 +80,7 @@ class _Clustered:
     ratio: Interval | None = None
     bootstrap: Interval | None = None
     p: float | None = None
+    smallest_p: float | None = None
     score: float = 0.0
     reason: str = ""
 
@@ -179,7 +181,13 @@ def _comparison(
             ),
             "ratio": Intervals(ordinary=ordinary[1], clustered=clustered.ratio, bootstrap=None),
         },
-        tests=Tests(method=tests[0], ordinary=tests[1], clustered=clustered.p, adjusted=None),
+        tests=Tests(
+            method=tests[0],
+            ordinary=tests[1],
+            clustered=clustered.p,
+            smallest=clustered.smallest_p,
+            adjusted=None,
+        ),
         effect=effect,
         smallest_gap=None if estimated is None else estimated.error * detectable(freedom, alpha),
         smallest_gap_in_family=None,
@@ -221,7 +229,8 @@ def _clustered_rates(question: Question, sample: Sample) -> _Clustered:
         bootstrap=percentile_interval(
             sums, alpha=settings.alpha, draws=settings.draws, seed=question.seed
         ),
-        p=gap_test(sums, draws=settings.draws, seed=question.seed),
+        p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
+        smallest_p=smallest_p(sums),
     )
 
 
@@ -243,7 +252,8 @@ def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Cl
         communities=count,
         gap=estimate(value, error, count, settings.alpha),
         ratio=ratio_interval(effect / (1 - effect), odds, settings.alpha) if effect < 1 else None,
-        p=gap_test(sums, draws=settings.draws, seed=question.seed),
+        p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
+        smallest_p=smallest_p(sums),
         score=sums.difference,
     )
 

@@ -39,18 +39,16 @@ def gaps(
     place: int,
     members: Members,
     reference: int,
+    level: float,
 ) -> Iterator[Comparison]:
-    """All comparisons of a table; groups that are unknown or withheld are never compared."""
+    """All comparisons of a table, whose primary tests must be told from a level.
+
+    Groups that are unknown or withheld are never compared.
+    """
     cells = layout.tables[place]
     for measure in (*PRIMARY, *EXPLORATORY):
-        withheld = layout.people if measure == "adverse_rate" else layout.outcomes
-        hidden = withheld.all[place]
-        if hidden[reference]:
-            continue
         other = _values(population, measure, members, reference)
-        for cell in range(len(cells)):
-            if cell == reference or hidden[cell] or not cells.known(cell):
-                continue
+        for cell in compared_cells(layout, place, measure, reference):
             one = _values(population, measure, members, cell)
             # Who has no explanation or no caveat has no value, so that a few may be left.
             least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
@@ -63,10 +61,24 @@ def gaps(
                         reference=cells.label(reference),
                         settings=settings,
                         seed=population.communities.seed,
+                        level=level if measure in PRIMARY else settings.alpha,
                         no_communities=f"communities are not known ({_reason(population)})",
                     ),
                     _sample(population, one, other),
                 )
+
+
+def compared_cells(layout: Layout, place: int, measure: Measure, reference: int) -> list[int]:
+    """The known cells of a table that are shown in a measure, if the reference is."""
+    withheld = layout.people if measure == "adverse_rate" else layout.outcomes
+    cells, hidden = layout.tables[place], withheld.all[place]
+    if hidden[reference]:
+        return []
+    return [
+        cell
+        for cell in range(len(cells))
+        if cell != reference and not hidden[cell] and cells.known(cell)
+    ]
 
 
 def _values(

@@ -89,6 +89,7 @@ def reference_cell(layout: Layout, place: int, settings: GroupSettings) -> tuple
     ]
     if len(shown) < 2:
         return None, "Fewer than two known groups are shown, so none are compared."
+    wanted: tuple[int, ...] | None
     if len(cells.attributes) == 1:
         name = settings.reference.get(cells.name)
         wanted = None if name is None else (cells.attributes[0].groups.index(name),)

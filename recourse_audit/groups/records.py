@@ -125,11 +125,15 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tests:
-    """p values: of independent people, of communities, and corrected for the whole family."""
+    """p values: of independent people, of communities, and corrected for the whole family.
+
+    `smallest` is the smallest that so few communities can have, 0 if there is no such limit.
+    """
 
     method: str
     ordinary: float | None
     clustered: float | None
+    smallest: float | None
     adjusted: float | None
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from recourse_audit.groups.advice import cut_off
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.common_options import MOST_SHOWN, choose, options_by_subject
-from recourse_audit.groups.gaps import Members, gaps, members_of
+from recourse_audit.groups.gaps import Members, compared_cells, gaps, members_of
 from recourse_audit.groups.layout import Layout, lay_out, reference_cell
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.records import (
+    PRIMARY,
     CommonOption,
     Comparison,
     Group,
@@ -35,6 +36,18 @@ class _Work:
     settings: GroupSettings
     layout: Layout
     costs: list[float]
+    references: list[tuple[int | None, str]]
+
+    @property
+    def level(self) -> float:
+        """The smallest level that the correction for all primary tests comes down to."""
+        tests = sum(
+            len(compared_cells(self.layout, place, measure, reference))
+            for place, (reference, _) in enumerate(self.references)
+            if reference is not None
+            for measure in PRIMARY
+        )
+        return self.settings.alpha / max(1, tests)
 
 
 def group_report(
@@ -49,8 +62,16 @@ def group_report(
     population = read_population(store, settings)
     layout = lay_out(population, settings)
     costs = cost_grid(population.audited.cost)
-    work = _Work(population=population, settings=settings, layout=layout, costs=costs)
-    drafts = [_table(work, place) for place in range(len(layout.tables))]
+    places = range(len(layout.tables))
+    work = _Work(
+        population=population,
+        settings=settings,
+        layout=layout,
+        costs=costs,
+        references=[reference_cell(layout, place, settings) for place in places],
+    )
+    level = work.level
+    drafts = [_table(work, place, level) for place in places]
     judged, family = judge(
         [(draft.name, one) for draft in drafts for one in draft.comparisons], settings
     )
@@ -97,14 +118,16 @@ def _overall(work: _Work) -> Overall:
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
-def _table(work: _Work, place: int) -> GroupTable:
+def _table(work: _Work, place: int, level: float) -> GroupTable:
     """One table with its comparisons, whose verdicts are still open."""
     layout, cells = work.layout, work.layout.tables[place]
     members = members_of(work.population, layout, place)
-    reference, note = reference_cell(layout, place, work.settings)
+    reference, note = work.references[place]
     compared: tuple[Comparison, ...] = ()
     if reference is not None:
-        compared = tuple(gaps(work.population, work.settings, layout, place, members, reference))
+        compared = tuple(
+            gaps(work.population, work.settings, layout, place, members, reference, level)
+        )
     return GroupTable(
         attributes=tuple(one.name for one in cells.attributes),
         reference=None if reference is None else cells.label(reference),

@@ -64,7 +64,9 @@ def _judged(
         return replace(one, verdict="flag", reason=_flagged(one, interval, family, settings))
     if _worst(one, interval) < settings.concern:
         return replace(one, verdict="no flag", reason=_quiet(one, interval, settings))
-    return replace(one, verdict="insufficient evidence", reason=_undecided(one, interval, settings))
+    return replace(
+        one, verdict="insufficient evidence", reason=_undecided(one, interval, family, settings)
+    )
 
 
 def _worst(one: Comparison, interval: Interval) -> float:
@@ -94,12 +96,23 @@ def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     )
 
 
-def _undecided(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
+def _undecided(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+    if (one.tests.smallest or 0.0) * family > settings.alpha:
+        could = f"no gap, however large, could have been flagged in a family of {family} tests"
+    else:
+        seen = _percent(one.smallest_gap_in_family)
+        could = f"a gap of {seen} would have been flagged four times in five"
+    least = interval.low if HARDER[one.measure] > 0 else -interval.high
+    if least > 0:
+        what = f"It looks like a gap against {one.group}, but it may be chance"
+    else:
+        what = (
+            f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
+            "ruled out"
+        )
     return (
-        f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
-        f"ruled out: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
-        f"{one.communities} communities a gap of {_percent(one.smallest_gap_in_family)} would have "
-        f"been flagged four times in five.{_four_fifths(one, settings)}"
+        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
+        f"{one.communities} communities {could}.{_four_fifths(one, settings)}"
     )
 
 
