@@ -12,6 +12,7 @@ from recourse_audit.settings.inputs import (
     OutputKind,
     Role,
 )
+from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.reading import Settings, load_settings, parse_settings, settings_schema
 from recourse_audit.settings.recourse import (
     AttributeRule,
@@ -29,6 +30,7 @@ __all__ = [
     "GraphSettings",
     "GroupSettings",
     "Implication",
+    "LetterSettings",
     "ModelSettings",
     "OutputKind",
     "RecourseSettings",

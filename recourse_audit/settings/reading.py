@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from recourse_audit.errors import SettingsError
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import DecisionSettings, GraphSettings, ModelSettings
+from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section
@@ -49,6 +50,7 @@ class Settings(Section):
     search: SearchSettings = SearchSettings()
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
+    letters: LetterSettings = LetterSettings()
 
 
 def load_settings(path: Path) -> Settings:
