@@ -1,7 +1,7 @@
 """Files that people write for letters: principal reasons they confirm, and where letters go.
 
 Reasons come as CSV (`id`, then columns whose names start with `reason`; a person may have several
-rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`). Addresses come as CSV (`id`, then the lines).
+rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`); addresses as CSV (`id`, then the lines).
 """
 
 import csv
@@ -72,8 +72,8 @@ def _csv(path: Path, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
             chosen = [name for name in names if name.startswith(prefix)]
             if "id" not in (table.fieldnames or ()) or not chosen:
                 raise InputError(
-                    f"{path}: needs the column id and at least one named {prefix or 'line'}1 or the "
-                    f"like (got {', '.join(table.fieldnames or ()) or 'nothing'})"
+                    f"{path}: needs the column id and at least one named {prefix or 'line'}1 or "
+                    f"alike (got {', '.join(table.fieldnames or ()) or 'nothing'})"
                 )
             for row in table:
                 if not row["id"]:

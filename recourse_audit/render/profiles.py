@@ -1,12 +1,13 @@
 """Legal profiles: dated files that hold what a letter must say, and where that comes from.
 
 Nothing legal is in the code. A profile is text by language, in blocks; a block is said always, or
-with or without confirmed reasons, or if something is so in the user's case. It may leave gaps, which
-the user fills in `letters.slots`. It is no legal advice: a person signs off.
+with or without confirmed reasons, or if something is so in the user's case. It may leave gaps,
+which the user fills in `letters.slots`. It is no legal advice: a person signs off.
 """
 
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import date
 from typing import Literal, Self
 
@@ -141,7 +142,7 @@ def _applies(when: str, *, reasons: bool, facts: dict[str, bool]) -> bool:
     return facts.get(name, False) != when.startswith("not ")
 
 
-def _known(given: dict[str, object], known: dict[str, str], key: str, name: str) -> None:
+def _known(given: Mapping[str, object], known: dict[str, str], key: str, name: str) -> None:
     strangers = [one for one in given if one not in known]
     if strangers:
         raise SettingsError(

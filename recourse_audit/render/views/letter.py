@@ -1,7 +1,7 @@
 """A letter before it is words: what is said to one person, in types that hold nothing of others.
 
-The kind of a tie is said only if the person has ties of it with at least `letters.k` people, and not
-all of them are meant, or if `letters.known_kinds` says that everybody knows of theirs. Options that
+The kind of a tie is said only if the person has ties of it with at least `letters.k` people, and
+not all of them are meant, or if `letters.known_kinds` says that people know of theirs. Options that
 read alike are one option. What cannot be said is counted, and staff are named instead.
 """
 
