@@ -5,9 +5,11 @@
     │   ├── SettingsError              a key or value of audit.toml
     │   ├── GraphError                 a node or tie table
     │   ├── ModelError                 a model file, its inputs or its outputs
-    │   └── SubjectError               an id that is not in the graph
+    │   ├── SubjectError               an id that is not in the graph
+    │   └── TemplateError              a template, style sheet, catalogue or profile
     ├── AnswerError                4   the model answered, but not with numbers that can be used
     ├── BudgetError                4   the query limit was reached before the work was done
+    ├── PaperError                 4   no PDF can be made on this machine
     ├── FindingError               3   a finding over a threshold of `--fail-on`
     └── VerificationError          5   a bundle is not what its manifest says
 
@@ -43,6 +45,10 @@ class SubjectError(InputError):
     """A subject was named that the graph does not hold."""
 
 
+class TemplateError(InputError):
+    """A template, or a piece it needs, is missing or has a mistake in it."""
+
+
 class AnswerError(AuditError):
     """The model gave an answer that is not a number; the subject at hand cannot be judged."""
 
@@ -51,6 +57,12 @@ class AnswerError(AuditError):
 
 class BudgetError(AuditError):
     """The limit on queries was reached before the question was answered."""
+
+    exit_code = 4
+
+
+class PaperError(AuditError):
+    """No PDF can be made on this machine; everything else can."""
 
     exit_code = 4
 

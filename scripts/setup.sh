@@ -5,7 +5,8 @@
 #   sh scripts/setup.sh dev    after that, what its tests need too (requirements/dev.txt)
 #
 # Brings what is missing of: the virtual environment, the pinned packages, the program itself
-# (editable), and the system libraries for PDF pages. Only the last may be missing in the end.
+# (editable), and the system libraries for PDF pages; for the tests, a browser and poppler-utils.
+# Only what comes from the system may be missing in the end.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -177,4 +178,18 @@ fi
 if [ ! -f "$venv/has-libraries" ]; then
     ensure_libraries
     [ -n "$(missing_libraries)" ] || : >"$venv/has-libraries"
+fi
+
+has_browser() {
+    for name in chromium chromium-browser google-chrome; do
+        command -v "$name" >/dev/null 2>&1 && return 0
+    done
+    return 1
+}
+
+if [ "$kind" = dev ]; then
+    has_browser || apt_install chromium || true
+    has_browser || say "warning: the tests of pages need Chromium; install the package chromium."
+    command -v pdftotext >/dev/null 2>&1 || apt_install poppler-utils ||
+        say "warning: the tests of letters need pdftotext; install the package poppler-utils."
 fi

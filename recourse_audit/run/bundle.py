@@ -23,7 +23,19 @@ MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
 CHECKSUMS = "checksums.txt"
 LOG = "run.jsonl"
-NAMES = {"work", LOG, MANIFEST, SIGNATURE, CHECKSUMS, *(name.split("/")[0] for name in FILES)}
+# What is made from a finished bundle, each with a manifest of its own.
+FOLDERS = ("pages", "letters")
+NEW = ".new"
+NAMES = {
+    "work",
+    LOG,
+    MANIFEST,
+    SIGNATURE,
+    CHECKSUMS,
+    *(name.split("/")[0] for name in FILES),
+    *FOLDERS,
+    *(f"{name}{NEW}" for name in FOLDERS),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

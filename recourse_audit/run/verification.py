@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from recourse_audit.errors import InputError
-from recourse_audit.run.bundle import CHECKSUMS, FILES, LOG, MANIFEST, SIGNATURE, Bundle
+from recourse_audit.run.bundle import CHECKSUMS, FILES, FOLDERS, LOG, MANIFEST, SIGNATURE, Bundle
 from recourse_audit.run.chain import broken_at
 from recourse_audit.run.findings import compact
 from recourse_audit.run.fingerprint import digest
@@ -22,6 +22,7 @@ from recourse_audit.run.manifest import (
     piece_digests,
     written,
 )
+from recourse_audit.run.rendered import rendered_problems
 from recourse_audit.run.signing import is_signed
 from recourse_audit.run.store import open_store
 
@@ -52,6 +53,7 @@ def verify(folder: Path, public_key: str | None = None) -> Verdict:
         problems += [*_counts(bundle, manifest)]
     problems += [*_checksums(bundle, manifest), *_log(bundle)]
     problems += [*_signature(bundle, manifest, content, public_key)]
+    problems += [*rendered_problems(folder, public_key)]
     return Verdict(
         problems=tuple(problems),
         subjects=manifest["counts"]["subjects"],
@@ -96,7 +98,8 @@ def _added(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
     known |= {SIGNATURE} if manifest["signed_by"] else set()
     for path in sorted(bundle.folder.rglob("*")):
         name = path.relative_to(bundle.folder).as_posix()
-        if name not in known and not path.is_dir():
+        own_manifest = name.split("/")[0] in FOLDERS and "/" in name
+        if name not in known and not own_manifest and not path.is_dir():
             yield f"{name}: was added"
 
 

@@ -1,0 +1,144 @@
+"""The only door to jinja2: a view record and a template become one page that needs nothing else.
+
+Style sheets and scripts are written into the page, and its content security policy names each by
+its hash, so that a browser runs and loads nothing that is not in the page already. Whatever comes
+from a graph is escaped; only what has `__html__`, which our pictures have, is not.
+"""
+
+import base64
+import hashlib
+import shutil
+import traceback
+from pathlib import Path
+
+from jinja2 import (
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateNotFound,
+    TemplateSyntaxError,
+)
+from jinja2 import TemplateError as Mistake
+from markupsafe import Markup
+
+from recourse_audit.errors import TemplateError
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def template_folder() -> Path:
+    """Where the templates are: inside an installed package, or beside it in a checkout."""
+    for folder in (PACKAGE / "_data" / "templates", PACKAGE.parent / "templates"):
+        if (folder / "styles").is_dir():
+            return folder
+    raise TemplateError("the templates are not part of this installation; install it again")
+
+
+def eject(folder: Path) -> None:
+    """Copy all templates into a new folder, to be changed there."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise TemplateError(f"{folder}: is not empty; choose a new folder for the templates")
+    try:
+        shutil.copytree(template_folder(), folder, dirs_exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or "its files are protected"
+        raise TemplateError(f"{folder}: cannot be written ({reason}); choose another") from None
+
+
+class Pages:
+    """Our templates, and before them the user's own, piece by piece.
+
+    Parameters
+    ----------
+    own
+        A folder laid out like `templates/`; a file in it takes the place of ours.
+    """
+
+    def __init__(self, own: Path | None = None) -> None:
+        if own is not None and not own.is_dir():
+            raise TemplateError(f"{own}: there is no such folder; --eject makes one to start from")
+        self.folders = tuple(folder for folder in (own, template_folder()) if folder is not None)
+        self._environment = Environment(
+            loader=FileSystemLoader(self.folders),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        self._environment.globals |= {"head": self._head, "script": self._script}
+
+    def render(self, name: str, /, **values: object) -> str:
+        """A page from its template and what it shows."""
+        try:
+            return self._environment.get_template(name).render(**values)
+        except TemplateNotFound as error:
+            raise TemplateError(
+                f"{error.name}: there is no such template in {self._places()}"
+            ) from None
+        except TemplateSyntaxError as error:
+            raise TemplateError(f"{error.filename}:{error.lineno}: {error.message}") from None
+        except (Mistake, TypeError, ValueError, AttributeError, LookupError) as error:
+            place = self._place(error)
+            if place is None:
+                raise
+            raise TemplateError(f"{place}: {error}") from None
+
+    def piece(self, name: str) -> bytes:
+        """A file of the templates, as it is."""
+        for folder in self.folders:
+            path = (folder / name).resolve()
+            if path.is_relative_to(folder.resolve()) and path.is_file():
+                return path.read_bytes()
+        raise TemplateError(f"{name}: there is no such piece in {self._places()}")
+
+    def text(self, name: str) -> str:
+        """A file of the templates that is text."""
+        try:
+            return self.piece(name).decode("utf-8")
+        except UnicodeDecodeError:
+            raise TemplateError(f"{name}: is not text in UTF-8") from None
+
+    def digest(self) -> str:
+        """A digest of all pieces, the user's in place of ours."""
+        names = {
+            path.relative_to(folder).as_posix()
+            for folder in self.folders
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        found = hashlib.sha256()
+        for name in sorted(names):
+            found.update(f"{name} {hashlib.sha256(self.piece(name)).hexdigest()}\n".encode())
+        return found.hexdigest()
+
+    def _head(self, *styles: str, script: str | None = None) -> Markup:
+        """What a page's head needs: the policy, then the style sheets as one."""
+        sheet = "\n".join(self.text(name) for name in styles)
+        allowed = {"default-src": "'none'", "style-src": _hashed(sheet), "base-uri": "'none'"}
+        allowed |= {"form-action": "'none'"}
+        if script is not None:
+            allowed["script-src"] = _hashed(self.text(script))
+        policy = "; ".join(f"{name} {value}" for name, value in allowed.items())
+        return Markup(
+            '<meta http-equiv="Content-Security-Policy" content="{}">\n<style>{}</style>'
+        ).format(policy, Markup(sheet))  # noqa: S704  # our own style sheet
+
+    def _script(self, name: str) -> Markup:
+        return Markup("<script>{}</script>").format(Markup(self.text(name)))  # noqa: S704
+
+    def _places(self) -> str:
+        return " or ".join(str(folder) for folder in self.folders)
+
+    def _place(self, error: Exception) -> str | None:
+        """File and line of the innermost template that a mistake was made in."""
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            path = Path(frame.filename)
+            if any(path.is_relative_to(folder) for folder in self.folders):
+                return f"{path}:{frame.lineno}"
+        return None
+
+
+def _hashed(text: str) -> str:
+    value = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{value}'"
