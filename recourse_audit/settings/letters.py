@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -46,6 +46,12 @@ class LetterSettings(Section):
     profile: str = Field(
         default="generic",
         description="The legal profile: generic, us-credit, eu, or one of your own.",
+    )
+    parts: tuple[Literal["notice", "options"], ...] = Field(
+        default=("notice", "options"),
+        min_length=1,
+        description="What a letter holds: the notice of the decision (part A), the options (part "
+        "B), or both.",
     )
     slots: dict[str, str] = Field(
         default_factory=dict, description="What fills the gaps that the profile leaves."

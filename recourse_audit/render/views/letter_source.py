@@ -100,8 +100,8 @@ class LetterSource:
 class Vocabulary:
     """The names that a letter may use: those that the settings themselves mention.
 
-    A kind of tie is known if a rule, a word or `known_kinds` names it, and if it may be suggested at
-    all (family and its like may not); an attribute if a rule moves it and it is not protected.
+    A kind of tie is known if a rule, a word or `known_kinds` names it, and if it may be suggested
+    at all (family and its like may not); an attribute if a rule moves it and it is not protected.
     """
 
     def __init__(self, settings: Settings) -> None:
