@@ -65,18 +65,17 @@ class Wording:
 
     def number(self, value: float) -> str:
         """At most two digits after the sign for decimals, and none that are 0."""
-        return str(format_decimal(value, format=_FEW, locale=self._locale))
+        return _broad(format_decimal(value, format=_FEW, locale=self._locale))
 
     def money(self, value: float, code: str) -> str:
         """An amount of a currency; without cents where there are none."""
         whole = value == int(value)
         pattern = self._locale.currency_formats["standard"].pattern
         pattern = pattern.replace("0.00", "0") if whole else pattern
-        return str(
-            format_currency(
-                value, code, format=pattern, locale=self._locale, currency_digits=not whole
-            )
+        amount = format_currency(
+            value, code, format=pattern, locale=self._locale, currency_digits=not whole
         )
+        return _broad(amount)
 
     def day(self, day: date) -> str:
         """A date in full: 16 November 2026."""
@@ -103,6 +102,11 @@ class Wording:
                 f"fills; known here: {', '.join(sorted(values)) or 'none'}"
             )
         return GAP.sub(lambda gap: values[gap[1]], text)
+
+
+def _broad(text: str) -> str:
+    """Narrow spaces, which few fonts have, as those of the usual breadth."""
+    return text.replace("\N{NARROW NO-BREAK SPACE}", "\N{NO-BREAK SPACE}")
 
 
 def _locale(language: str) -> Locale:
