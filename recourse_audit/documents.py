@@ -3,7 +3,7 @@
 Printed by `explain --json`, and kept in the store of an audit of many.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from recourse_audit.records import (
@@ -73,8 +73,9 @@ def _extent(search: SearchResult) -> dict[str, Any]:
 
 
 def _recourse(recourse: Recourse) -> dict[str, Any]:
-    document = asdict(recourse)
+    document = asdict(replace(recourse, options=(), droppable=()))
     document["options"] = [_option(option) for option in recourse.options]
+    document["droppable"] = [{"tie": one.tie, "kind": one.kind} for one in recourse.droppable]
     return document
 
 

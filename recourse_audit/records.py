@@ -265,11 +265,20 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DroppableTie:
+    """A tie that the policy would let a subject drop."""
+
+    tie: Tie
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recourse:
     """What a subject could change, or how sure it is that there is nothing.
 
     `margin` is that of the decision as it stands. `evaluations` are those of the search for
-    options, `checked_by` where they were made: "neighbourhood" or "whole graph".
+    options, `checked_by` where they were made: "neighbourhood" or "whole graph". `droppable` are
+    all ties that could have been dropped, in the order of the graph.
     """
 
     status: RecourseStatus
@@ -279,6 +288,7 @@ class Recourse:
     evaluations: int = 0
     checked_by: str = ""
     reason: str = ""
+    droppable: tuple[DroppableTie, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
