@@ -8,6 +8,7 @@ from typing import Any
 
 from recourse_audit.records import (
     Action,
+    Cloud,
     Option,
     ProbeReport,
     Recourse,
@@ -48,6 +49,17 @@ def _found(search: SearchResult | None) -> dict[str, Any]:
         "front": [] if search is None else [asdict(pair) for pair in search.front],
         "front_size": 0 if search is None else search.front_size,
         "picks": {} if search is None else {n: asdict(pair) for n, pair in search.picks.items()},
+        "cloud": None if search is None or search.cloud is None else _cloud(search.cloud),
+    }
+
+
+def _cloud(cloud: Cloud) -> dict[str, Any]:
+    return {
+        "simulatability": cloud.simulatability,
+        "relevance": cloud.relevance,
+        "columns": cloud.columns,
+        "rows": cloud.rows,
+        "counts": list(zip(cloud.cells, cloud.pairs, strict=True)),
     }
 
 

@@ -81,7 +81,8 @@ def _moved(action: Action) -> str:
 
 def _status(recourse: Recourse) -> Text:
     style = "red" if recourse.status == "error" else ""
-    return Text(status_sentence(recourse), style=style)
+    opening = "What could change it: " if recourse.status == "verified" else ""
+    return Text(opening + status_sentence(recourse), style=style)
 
 
 def status_sentence(recourse: Recourse) -> str:
@@ -92,7 +93,7 @@ def status_sentence(recourse: Recourse) -> str:
         case "verified":
             several = number(len(recourse.options), "option")
             where = "" if recourse.checked_by == "neighbourhood" else ", asked on the whole graph"
-            return f"What could change it: {several} that the model confirms{where}"
+            return f"{several} that the model confirms{where}"
         case "certified_infeasible":
             upto = number(recourse.certificate.max_changes, "permitted change")
             none = f"No combination of at most {upto} changes the decision."

@@ -40,7 +40,7 @@ _CORNERS = {
 }
 # How far from its centre any shape of radius 1 reaches.
 LARGEST = 1.3
-FONTS = "Atkinson Hyperlegible Next, system-ui, sans-serif"
+FONTS = "'Source Sans 3', 'Source Sans 3 Extended', system-ui, sans-serif"
 _NARROW = frozenset("iljftrI.,:;'|!()[]-/ ")
 _BROAD = frozenset("mwMW@%…—")
 

@@ -12,7 +12,14 @@ from recourse_audit.settings.inputs import (
     OutputKind,
     Role,
 )
-from recourse_audit.settings.reading import Settings, load_settings, parse_settings, settings_schema
+from recourse_audit.settings.letters import LetterSettings
+from recourse_audit.settings.reading import (
+    Settings,
+    first_problem,
+    load_settings,
+    parse_settings,
+    settings_schema,
+)
 from recourse_audit.settings.recourse import (
     AttributeRule,
     Implication,
@@ -29,6 +36,7 @@ __all__ = [
     "GraphSettings",
     "GroupSettings",
     "Implication",
+    "LetterSettings",
     "ModelSettings",
     "OutputKind",
     "RecourseSettings",
@@ -36,6 +44,7 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "TieRule",
+    "first_problem",
     "load_settings",
     "parse_settings",
     "settings_schema",

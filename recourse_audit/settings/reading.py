@@ -6,12 +6,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import DecisionSettings, GraphSettings, ModelSettings
+from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section
@@ -49,6 +50,7 @@ class Settings(Section):
     search: SearchSettings = SearchSettings()
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
+    letters: LetterSettings = LetterSettings()
 
 
 def load_settings(path: Path) -> Settings:
@@ -82,7 +84,7 @@ def parse_settings(table: dict[str, Any], *, folder: Path, origin: str) -> Setti
     try:
         return Settings.model_validate(table, context={"folder": folder})
     except ValidationError as error:
-        raise SettingsError(f"{origin}: {_first_problem(error)}") from None
+        raise SettingsError(f"{origin}: {first_problem(error, Settings)}") from None
 
 
 def settings_schema() -> str:
@@ -90,12 +92,12 @@ def settings_schema() -> str:
     return json.dumps(Settings.model_json_schema(), indent=2)
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
     """Word the first problem; a mistyped key comes before the key it leaves missing."""
     problems = error.errors(include_url=False)
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{_key(first['loc'])}: {_worded(first)}{more}"
+    return f"{_key(first['loc'])}: {_worded(first, root)}{more}"
 
 
 def _key(location: tuple[int | str, ...]) -> str:
@@ -104,11 +106,11 @@ def _key(location: tuple[int | str, ...]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def _worded(problem: ErrorDetails) -> str:
+def _worded(problem: ErrorDetails, root: type[BaseModel]) -> str:
     """One problem in plain words; what pydantic says where there are none."""
     kind, limits = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"is not a known key{_nearest(problem['loc'])}"
+        return f"is not a known key{_nearest(problem['loc'], root)}"
     if kind == "missing":
         return "is missing"
     if kind == "value_error":
@@ -119,9 +121,9 @@ def _worded(problem: ErrorDetails) -> str:
     return f"{wording.format(**limits)} (got {problem['input']!r})"
 
 
-def _nearest(location: tuple[int | str, ...]) -> str:
+def _nearest(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
     """Name the known key that a mistyped one most likely meant."""
-    section: Any = Settings
+    section: Any = root
     for part in location[:-1]:
         if isinstance(part, int):
             continue

@@ -24,7 +24,7 @@ from recourse_audit.render.pictures.surroundings import (
     limited,
 )
 from recourse_audit.render.pieces import number, plain
-from recourse_audit.render.svg import Drawing, Picture, width_of
+from recourse_audit.render.svg import Drawing, Picture, short, width_of
 
 KEY_LINE = 20.0
 DASHES = "5 4"
@@ -58,9 +58,10 @@ def _whole(shown: Surroundings, layout: Layout) -> Picture:
         x, y = layout.places[0]
         drawing.add("ellipse", cx=x, cy=y, rx=across, ry=down, fill="none", stroke="faint")
     special = {_either(tie) for tie in shown.explanation}
-    for tie in shown.ties:
-        if _either(tie) not in special:
-            drawing.line(*_ends(layout, tie), "lines", stroke_width=1.2)
+    plain_ties = [_ends(layout, tie) for tie in shown.ties if _either(tie) not in special]
+    # One path: a dense neighbourhood has over a thousand of them.
+    path = "".join(f"M{short(a)} {short(b)}L{short(c)} {short(d)}" for a, b, c, d in plain_ties)
+    drawing.add("path", d=path, fill="none", stroke="lines", stroke_width=1.2)
     _draw_explanation(drawing, shown, layout)
     for place in range(len(shown.people)):
         _draw_person(drawing, shown, layout, place)

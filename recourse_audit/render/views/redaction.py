@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from recourse_audit.records import Tie
+from recourse_audit.render.pieces import plain
 
 Level = Literal["auditor", "reviewer", "subject"]
 LEVELS: tuple[Level, ...] = ("auditor", "reviewer", "subject")
@@ -26,7 +27,7 @@ class Names:
     def __init__(self, level: Level, subject: str, protected: Iterable[str] = ()) -> None:
         self.level = level
         self.subject = subject
-        self._protected = frozenset(protected)
+        self._protected = frozenset(map(plain, protected))
         self._numbers: dict[str, int] = {}
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 from recourse_audit.records import Coverage, Decision
 from recourse_audit.render.pictures.classes import Look, looks_of
 from recourse_audit.render.pictures.neighbourhood import Pair
-from recourse_audit.render.pieces import number, share
+from recourse_audit.render.pieces import number, plain, share
 from recourse_audit.render.svg import Picture
 from recourse_audit.render.terminal import PROBE_MEANINGS, looked
 from recourse_audit.render.views.facts import AuditFacts, provenance
@@ -80,6 +80,7 @@ def subject_view(
 
     `members` are the subject's own values of protected attributes; only the auditor sees them.
     """
+    document = _plain(document)
     decision = Decision(**document["subject"])
     names = Names(level, decision.id, facts.protected)
     for one in people_of(document):
@@ -116,8 +117,18 @@ def subject_view(
     )
 
 
+def _plain(value: Any) -> Any:
+    """The same document, with what would not print in a user's text written out."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {plain(name): _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _looks(facts: AuditFacts) -> dict[str, Look]:
-    return looks_of(facts.classes, facts.favourable)
+    favourable = [plain(name) for name in facts.favourable]
+    return looks_of([plain(name) for name in facts.classes], favourable)
 
 
 def _warnings(document: Document, names: Names) -> tuple[str, ...]:
@@ -150,7 +161,10 @@ def _decision_facts(
     reach = "every node, however far" if depth is None else f"nodes within {number(depth, 'hop')}"
     facts.append(Fact(name="Reach of the model", value=reach))
     if names.full:
-        facts += [Fact(name=name.capitalize(), value=value) for name, value in members.items()]
+        facts += [
+            Fact(name=plain(name).capitalize(), value=plain(value))
+            for name, value in members.items()
+        ]
     return tuple(facts)
 
 

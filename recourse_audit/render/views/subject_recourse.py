@@ -72,9 +72,9 @@ def _options(decision: Decision, options: Sequence[Option], names: Names) -> Tab
     headings = [
         Column(heading="No."),
         Column(heading="Change"),
-        Column(heading="Cost", figures=True),
+        Column(heading="Cost", kind="figures"),
         Column(heading="Decision"),
-        Column(heading="Margin", figures=True),
+        Column(heading="Margin", kind="figures"),
         Column(heading="Still works if the surroundings change"),
         Column(heading="Checked"),
         Column(heading="Found by"),

@@ -16,10 +16,12 @@ from recourse_audit.render.pictures.surroundings import LIMIT, Person, Surroundi
 from recourse_audit.render.pieces import number, share
 from recourse_audit.render.svg import Picture
 from recourse_audit.render.views.redaction import Names, people_of
-from recourse_audit.render.views.tables import Column, Fact, Table, cells
+from recourse_audit.render.views.tables import Column, Fact, Kind, Table, cells
 
 Document = dict[str, Any]
-PEOPLE = "Who is in the picture"
+PEOPLE = "People by the label at their mark, the nearest first"
+# Ties of at most so many letters are not broken over lines.
+WHOLE = 24
 
 
 def surroundings_of(
@@ -73,7 +75,7 @@ def people_table(shown: Surroundings | None) -> Table | None:
         columns=(
             Column(heading="Label"),
             Column(heading="Person"),
-            Column(heading="Hops away", figures=True),
+            Column(heading="Hops away", kind="figures"),
             Column(heading="Decision"),
             Column(heading="In the explanation"),
         ),
@@ -145,9 +147,6 @@ def explanation_facts(
     if not found:
         return ()
     first = found[0]
-    decision = document["subject"]["decision"]
-    inside = first.explanation.probabilities[decision]
-    after = first.probabilities[decision]
     kinds = _kinds(document)
     raw = document["counterfactuals"][0]
     explained = _ties(first.explanation.edges, raw["explanation"]["edges"], kinds, names)
@@ -155,9 +154,7 @@ def explanation_facts(
     size = f"{number(len(first.explanation.nodes), 'node')}, "
     return (
         Fact(name="Explanation", value=size + ", ".join(explained)),
-        Fact(name="Removed by the counterfactual", value=", ".join(removed)),
-        Fact(name=f"Probability of {decision} in the explanation", value=share(inside)),
-        Fact(name=f"Probability of {decision} in the counterfactual", value=share(after)),
+        Fact(name="The counterfactual removes", value=", ".join(removed)),
     )
 
 
@@ -190,19 +187,21 @@ def counterfactual_table(
                 _on_whole_graph(document, raw["removed"]),
             )
         )
+    longest = max(len(line) for row in rows for cell in row[1:3] for line in cell)
+    ties: Kind = "whole" if longest <= WHOLE else "plain"
     return Table(
         caption=f"Counterfactuals; effects are on the probability of {decision}",
         columns=(
             Column(heading="No."),
-            Column(heading="Explanation"),
-            Column(heading="Removed"),
-            Column(heading="Simulatability ν", figures=True),
-            Column(heading="Relevance μ", figures=True),
-            Column(heading="Ranks ν + μ", figures=True),
-            Column(heading="Layer", figures=True),
-            Column(heading="Dominates", figures=True),
-            Column(heading="Effect in the explanation", figures=True),
-            Column(heading="Effect on the whole graph", figures=True),
+            Column(heading="Explanation", kind=ties),
+            Column(heading="Removed", kind=ties),
+            Column(heading="Simulatability ν", kind="figures"),
+            Column(heading="Relevance μ", kind="figures"),
+            Column(heading="Ranks ν + μ", kind="figures"),
+            Column(heading="Layer", kind="figures"),
+            Column(heading="Dominates", kind="figures"),
+            Column(heading="Effect in the explanation", kind="figures"),
+            Column(heading="Effect on the whole graph", kind="figures"),
         ),
         rows=tuple(rows),
     )

@@ -1,14 +1,20 @@
 """Tables and lists as a page shows them: every cell is text already."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["plain", "figures", "whole"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A heading; figures stand at the right, under each other."""
+    """A heading, and how the cells under it stand: `plain`, `figures` at the right, `whole` lines.
+
+    Whole lines are never broken; they are for short ones only.
+    """
 
     heading: str
-    figures: bool = False
+    kind: Kind = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

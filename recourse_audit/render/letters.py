@@ -1,0 +1,93 @@
+"""From a subject's document to the letter's page: everything but writing it into a folder."""
+
+from pathlib import Path
+from typing import Any
+
+from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.render.confirmed import names_somebody, read_addresses, read_reasons
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.profiles import load_profile, open_slots
+from recourse_audit.render.views.letter import Confirmed, Letter, SignOff, letter_of
+from recourse_audit.render.views.letter_page import letter_page
+from recourse_audit.render.views.letter_sentences import unworded
+from recourse_audit.render.views.letter_source import NoLetter, Vocabulary, letter_source
+from recourse_audit.render.wording import Wording
+from recourse_audit.settings import Settings
+
+TEMPLATE = "letters/letter.html"
+
+
+class LetterDesk:
+    """Writes letters; catalogue, profile and people's files are read once, and checked.
+
+    Attributes
+    ----------
+    open_slots
+        Keys of the settings without which letters stay drafts.
+    unworded
+        Names that letters use as they are, for want of a word in their language.
+    reasons, addresses
+        What people gave, by id; a caller may compare the ids with those of the subjects.
+
+    Raises
+    ------
+    SettingsError
+        Signed off, with gaps still open.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        pages: Pages,
+        *,
+        reasons: Path | None = None,
+        addresses: Path | None = None,
+        sign_off: SignOff | None = None,
+    ) -> None:
+        self._settings = settings.letters
+        self._pages = pages
+        self._sign_off = sign_off
+        self._vocabulary = Vocabulary(settings)
+        self._wording = Wording(self._settings.language, pages)
+        self._profile = load_profile(self._settings, pages)
+        self.open_slots = open_slots(self._profile, self._settings)
+        self.unworded = unworded(settings)
+        if sign_off is not None and self.open_slots:
+            raise SettingsError(
+                f"letters cannot be signed off while {', '.join(self.open_slots)} is empty; fill "
+                "it in, or make drafts without --sign-off"
+            )
+        most = self._profile.max_reasons
+        self.reasons = {} if reasons is None else read_reasons(reasons, most=most)
+        self.addresses = {} if addresses is None else read_addresses(addresses)
+
+    def letter(self, document: dict[str, Any]) -> Letter | NoLetter:
+        """What is said to one subject; or why nothing is."""
+        source = letter_source(document, self._vocabulary)
+        if isinstance(source, str):
+            return source
+        own = source.reference
+        reasons = self.reasons.get(own, ())
+        named = names_somebody(reasons, _others(document))
+        if named is not None:
+            raise InputError(
+                f"a reason given for {own} names {named}, who is somebody else; say it without"
+            )
+        confirmed = Confirmed(reasons=reasons, recipient=self.addresses.get(own, ()))
+        return letter_of(source, self._settings, confirmed=confirmed, sign_off=self._sign_off)
+
+    def html(self, letter: Letter) -> str:
+        """The letter as a page; `Paper` makes the PDF of it."""
+        page = letter_page(letter, self._wording, self._profile, self._settings)
+        return self._pages.render(TEMPLATE, view=page)
+
+
+def _others(document: dict[str, Any]) -> set[str]:
+    """Everybody whom the document names besides the subject."""
+    nodes = (document.get("surroundings") or {}).get("nodes", ())
+    others = {node["id"] for node in nodes}
+    for found in document["counterfactuals"]:
+        others.update(found["explanation"]["nodes"])
+    for option in (document["recourse"] or {}).get("options", ()):
+        others.update(name for action in option["actions"] for name in action.get("tie") or ())
+    return others - {document["subject"]["id"]}

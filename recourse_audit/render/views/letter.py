@@ -1,0 +1,177 @@
+"""A letter before it is words: what is said to one person, in types that hold nothing of others.
+
+The kind of a tie is said only if the person has ties of it with at least `letters.k` people, and
+not all of them are meant, or if `letters.known_kinds` says that people know of theirs. Options that
+read alike are one option. What cannot be said is counted, and staff are named instead.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, NewType
+
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.views.letter_source import (
+    AttributeStep,
+    Caution,
+    DecisionClass,
+    Kind,
+    LetterSource,
+    Limits,
+    Outcome,
+    Reference,
+    SourceOption,
+    TieStep,
+)
+from recourse_audit.settings import LetterSettings
+
+Reason = NewType("Reason", str)
+AddressLine = NewType("AddressLine", str)
+Signer = NewType("Signer", str)
+Steadiness = Literal["steady", "easily_upset", "unmeasured"]
+MOST_OPTIONS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOff:
+    """Who answers for the letters, and from which day they are."""
+
+    name: Signer
+    day: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """What people gave for one letter: the principal reasons, and where it is sent."""
+
+    reasons: tuple[Reason, ...] = ()
+    recipient: tuple[AddressLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieChange:
+    """So many ties of a kind to end or make; `only` if the person has no others of the kind."""
+
+    do: Literal["drop", "add"]
+    kind: Kind
+    count: int
+    only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterOption:
+    """Changes to be made together, and how easily the result is upset."""
+
+    ties: tuple[TieChange, ...]
+    attributes: tuple[AttributeStep, ...]
+    steadiness: Steadiness
+
+    @property
+    def changes(self) -> int:
+        return sum(tie.count for tie in self.ties) + len(self.attributes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """All that one letter says, as keys, numbers and dates.
+
+    `withheld` counts the options that only staff may talk about. A letter that is not signed off is
+    a draft and has no date.
+    """
+
+    reference: Reference
+    recipient: tuple[AddressLine, ...]
+    decision: DecisionClass
+    reasons: tuple[Reason, ...]
+    outcome: Outcome
+    options: tuple[LetterOption, ...]
+    withheld: int
+    limits: Limits | None
+    caution: Caution
+    data_date: date | None
+    valid_days: int
+    sign_off: SignOff | None
+
+    @property
+    def valid_until(self) -> date | None:
+        if self.sign_off is None:
+            return None
+        return self.sign_off.day + timedelta(days=self.valid_days)
+
+    @property
+    def names_ties(self) -> bool:
+        """Whether an option is about ties, without saying which."""
+        return any(option.ties for option in self.options)
+
+
+def letter_of(
+    source: LetterSource,
+    settings: LetterSettings,
+    *,
+    confirmed: Confirmed,
+    sign_off: SignOff | None,
+) -> Letter:
+    """What may be said of what was found."""
+    may_say = [option for option in source.options if _may_say(option.ties, settings)]
+    withheld = source.untellable + len(source.options) - len(may_say)
+    options = _different([_told(option, settings) for option in may_say])[:MOST_OPTIONS]
+    outcome: Outcome = source.outcome
+    if outcome == "options" and not options:
+        outcome = "staff" if withheld else "not_worked_out"
+    return Letter(
+        reference=source.reference,
+        recipient=confirmed.recipient,
+        decision=source.decision,
+        reasons=confirmed.reasons,
+        outcome=outcome,
+        options=options,
+        withheld=withheld,
+        limits=source.limits,
+        caution=source.caution,
+        data_date=date.fromisoformat(settings.data_date) if settings.data_date else None,
+        valid_days=settings.valid_days,
+        sign_off=sign_off,
+    )
+
+
+def _different(options: Sequence[LetterOption]) -> tuple[LetterOption, ...]:
+    """Options that read alike are told once, as upset as the most easily upset of them."""
+    found: dict[object, LetterOption] = {}
+    for option in options:
+        key = (option.ties, option.attributes)
+        if key not in found or option.steadiness == "easily_upset":
+            found[key] = option
+    return tuple(found.values())
+
+
+def _may_say(ties: Sequence[TieStep], settings: LetterSettings) -> bool:
+    """The rule of k, for every tie of an option; checked against the deny list once more."""
+    return all(
+        not is_denied(tie.kind)
+        and (
+            tie.kind in settings.known_kinds
+            or (tie.have >= settings.k and (tie.do == "add" or tie.people < tie.have))
+        )
+        for tie in ties
+    )
+
+
+def _told(option: SourceOption, settings: LetterSettings) -> LetterOption:
+    share = option.holds
+    steadiness: Steadiness = "unmeasured"
+    if share is not None:
+        steadiness = "steady" if share >= settings.steady_share else "easily_upset"
+    ties = [
+        TieChange(
+            do=tie.do,
+            kind=tie.kind,
+            count=tie.count,
+            only=tie.do == "drop" and tie.people == tie.have == tie.count == 1,
+        )
+        for tie in option.ties
+    ]
+    return LetterOption(
+        ties=tuple(sorted(ties, key=lambda tie: (tie.do, tie.kind))),
+        attributes=option.attributes,
+        steadiness=steadiness,
+    )

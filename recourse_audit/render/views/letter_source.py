@@ -1,0 +1,244 @@
+"""The boundary: of a subject's document, only what a letter may rest on gets past it.
+
+Every text beyond it comes from the settings, but for the person's own reference. Ids of others,
+their labels, answers and probabilities have no place in `LetterSource`; of ties there are kinds and
+numbers, of attributes the person's own. An option that cannot be told like that is counted.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NewType
+
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.settings import Settings
+
+Reference = NewType("Reference", str)
+Kind = NewType("Kind", str)
+Attribute = NewType("Attribute", str)
+Unit = NewType("Unit", str)
+DecisionClass = NewType("DecisionClass", str)
+
+Outcome = Literal["options", "staff", "none_exists", "none_found", "not_worked_out"]
+Caution = Literal["holds", "weakens", "reverses", "unmeasured", "none"]
+NoLetter = Literal["favourable", "undecided"]
+_OUTCOMES: dict[str, Outcome] = {
+    "verified": "options",
+    "certified_infeasible": "none_exists",
+    "not_found_within_budget": "none_found",
+}
+_CAUTIONS: dict[str | None, Caution] = {
+    "holds": "holds",
+    "weakens": "weakens",
+    "reverses": "reverses",
+    None: "unmeasured",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One of the person's own attributes, before and after, in its unit."""
+
+    attribute: Attribute
+    before: float
+    after: float
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeStep:
+    """An attribute to change, and what is taken to change with it."""
+
+    move: Move
+    implied: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieStep:
+    """So many ties of a kind to end or to make.
+
+    `people` is with how many people, `have` with how many the person has ties of the kind now.
+    """
+
+    do: Literal["drop", "add"]
+    kind: Kind
+    count: int
+    people: int
+    have: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOption:
+    """Changes that were confirmed together; `holds` is the smaller share of draws it stood."""
+
+    ties: tuple[TieStep, ...]
+    attributes: tuple[AttributeStep, ...]
+    holds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far options were looked for: how many changes together, and which were permitted."""
+
+    max_changes: int
+    ties: bool
+    attributes: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterSource:
+    """What a letter is made from; `untellable` counts options that involve others."""
+
+    reference: Reference
+    decision: DecisionClass
+    outcome: Outcome
+    options: tuple[SourceOption, ...]
+    untellable: int
+    limits: Limits | None
+    caution: Caution
+
+
+class Vocabulary:
+    """The names that a letter may use: those that the settings themselves mention.
+
+    A kind of tie is known if a rule, a word or `known_kinds` names it, and if it may be suggested
+    at all (family and its like may not); an attribute if a rule moves it and it is not protected.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        recourse, letters = settings.recourse, settings.letters
+        tables = (letters.words, letters.drop, letters.add)
+        worded = {name for table in tables for words in table.values() for name in words}
+        kinds = {rule.kind for rule in recourse.ties} | set(letters.known_kinds) | worded
+        never = {"*", "", *recourse.never}
+        self._kinds = {kind for kind in kinds - never if not is_denied(kind)}
+        moved = {rule.name: rule.unit for rule in recourse.attributes}
+        implied = {one.name for rule in recourse.attributes for one in rule.implies}
+        protected = set(settings.groups.attributes)
+        self._units = {
+            name: moved.get(name, "") for name in (*moved, *implied) if name not in protected
+        }
+        self._classes = set(settings.decision.classes)
+
+    def kind(self, name: str | None) -> Kind | None:
+        return Kind(name) if name is not None and name in self._kinds else None
+
+    def attribute(self, name: str | None) -> Attribute | None:
+        return Attribute(name) if name is not None and name in self._units else None
+
+    def unit(self, attribute: Attribute) -> Unit:
+        return Unit(self._units[attribute])
+
+    def decision(self, name: str) -> DecisionClass | None:
+        return DecisionClass(name) if name in self._classes else None
+
+
+def letter_source(document: dict[str, Any], vocabulary: Vocabulary) -> LetterSource | NoLetter:
+    """What a letter to this subject rests on; or why there is none.
+
+    Nobody gets a letter who was decided on favourably, or on whom the model gave no answer: there
+    is no decision to tell. Where only the options went wrong there is one, which says so.
+    """
+    subject = document["subject"]
+    if subject["favourable"]:
+        return "favourable"
+    decision = vocabulary.decision(subject["decision"])
+    if decision is None:
+        return "undecided"
+    recourse = document["recourse"] or {}
+    failed = bool(document.get("error"))
+    outcome = "not_worked_out" if failed else _OUTCOMES.get(recourse.get("status", ""))
+    neighbours = _neighbours(document)
+    raw = recourse.get("options") or [] if outcome == "options" else []
+    told = [_option(option, subject["id"], neighbours, vocabulary) for option in raw]
+    options = tuple(option for option in told if option is not None)
+    return LetterSource(
+        reference=Reference(subject["id"]),
+        decision=decision,
+        outcome=outcome or "not_worked_out",
+        options=options,
+        untellable=len(told) - len(options),
+        limits=_limits(recourse.get("certificate"), vocabulary),
+        caution=_caution(document["caveats"]),
+    )
+
+
+def _neighbours(document: dict[str, Any]) -> dict[str, int]:
+    """With how many people the subject has ties of each kind, as far as the document shows."""
+    own = document["subject"]["id"]
+    surroundings = (document.get("surroundings") or {}).get("ties", ())
+    droppable = (document["recourse"] or {}).get("droppable", ())
+    ends = [(one["ends"], one["kind"]) for one in surroundings]
+    ends += [(one["tie"], one["kind"]) for one in droppable]
+    people: dict[str, set[str]] = {}
+    for tie, kind in ends:
+        if own in tie:
+            people.setdefault(kind, set()).update(set(tie) - {own})
+    return {kind: len(others) for kind, others in people.items()}
+
+
+def _option(
+    option: dict[str, Any], own: str, neighbours: dict[str, int], vocabulary: Vocabulary
+) -> SourceOption | None:
+    """An option in the person's own terms; None if it has none for a part of it."""
+    ties: dict[tuple[str, Kind], list[Iterable[str]]] = {}
+    attributes: list[AttributeStep] = []
+    for action in option["actions"]:
+        kind = vocabulary.kind(action.get("kind"))
+        if action["do"] == "set":
+            step = _attribute_step(action, vocabulary)
+            if step is None:
+                return None
+            attributes.append(step)
+        elif own in action["tie"] and kind is not None:
+            ties.setdefault((action["do"], kind), []).append(action["tie"])
+        else:
+            return None
+    steps = tuple(
+        TieStep(
+            do="add" if do == "add" else "drop",
+            kind=kind,
+            count=len(ends),
+            people=len({name for tie in ends for name in tie} - {own}),
+            have=neighbours.get(kind, 0),
+        )
+        for (do, kind), ends in ties.items()
+    )
+    holds = option.get("holds")
+    share = None if not holds else min(holds["ties"], holds["attributes"])
+    return SourceOption(ties=steps, attributes=tuple(attributes), holds=share)
+
+
+def _attribute_step(action: dict[str, Any], vocabulary: Vocabulary) -> AttributeStep | None:
+    moves = [_move(one, vocabulary) for one in (action, *action["implied"])]
+    known = tuple(move for move in moves if move is not None)
+    return None if len(known) < len(moves) else AttributeStep(move=known[0], implied=known[1:])
+
+
+def _move(action: dict[str, Any], vocabulary: Vocabulary) -> Move | None:
+    attribute = vocabulary.attribute(action["attribute"])
+    if attribute is None or action["from"] is None or action["to"] is None:
+        return None
+    unit = vocabulary.unit(attribute)
+    before, after = float(action["from"]), float(action["to"])
+    return Move(attribute=attribute, before=before, after=after, unit=unit)
+
+
+def _limits(certificate: dict[str, Any] | None, vocabulary: Vocabulary) -> Limits | None:
+    if not certificate:
+        return None
+    permitted = certificate["permitted"]
+    named = [vocabulary.attribute(name) for name, levels in permitted["set"].items() if levels]
+    return Limits(
+        max_changes=certificate["max_changes"],
+        ties=bool(permitted["drop"] or permitted["add"]),
+        attributes=tuple(name for name in named if name is not None),
+    )
+
+
+def _caution(caveats: Iterable[dict[str, Any]]) -> Caution:
+    """The gravest of what was found about confounders; how it is said is the catalogue's."""
+    found = {_CAUTIONS[one["grade"]] for one in caveats if one["kind"] == "confounders"}
+    if any(one["kind"] == "unknown_reach" for one in caveats):
+        found.add("unmeasured")
+    gravest: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
+    return next((caution for caution in gravest if caution in found), "none")

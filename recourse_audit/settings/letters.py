@@ -1,0 +1,147 @@
+"""Who writes to people, in which language, and in which words."""
+
+import datetime
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from recourse_audit.settings.section import Section
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_CURRENCY = re.compile(r"[A-Z]{3}")
+
+
+def _forms(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _day(value: object) -> object:
+    """A date as text, so that settings can be written down as JSON."""
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+Forms = Annotated[tuple[str, ...], BeforeValidator(_forms)]
+ByLanguage = dict[str, dict[str, Forms]]
+
+
+class LetterSettings(Section):
+    """Who writes letters, in which language and words, and what they may say about ties."""
+
+    sender: str = Field(default="", description="Who decided and writes, by name.")
+    address: tuple[str, ...] = Field(default=(), description="The sender's address, line by line.")
+    contact: tuple[str, ...] = Field(
+        default=(),
+        description="Where people reach staff who can help: office, telephone, mail, line by line.",
+    )
+    about: str = Field(
+        default="",
+        description="What the decision was about, in the letter's language: 'Your application for "
+        "a loan'.",
+    )
+    language: str = Field(
+        default="en", description="Of the letters: en, de, fr, es, or one with its own catalogue."
+    )
+    profile: str = Field(
+        default="generic",
+        description="The legal profile: generic, us-credit, eu, or one of your own.",
+    )
+    parts: tuple[Literal["notice", "options"], ...] = Field(
+        default=("notice", "options"),
+        min_length=1,
+        description="What a letter holds: the notice of the decision (part A), the options (part "
+        "B), or both.",
+    )
+    slots: dict[str, str] = Field(
+        default_factory=dict, description="What fills the gaps that the profile leaves."
+    )
+    facts: dict[str, bool] = Field(
+        default_factory=dict,
+        description="What is so in your case, where the profile says different things for it.",
+    )
+    k: int = Field(
+        default=3,
+        ge=2,
+        description="A letter names a kind of tie only if the person has at least so many of it.",
+    )
+    known_kinds: tuple[str, ...] = Field(
+        default=(),
+        description="Kinds of ties that a person certainly knows of, named whatever their number.",
+    )
+    valid_days: int = Field(
+        default=90, ge=1, le=3650, description="For how many days the options are said to hold."
+    )
+    data_date: Annotated[str, BeforeValidator(_day)] = Field(
+        default="", description="Of which day the model and its data are, as 2026-03-31."
+    )
+    steady_share: float = Field(
+        default=0.8,
+        ge=0,
+        le=1,
+        description="With a smaller share of draws in which it still works, an option is said to "
+        "be easily upset.",
+    )
+    currencies: dict[str, str] = Field(
+        default_factory=dict,
+        description='Units that are money, by their code: { euros = "EUR" }.',
+    )
+    words: ByLanguage = Field(
+        default_factory=dict,
+        description="By language: what a kind of tie (one, several), an attribute, a unit or a "
+        "class is called.",
+    )
+    drop: ByLanguage = Field(
+        default_factory=dict,
+        description="By language: how to say that a tie of a kind is ended (one, several with "
+        "{count}).",
+    )
+    add: ByLanguage = Field(
+        default_factory=dict, description="By language: how to say that a tie of a kind is made."
+    )
+
+    @field_validator("language")
+    @classmethod
+    def _a_language(cls, language: str) -> str:
+        if not _LANGUAGE.fullmatch(language):
+            raise ValueError(f"must be a language such as en or de (got {language!r})")
+        return language
+
+    @field_validator("profile")
+    @classmethod
+    def _a_name(cls, profile: str) -> str:
+        if not _NAME.fullmatch(profile):
+            raise ValueError(
+                "must be the name of a file in templates/profiles, without .toml: small letters, "
+                f"digits and hyphens (got {profile!r})"
+            )
+        return profile
+
+    @field_validator("data_date")
+    @classmethod
+    def _a_day(cls, day: str) -> str:
+        try:
+            return datetime.date.fromisoformat(day).isoformat() if day else ""
+        except ValueError:
+            raise ValueError(f"must be a date such as 2026-03-31 (got {day!r})") from None
+
+    @field_validator("currencies")
+    @classmethod
+    def _codes(cls, currencies: dict[str, str]) -> dict[str, str]:
+        for unit, code in currencies.items():
+            if not _CURRENCY.fullmatch(code):
+                raise ValueError(f"needs a code of three letters for {unit} (got {code!r})")
+        return currencies
+
+    @field_validator("words", "drop", "add")
+    @classmethod
+    def _one_or_two_forms(cls, words: ByLanguage) -> ByLanguage:
+        for language, table in words.items():
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"needs tables by language, such as en or de (got {language!r})")
+            for name, forms in table.items():
+                if len(forms) not in {1, 2} or not all(form.strip() for form in forms):
+                    raise ValueError(
+                        f"needs a word, or one for one and one for several, for {language}.{name}"
+                    )
+        return words
