@@ -23,9 +23,9 @@ def common_table(report: GroupReport) -> Table:
         caption="Common options",
         columns=(
             Column(heading="Kinds of change"),
-            Column(heading="Serves, of those left", figures=True),
-            Column(heading="Served so far", figures=True),
-            Column(heading="Of all audited", figures=True),
+            Column(heading="Serves, of those left", kind="figures"),
+            Column(heading="Served so far", kind="figures"),
+            Column(heading="Of all audited", kind="figures"),
             Column(heading="Of each group, so far"),
         ),
         rows=tuple(
@@ -53,12 +53,12 @@ def cut_off_table(table: CutOffTable) -> Table:
         caption=f"Whom {WHICH[table.options]} would cut off, by {plain(table.attribute)}",
         columns=(
             Column(heading="Ties to"),
-            Column(heading="Dropped", figures=True),
-            Column(heading="Share of dropped", figures=True),
-            Column(heading="Droppable", figures=True),
-            Column(heading="Share of droppable", figures=True),
-            Column(heading="Ratio", figures=True),
-            Column(heading="Interval over communities", figures=True),
+            Column(heading="Dropped", kind="figures"),
+            Column(heading="Share of dropped", kind="figures"),
+            Column(heading="Droppable", kind="figures"),
+            Column(heading="Share of droppable", kind="figures"),
+            Column(heading="Ratio", kind="figures"),
+            Column(heading="Interval over communities", kind="figures"),
         ),
         rows=(
             *(_cut_off_row(one) for one in table.by_group if one.droppable),
