@@ -68,13 +68,13 @@ def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
 
 
 def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
-    class Interrupted(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop(_: int) -> None:
-        raise Interrupted
+        raise StoppedError
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(StoppedError):
         mail(bundle, Mailing(), done=stop)
     (note,) = (bundle / "letters.new" / FINISHED).iterdir()
     finished = json.loads(note.read_text(encoding="utf-8"))
