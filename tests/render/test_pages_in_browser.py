@@ -1,0 +1,254 @@
+"""The report on a subject in a real browser and on real paper."""
+
+import re
+import subprocess
+from io import BytesIO
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pikepdf
+import pytest
+from playwright.sync_api import Browser
+
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.paper import Paper
+from recourse_audit.render.views.redaction import LEVELS, Level
+from recourse_audit.render.views.subject import SubjectView, subject_view
+from tests.render.browser import DESK, PHONE, findings, overflow, visit
+from tests.render.subject_documents import document, facts
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "</title></svg></style><h1>owned</h1>",
+    "{{7*7}}",
+    "{% for x in y %}",
+    "';}body{display:none}/*",
+    "../../x",
+    "javascript:alert(1)",
+    "&lt;b&gt;",
+    "\u202egnidaer\x1b[2J",
+]
+BOXES = """() => [...document.querySelectorAll('svg .named')].map(group => {
+  const box = part => {
+    const found = part.getBoundingClientRect()
+    return [found.left, found.top, found.right, found.bottom]
+  }
+  return [box(group.querySelector('circle, polygon')), box(group.querySelector('text'))]
+})"""
+
+
+def crowded() -> SubjectView:
+    graph = nx.gnp_random_graph(60, 0.08, seed=3)
+    graph.add_edges_from([(0, 1), (1, 2)])
+    return subject_view(
+        document(graph.subgraph(nx.node_connected_component(graph, 0)), total=312),
+        facts(),
+        members={"gender": "x"},
+        letter_link="../../letters/000000-P0000.html",
+    )
+
+
+def written(folder: Path, view: SubjectView) -> Path:
+    path = folder / "subject.html"
+    path.write_text(Pages().render("pages/subject.html", view=view), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_report_needs_nothing_fits_its_window_and_axe_finds_nothing_serious(
+    chromium: Browser, tmp_path: Path, width: int, dark: bool
+) -> None:
+    with visit(chromium, written(tmp_path, crowded()), width=width, dark=dark) as seen:
+        assert seen.problems == []
+        assert seen.fetched == []
+        assert findings(seen.page) == []
+        assert overflow(seen.page) == 0
+        assert seen.page.locator("h1").count() == 1
+        assert seen.page.locator("html").get_attribute("lang") == "en"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_copy_of_the_report_is_accessible(
+    chromium: Browser, tmp_path: Path, level: Level
+) -> None:
+    with visit(chromium, written(tmp_path, subject_view(document(), facts(), level=level))) as seen:
+        assert findings(seen.page) == []
+
+
+def test_a_keyboard_reaches_the_content_the_other_pages_and_every_wide_table(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    with visit(chromium, written(tmp_path, crowded()), width=PHONE) as seen:
+        page, reached = seen.page, []
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            reached.append(
+                page.evaluate("(document.activeElement.textContent || '').trim().slice(0, 30)")
+            )
+        assert reached[:3] == ["Skip to the content", "Index of the audit", "Letter to P0000"]
+        assert any(words.startswith("Counterfactuals") for words in reached)
+        assert any(words.startswith("Options, the cheapest") for words in reached)
+        skip = page.get_by_role("link", name="Skip to the content")
+        skip.focus()
+        skip.press("Enter")
+        assert page.url.endswith("#main")
+
+
+def test_links_lead_back_to_the_index_and_to_the_letter(chromium: Browser, tmp_path: Path) -> None:
+    with visit(chromium, written(tmp_path, crowded())) as seen:
+        links = seen.page.locator("nav a")
+        assert [links.nth(place).get_attribute("href") for place in range(2)] == [
+            "../index.html",
+            "../../letters/000000-P0000.html",
+        ]
+
+
+def overlapping(one: list[float], other: list[float]) -> bool:
+    return (
+        one[0] < other[2] - 0.5
+        and other[0] < one[2] - 0.5
+        and one[1] < other[3] - 0.5
+        and other[1] < one[3] - 0.5
+    )
+
+
+@pytest.mark.parametrize(
+    "graph", [nx.star_graph(59), nx.path_graph(60)], ids=["star-like", "path-like"]
+)
+def test_no_label_overlaps_anything_as_the_browser_measures_it(
+    chromium: Browser, tmp_path: Path, graph: "nx.Graph[int]"
+) -> None:
+    nodes = document(graph)
+    if graph.degree[0] > 1:
+        nodes["counterfactuals"][0]["explanation"]["edges"] = [["P0000", "P0001"]]
+        nodes["counterfactuals"][0]["removed"] = [["P0000", "P0001"]]
+        nodes["caveats"] = nodes["caveats"][:1]
+    with visit(chromium, written(tmp_path, subject_view(nodes, facts()))) as seen:
+        people: list[list[list[float]]] = seen.page.evaluate(BOXES)
+        whole = people[:60]
+    assert len(whole) == 60
+    parts = [(place, part) for place, pair in enumerate(whole) for part in pair]
+    assert [
+        (a, b)
+        for (a, one), (b, other) in combinations(parts, 2)
+        if a != b and overlapping(one, other)
+    ] == []
+
+
+def test_pictures_follow_the_reader_into_dark_mode_and_print_in_plain_colours(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    colour = (
+        "getComputedStyle(document.querySelector('svg text.fill-ink')).fill"
+        " + getComputedStyle(document.body).color"
+    )
+    path = written(tmp_path, crowded())
+    found = []
+    for dark, print_ in ((False, False), (True, False), (True, True)):
+        with visit(chromium, path, dark=dark, print_=print_) as seen:
+            found.append(seen.page.evaluate(colour))
+    light, dark_, printed = found
+    assert light == "rgb(27, 31, 36)" * 2
+    assert dark_ == "rgb(230, 237, 243)" * 2
+    assert printed.startswith("rgb(27, 31, 36)")
+
+
+def hostile(name: str) -> dict[str, Any]:
+    """A document in which everything that a user's files can name has a hostile name."""
+    return document(
+        nx.star_graph(5),
+        name=lambda place: f"{name}{place}",
+        classes=(f"{name} no", f"{name} yes"),
+        kind=name,
+        attribute=name,
+        note=name,
+        notes={"packing": name},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [*((name, "auditor") for name in HOSTILE), *((HOSTILE[0], level) for level in LEVELS[1:])],
+)
+def test_a_hostile_name_is_nothing_but_text(
+    chromium: Browser, tmp_path: Path, name: str, level: Level
+) -> None:
+    made = hostile(name)
+    view = subject_view(
+        made,
+        facts(classes=list(made["subject"]["probabilities"]), protected=["other"]),
+        level=level,
+        members={name: name},
+    )
+    with visit(chromium, written(tmp_path, view)) as seen:
+        page = seen.page
+        assert seen.problems == []
+        assert seen.fetched == []
+        assert page.locator("script, img, iframe, object, h1 h1, [onerror]").count() == 0
+        assert page.locator("h1").count() == 1
+        shown = name.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b")
+        assert page.locator("h1").inner_text() == f"■ {shown}0: {shown} no"
+        assert page.locator("body").is_visible()
+        assert page.title() == f"{shown}0: {shown} no: report"
+        hrefs = page.eval_on_selector_all("a", "links => links.map(l => l.getAttribute('href'))")
+        assert set(hrefs) <= {"#main", "#people", "../index.html"}
+
+
+@pytest.fixture(scope="module")
+def paper() -> bytes:
+    return Paper(Pages()).pdf(Pages().render("pages/subject.html", view=crowded()))
+
+
+def structure(pdf: pikepdf.Pdf) -> dict[str, list[Any]]:
+    """Every element of a PDF's structure tree, by kind."""
+    kinds: dict[str, list[Any]] = {}
+    waiting = [pdf.Root.StructTreeRoot]
+    while waiting:
+        element = waiting.pop()
+        if isinstance(element, pikepdf.Dictionary):
+            kinds.setdefault(str(element.get("/S", "")), []).append(element)
+            below = element.get("/K", pikepdf.Array())
+            waiting += list(below) if isinstance(below, pikepdf.Array) else [below]
+    return kinds
+
+
+def test_the_report_on_paper_is_tagged_and_every_picture_has_its_words(paper: bytes) -> None:
+    view = crowded()
+    with pikepdf.open(BytesIO(paper)) as pdf:
+        assert str(pdf.Root.Lang) == "en"
+        assert bool(pdf.Root.MarkInfo.Marked)
+        kinds = structure(pdf)
+        words = {str(element.get("/Alt", "")) for element in kinds["/Figure"]}
+        assert view.neighbourhood is not None
+        assert view.cloud is not None
+        for picture in (view.neighbourhood.whole, view.neighbourhood.explanation, view.cloud):
+            assert picture.alt in words
+        assert len(kinds["/H1"]) == 1
+        # Five pictures and four tables.
+        assert len(kinds["/Caption"]) == 9
+
+
+def test_the_report_on_paper_has_the_colours_of_the_palette(paper: bytes) -> None:
+    """WeasyPrint paints what it does not understand black."""
+    with pikepdf.open(BytesIO(paper)) as pdf:
+        drawn = b"".join(
+            stream.read_bytes() for stream in pdf.objects if isinstance(stream, pikepdf.Stream)
+        )
+    assert re.search(rb"0 0?\.447\d* 0?\.698\d* rg", drawn)
+    assert re.search(rb"0?\.835\d* 0?\.368\d* 0 rg", drawn)
+
+
+def test_every_page_on_paper_has_its_number_and_a_long_table_its_heading_again(
+    paper: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "report.pdf").write_bytes(paper)
+    command = ["pdftotext", "-layout", str(tmp_path / "report.pdf"), "-"]
+    read = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    sheets = read.rstrip("\f").split("\f")
+    for number, sheet in enumerate(sheets, start=1):
+        assert f"{number} / {len(sheets)}" in sheet
+    assert sum("Hops away" in sheet for sheet in sheets) >= 2

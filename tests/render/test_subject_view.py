@@ -1,0 +1,266 @@
+"""The report on a subject: what it says, and to whom it says what."""
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.views.redaction import LEVELS, Level, Names
+from recourse_audit.render.views.subject import SubjectView, subject_view
+from recourse_audit.render.views.tables import Table
+from tests.render.subject_documents import document, facts
+
+OTHERS = re.compile(r"P00\d[1-9]|P00[1-9]\d")
+LARGEST_PAGE = 200_000
+
+
+def viewed(level: Level = "auditor", **changes: Any) -> SubjectView:
+    return subject_view(document(**changes), facts(), level=level, members={"gender": "x-female"})
+
+
+def page(view: SubjectView) -> str:
+    return Pages().render("pages/subject.html", view=view)
+
+
+def column(table: Table | None, heading: str) -> list[tuple[str, ...]]:
+    assert table is not None
+    place = [one.heading for one in table.columns].index(heading)
+    return [row[place] for row in table.rows]
+
+
+def test_the_decision_comes_first_with_its_probability_margin_and_the_reach_of_the_model() -> None:
+    view = viewed()
+    assert view.title == "P0000: denied"
+    assert "denied with probability 0.900" in view.summary
+    found = {fact.name: fact.value for fact in view.decision_facts}
+    assert found["Margin"] == "-0.800"
+    assert found["Reach of the model"] == "nodes within 2 hops"
+
+
+def test_a_counterfactual_has_ranks_layer_and_what_it_dominates() -> None:
+    table = viewed().counterfactuals
+    assert column(table, "Ranks ν + μ") == [("19 + 3",)]
+    assert column(table, "Layer") == [("1",)]
+    assert column(table, "Dominates") == [("127 of 148", "and the picks by random")]
+    assert column(table, "Removed") == [("P0001 - P0002",)]
+    assert column(table, "Effect in the explanation") == [("0.850 → 0.400",)]
+
+
+def test_the_effect_on_the_whole_graph_is_told_where_an_option_asked_for_it() -> None:
+    assert column(viewed().counterfactuals, "Effect on the whole graph") == [("0.900 → 0.300",)]
+    unasked = document()
+    del unasked["recourse"]["options"][1]
+    table = subject_view(unasked, facts()).counterfactuals
+    assert column(table, "Effect on the whole graph") == [("not asked",)]
+
+
+def test_options_come_with_cost_margin_and_how_they_were_checked() -> None:
+    recourse = viewed().recourse
+    assert recourse is not None
+    assert recourse.status == "Verified options"
+    assert column(recourse.options, "Cost") == [("0.5",), ("1.0",)]
+    assert column(recourse.options, "Checked")[0] == (
+        "verified on the whole graph",
+        "no part of it suffices",
+    )
+    assert "Of 80 combinations of at most 3 permitted changes 27 were tried" in recourse.certificate
+    assert "28 evaluations by the deployed model" in recourse.checked
+
+
+def test_what_was_certified_and_what_was_not_found_are_told_apart() -> None:
+    sentences = {}
+    for status in ("certified_infeasible", "not_found_within_budget"):
+        changed = document()
+        changed["recourse"] |= {"status": status, "options": []}
+        view = subject_view(changed, facts()).recourse
+        assert view is not None
+        assert view.options is None
+        sentences[status] = view.sentence
+    assert "No combination of at most 3 permitted changes" in sentences["certified_infeasible"]
+    assert "there may be one" in sentences["not_found_within_budget"]
+
+
+def test_failed_probes_are_in_the_first_lines() -> None:
+    html = page(viewed(notes={"deterministic": "The model contradicts itself."}))
+    assert html.index("The model contradicts itself.") < html.index("The decision")
+    assert "The model contradicts itself." not in page(viewed())
+
+
+def test_the_roll_out_is_drawn_beside_the_caveat_it_belongs_to() -> None:
+    general, confounded = viewed().caveats
+    assert general.picture is None
+    assert confounded.picture is not None
+    assert confounded.grade == "the effect weakens"
+    assert "Confounders: the features of P0000 and the features of P0001." in confounded.picture.alt
+
+
+def test_a_roll_out_that_the_audit_would_not_agree_with_is_not_drawn() -> None:
+    changed = document()
+    changed["caveats"][1]["variables"] = ["P0001"]
+    caveat = subject_view(changed, facts()).caveats[1]
+    assert caveat.picture is None
+    assert "messages go one way" in caveat.limit
+
+
+def test_a_roll_out_too_large_to_be_read_says_so() -> None:
+    changed = document()
+    changed["probes"]["depth"] = 9
+    caveat = subject_view(changed, facts()).caveats[1]
+    assert caveat.picture is None
+    assert "a picture holds 12 nodes and 6 layers" in caveat.limit
+
+
+def test_everything_needed_to_repeat_the_audit_is_on_the_page() -> None:
+    html = page(viewed())
+    assert html.count("0123456789abcdef" * 4) == 4
+    assert "All 45 subgraphs of at most 4 nodes within 2 hops" in html
+    assert "46 for the search, 28 for options" in html
+
+
+def test_a_sampled_search_says_how_much_it_saw() -> None:
+    changed = document()
+    changed["search"] |= {
+        "coverage": "sampled",
+        "sample": {
+            "drawn": 1000,
+            "of": 123456,
+            "of_is_estimate": True,
+            "bound": 0.0123,
+            "confidence": 0.95,
+        },
+    }
+    found = {fact.name: fact.value for fact in subject_view(changed, facts()).search_facts}
+    assert "1,000 of about 123,456 subgraphs" in found["Coverage"]
+    assert "1.23%" in found["Coverage"]
+
+
+def test_a_subject_without_ties_has_words_in_place_of_pictures() -> None:
+    view = viewed(
+        search=None,
+        counterfactuals=[],
+        front=[],
+        front_size=0,
+        cloud=None,
+        surroundings=None,
+        caveats=[],
+        note="This subject has no ties.",
+    )
+    assert view.nothing == "This subject has no ties."
+    assert view.neighbourhood is None
+    assert view.histograms is not None
+    assert "This subject has no ties." in page(view)
+
+
+def test_a_document_of_before_the_pictures_still_becomes_a_page() -> None:
+    old = document()
+    del old["surroundings"], old["cloud"], old["recourse"]["droppable"]
+    view = subject_view(old, facts())
+    assert view.neighbourhood is None
+    assert view.cloud is None
+    assert "P0001 - P0002" in page(view)
+
+
+def test_a_subject_whom_the_model_gave_no_number_becomes_a_page() -> None:
+    nobody = {"id": "P0000", "decision": "", "favourable": False, "probabilities": {}}
+    view = viewed(
+        subject=nobody,
+        search=None,
+        counterfactuals=[],
+        front=[],
+        cloud=None,
+        surroundings=None,
+        recourse=None,
+        caveats=[],
+        error="the model gave NaN for P0007",
+    )
+    assert view.title == "P0000: no decision"
+    assert "NaN" in page(view)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_only_the_auditor_sees_other_peoples_ids(level: Level) -> None:
+    html = page(viewed(level, graph=nx.star_graph(20)))
+    assert bool(OTHERS.search(html)) == (level == "auditor")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_only_the_auditor_sees_protected_attributes(level: Level) -> None:
+    html = page(viewed(level, attribute="gender"))
+    assert ("x-female" in html) == (level == "auditor")
+    assert ("gender" in html.lower()) == (level == "auditor")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_only_the_auditor_reads_what_went_wrong(level: Level) -> None:
+    html = page(viewed(level, error="row of P0007 is broken"))
+    assert ("P0007" in html) == (level == "auditor")
+    assert level == "auditor" or "the auditor's copy says what" in html.replace("&#39;", "'")
+
+
+def test_a_reviewer_meets_the_same_person_under_the_same_number_everywhere() -> None:
+    view = viewed("reviewer")
+    assert column(view.counterfactuals, "Removed") == [("person 1 - person 2",)]
+    assert "Removing person 1-person 2" in view.caveats[1].text
+    assert view.caveats[1].picture is not None
+    assert "the features of person 1" in view.caveats[1].picture.alt
+    assert view.recourse is not None
+    assert column(view.recourse.options, "Change")[1] == (
+        "drop the guarantor tie person 1 - person 2",
+    )
+    assert view.people is not None
+    assert [row[0] for row in view.people.rows] == [("P0000",), ("1",), ("2",), ("3",)]
+
+
+def test_the_subject_learns_kinds_of_ties_and_counts_and_sees_no_neighbourhood() -> None:
+    view = viewed("subject")
+    assert view.neighbourhood is None
+    assert view.people is None
+    assert column(view.counterfactuals, "Removed") == [("1 guarantor tie",)]
+    assert column(view.counterfactuals, "Explanation") == [("2 guarantor ties",)]
+    assert view.recourse is not None
+    assert column(view.recourse.options, "Change")[1] == (
+        "drop a guarantor tie between two other people",
+    )
+    headings = (
+        [one.heading for one in view.recourse.options.columns] if view.recourse.options else []
+    )
+    assert "Other decisions it changes" not in headings
+    assert view.caveats[1].text == "How much this matters depends on other information."
+    assert all(caveat.picture is None for caveat in view.caveats)
+
+
+def test_names_are_counted_from_one_in_the_order_of_asking() -> None:
+    names = Names("reviewer", "me")
+    assert [names.name(one) for one in ("b", "me", "a", "b")] == [
+        "person 1",
+        "me",
+        "person 2",
+        "person 1",
+    ]
+
+
+def test_a_view_holds_text_only_so_that_templates_decide_nothing() -> None:
+    def leaves(value: Any) -> list[Any]:
+        if isinstance(value, dict):
+            return [leaf for one in value.values() for leaf in leaves(one)]
+        if isinstance(value, tuple | list):
+            return [leaf for one in value for leaf in leaves(one)]
+        return [value]
+
+    kinds = {type(leaf) for leaf in leaves(asdict(viewed()))}
+    assert kinds <= {str, bool, type(None)}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_largest_page_is_small(level: Level) -> None:
+    cells = [[cell, 123456] for cell in range(640)]
+    crowd = document(
+        nx.complete_graph(60), name=lambda place: f"{place:04d}-{'customer-of-a-bank' * 2}"
+    )
+    crowd["cloud"]["counts"] = cells
+    crowd["counterfactuals"] *= 3
+    crowd["caveats"] += crowd["caveats"][1:] * 2
+    assert len(page(subject_view(crowd, facts(), level=level)).encode()) < LARGEST_PAGE
