@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from recourse_audit.groups.records import (
     PRIMARY,
-    Comparison,
     CutOffTable,
     GroupReport,
-    GroupTable,
-    Verdict,
 )
 from recourse_audit.render.pieces import plain
+from recourse_audit.render.views.groups_advice import (
+    common_table,
+    cut_off_table,
+    withheld_log,
+)
 from recourse_audit.render.views.groups_pictures import (
     Figure,
     common_figure,
@@ -24,23 +26,26 @@ from recourse_audit.render.views.groups_pictures import (
     cut_off_figure,
     gaps_figure,
 )
+from recourse_audit.render.views.groups_sentences import (
+    facts,
+    glance_note,
+    impact_note,
+    lead,
+    open_questions,
+    tests,
+    warnings,
+    withheld_note,
+)
 from recourse_audit.render.views.groups_tables import (
     GlancePart,
     every_test,
     exploratory,
     glance,
     impact_ratios,
-    withheld_log,
 )
 from recourse_audit.render.views.groups_words import (
-    MEASURES,
-    SHORT,
     crossed,
-    judged,
-    listed,
     name_of,
-    percent,
-    several,
     singles,
 )
 from recourse_audit.render.views.index import GroupVerdict, GroupVerdicts
@@ -52,9 +57,22 @@ SURVIVORS = (
     "Costs of those with an option alone would make the group with the fewest options look best."
 )
 SERVED_ONLY = (
-    "Only people with an option are in this picture. Who has none is not, so it says nothing of "
+    "Only people with an option are counted here. Who has none is not, so this says nothing of "
     "what would be asked of them."
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Another file of the bundle."""
+
+    address: str
+    words: str
+
+
+INDEX = Link(address="index.html", words="Index of the audit")
+AS_PDF = Link(address="groups.pdf", words="This summary as PDF")
+AS_CSV = Link(address="groups.csv", words="Its figures as CSV")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +80,7 @@ class GroupsView:
     """What the group summary shows."""
 
     title: str
+    links: tuple[Link, ...]
     warnings: tuple[str, ...]
     lead: str
     facts: tuple[Fact, ...]
@@ -78,35 +97,44 @@ class GroupsView:
     impact_note: str
     impacts: tuple[Table, ...]
     more_figures: tuple[Figure, ...]
+    advice: tuple[Table, ...]
+    advice_notes: tuple[str, ...]
     test_tables: tuple[Table, ...]
     exploratory: Table
     withheld: Table
     withheld_note: str
 
 
-def groups_view(report: GroupReport, *, date: str = "") -> GroupsView:
-    """Make the summary; `date` is the day it was made on, as it is to be printed."""
+def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> GroupsView:
+    """Make the summary; `date` is the day it was made on, `paper` whether there is a PDF of it."""
     single, both = singles(report), crossed(report)
     main = _main_attribute(report)
     figures = _figures(report)
     return GroupsView(
         title=TITLE,
-        warnings=tuple(_warnings(report)),
-        lead=_lead(report),
-        facts=tuple(_facts(report, date)),
+        links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
+        warnings=tuple(warnings(report)),
+        lead=lead(report),
+        facts=tuple(facts(report, date)),
         parts=glance(report),
-        glance_note=_glance_note(report),
-        open_questions=tuple(_open_questions(report)),
+        glance_note=glance_note(report),
+        open_questions=tuple(open_questions(report)),
         main_gap=figures.pop("gap feasibility", None),
         main_curve=figures.pop(f"curve {main}", None),
         main_cut_off=figures.pop(f"cut {main}", None),
         common=common_figure(report),
         survivors=SURVIVORS,
         served_only=SERVED_ONLY,
-        tests=tuple(_tests(report)),
-        impact_note=_impact_note(report),
+        tests=tuple(tests(report)),
+        impact_note=impact_note(report),
         impacts=tuple(impact_ratios(table, report.four_fifths) for table in (*single, *both)),
         more_figures=tuple(figures.values()),
+        advice=tuple(_advice(report)),
+        advice_notes=tuple(
+            f"{plain(table.attribute)}: {plain(table.note)}"
+            for table in report.cut_off
+            if table.note
+        ),
         test_tables=tuple(
             every_test(report, tables, caption)
             for tables, caption in (
@@ -117,7 +145,7 @@ def groups_view(report: GroupReport, *, date: str = "") -> GroupsView:
         ),
         exploratory=exploratory(single),
         withheld=withheld_log(report.suppressed),
-        withheld_note=_withheld_note(report),
+        withheld_note=withheld_note(report),
     )
 
 
@@ -135,144 +163,6 @@ def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
             )
         )
     return GroupVerdicts(page=page, rows=tuple(rows))
-
-
-def _with(found: list[tuple[GroupTable, Comparison]], verdict: Verdict) -> list[Comparison]:
-    return [one for _, one in found if one.verdict == verdict]
-
-
-def _warnings(report: GroupReport) -> Iterator[str]:
-    if not report.finished:
-        yield (
-            f"This audit is not finished: {report.done:,} of {report.total:,} subjects are done, "
-            "and all figures are of these alone."
-        )
-    if report.communities.method == "none":
-        yield f"No verdicts: communities are not known ({plain(report.communities.reason)})."
-
-
-def _lead(report: GroupReport) -> str:
-    """The result in one or two sentences."""
-    found = judged(report.tables)
-    if not found:
-        return "No groups could be compared."
-    flags, quiet = _with(found, "flag"), _with(found, "no flag")
-    rest = len(found) - len(flags) - len(quiet)
-    counts = (
-        f"{len(quiet):,} show no gap of {report.concern:.0%} or more against a group, and "
-        f"{rest:,} cannot be decided on this evidence."
-    ).replace("%", " %")
-    all_of = several(len(found), "comparison")
-    if not flags:
-        return f"None of {all_of} is flagged: {counts}"
-    named = [f"{name_of(table)} ({_named(table)})" for table in _flagged(singles(report))]
-    more = sum(one.verdict == "flag" for _, one in judged(crossed(report)))
-    places = [*named, *([f"{more:,} in attributes crossed"] if more else [])]
-    return f"{len(flags):,} of {all_of} are flagged: {listed(places)}. {counts}"
-
-
-def _flagged(tables: tuple[GroupTable, ...]) -> list[GroupTable]:
-    return [table for table in tables if any(one.verdict == "flag" for one in table.comparisons)]
-
-
-def _named(table: GroupTable) -> str:
-    """Who is flagged against whom, in what."""
-    by_group: dict[str, list[str]] = {}
-    for one in table.comparisons:
-        if one.verdict == "flag":
-            by_group.setdefault(f"{one.group} against {one.reference}", []).append(
-                SHORT[one.measure]
-            )
-    return plain("; ".join(f"{who}: {listed(what)}" for who, what in by_group.items()))
-
-
-def _facts(report: GroupReport, date: str) -> Iterator[Fact]:
-    decided, found = report.overall.decisions, report.overall.outcomes
-    if decided is None:
-        yield Fact(name="Population", value="Too few people to show anything.")
-        return
-    yield Fact(
-        name="Population",
-        value=f"{several(decided.people, 'person', 'people')}: {decided.refused:,} refused "
-        f"({percent(decided.adverse_rate.share)}), {decided.favourable:,} decided on favourably, "
-        f"{decided.undecided:,} without a decision.",
-    )
-    yield Fact(
-        name="Audited",
-        value=f"{decided.audited:,} of {decided.refused:,} refused; {decided.not_audited:,} not in "
-        f"the audit. {_outcomes(report) if found else 'Too few to show what was found.'}",
-    )
-    excluded = [
-        f"{several(count, 'person', 'people')}: {plain(reason)}"
-        for reason, count in report.overall.excluded.items()
-    ]
-    yield Fact(name="Left out", value=f"{'; '.join(excluded)}." if excluded else "Nobody.")
-    yield Fact(name="Communities", value=_communities(report))
-    made = f"Made on {date}. " if date else ""
-    yield Fact(name="Dates", value=f"{made}When the audit ran is in run.jsonl of the bundle.")
-
-
-def _outcomes(report: GroupReport) -> str:
-    found = report.overall.outcomes
-    assert found is not None
-    return (
-        f"{found.verified:,} have a verified option ({percent(found.feasibility.share)}), "
-        f"{found.certified_infeasible:,} are certified infeasible, for "
-        f"{found.not_found_within_budget:,} none was found within the budget, and "
-        f"{found.errors:,} had errors."
-    )
-
-
-def _communities(report: GroupReport) -> str:
-    found = report.communities
-    if found.method == "none":
-        return "Not known."
-    source = (
-        "found in the ties (Louvain)"
-        if found.method == "louvain"
-        else f"named by the column {plain(found.column or '')}"
-    )
-    return (
-        f"{found.count:,}, {source}. People of one community resemble each other, so tests and "
-        "intervals count communities, not people."
-    )
-
-
-def _glance_note(report: GroupReport) -> str:
-    return (
-        "Ratio: the share with the good result (not refused; having an option) divided by that of "
-        f"the reference group; below {report.four_fifths:g} it is said so (the four-fifths line), "
-        "which is a rule of thumb and never a verdict. Cost is the median; none: half or more "
-        f"have no option. {SURVIVORS}"
-    )
-
-
-def _open_questions(report: GroupReport) -> Iterator[str]:
-    """What could not be concluded, the attributes by themselves first."""
-    for table, one in judged(singles(report)):
-        if one.verdict == "insufficient evidence":
-            yield f"{name_of(table).capitalize()}, {MEASURES[one.measure]}: {plain(one.reason)}"
-    among = judged(crossed(report))
-    rest = _with(among, "insufficient evidence")
-    if rest:
-        seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
-        least = (
-            f" The gaps that would have been flagged four times in five are "
-            f"{percent(min(seen))} to {percent(max(seen))}."
-            if seen
-            else ""
-        )
-        yield (
-            f"Attributes crossed: {len(rest):,} of {several(len(among), 'comparison')} cannot be "
-            f"decided.{least}"
-        )
-    if report.untested:
-        yield f"{several(report.untested, 'comparison')} could not be tested at all."
-    yield from (plain(note) for note in report.notes)
-    yield (
-        "No figure here says where a gap comes from, nor that a decision about anybody was right "
-        "or wrong; and where nothing is flagged there may still be a gap."
-    )
 
 
 def _main_attribute(report: GroupReport) -> str:
@@ -304,36 +194,7 @@ def _first(report: GroupReport) -> list[CutOffTable]:
     return [table for table in report.cut_off if table.options == "first"]
 
 
-def _tests(report: GroupReport) -> Iterator[str]:
-    """How many tests there are, and how they are corrected."""
-    measures = listed([MEASURES[one] for one in PRIMARY])
-    yield (
-        f"The family has {several(len(report.family), 'test')}: {measures}, for every known group "
-        "that is shown against its reference group, attributes crossed included. All are "
-        f"corrected together with Holm's method at {report.alpha:g}."
-    )
-    yield (
-        "Flag: after the correction chance alone would seldom bring such a gap. No flag: not "
-        f"that, and the interval leaves no room for a gap of {100 * report.concern:.0f} points or "
-        "more against the group. Insufficient evidence: everything else. The ordinary interval, "
-        "which takes people for independent, stands beside for comparison and is often too short."
-    )
-
-
-def _impact_note(report: GroupReport) -> str:
-    return (
-        "The share decided on favourably, divided by that of the group with the largest share: "
-        "the impact ratio that New York City's Local Law 144 asks for, by attribute and crossed. "
-        "People of unknown groups are counted and have no ratio. The four-fifths line is "
-        f"{report.four_fifths:g}; a ratio on either side of it settles nothing by itself."
-    )
-
-
-def _withheld_note(report: GroupReport) -> str:
-    rule = (
-        f"Groups of fewer than {report.smallest} people, or of fewer than {report.smallest} "
-        "audited, are withheld, and so are those that would give them away."
-    )
-    if report.suppressed:
-        return f"{rule} How many people they are is not in this summary."
-    return f"{rule} Nothing had to be."
+def _advice(report: GroupReport) -> Iterator[Table]:
+    """Common options, then whom the advice cuts off; tables without a row are left out."""
+    tables = [common_table(report), *(cut_off_table(table) for table in report.cut_off)]
+    yield from (table for table in tables if table.rows)

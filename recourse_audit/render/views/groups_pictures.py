@@ -106,8 +106,11 @@ def common_figure(report: GroupReport) -> Figure | None:
 
 
 def changes_of(option: CommonOption) -> str:
-    """Kinds of change in words."""
-    return plain(", ".join(f"{one.do} {one.what}" for one in option.changes))
+    """Kinds of change in words: drop payment, guarantor; set savings."""
+    by_kind: dict[str, list[str]] = {}
+    for one in option.changes:
+        by_kind.setdefault(one.do, []).append(one.what)
+    return plain("; ".join(f"{do} {', '.join(what)}" for do, what in by_kind.items()))
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""The tables of the group summary: at a glance, impact ratios, every test, what is withheld."""
+"""The tables of gaps in the group summary: at a glance, impact ratios, and every test."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from recourse_audit.groups.records import (
     GroupReport,
     GroupTable,
     Measure,
-    Suppressed,
 )
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.views.groups_words import (
@@ -191,7 +190,7 @@ def every_test(report: GroupReport, tables: Iterable[GroupTable], caption: str) 
             Column(heading="Ordinary interval", kind="figures"),
             Column(heading="p, communities", kind="figures"),
             Column(heading="p, corrected", kind="figures"),
-            Column(heading="Smallest gap seen", kind="figures"),
+            Column(heading="Detectable gap", kind="figures"),
             Column(heading="Verdict"),
         ),
         rows=tuple(_test_row(one) for table in tables for one in table.comparisons if one.primary),
@@ -237,27 +236,5 @@ def exploratory(tables: Iterable[GroupTable]) -> Table:
             for table in tables
             for one in table.comparisons
             if not one.primary
-        ),
-    )
-
-
-def withheld_log(entries: tuple[Suppressed, ...]) -> Table:
-    """What is withheld, where and why."""
-    return Table(
-        caption="What is withheld",
-        columns=(
-            Column(heading="Group"),
-            Column(heading="Table"),
-            Column(heading="What"),
-            Column(heading="Why"),
-        ),
-        rows=tuple(
-            cells(
-                plain(one.group),
-                plain(one.table),
-                one.what,
-                WITHHELD[one.why].removeprefix("withheld: "),
-            )
-            for one in entries
         ),
     )
