@@ -28,7 +28,7 @@ from tests.render.reading import read_pdf
 from tests.run.bundles import run_here
 
 SAMPLE = Path(__file__).parents[2] / "sample_models" / "lending"
-PEOPLE = 24
+PEOPLE = 12
 # Texts have a type of their own, and each type one place that makes it.
 TEXTS = {
     sources.Reference,

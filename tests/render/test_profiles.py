@@ -1,5 +1,6 @@
 """A legal profile is dated, names its sources, and is checked before a letter rests on it."""
 
+import tomllib
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError, TemplateError
+from recourse_audit.render.letters import LetterDesk
 from recourse_audit.render.pages import Pages, template_folder
 from recourse_audit.render.profiles import Profile, load_profile
+from recourse_audit.settings import load_settings
 from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, settings, written
 
 NAMES = {"generic": LANGUAGES, "us-credit": ("en", "es"), "eu": LANGUAGES}
@@ -168,3 +171,29 @@ def test_nothing_legal_is_in_the_code() -> None:
     for path in folder.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert not [law for law in laws if law in text], path
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "letters.md").read_text(encoding="utf-8")
+LETTERS, PROFILE = (part.split("```")[0] for part in PAGE.split("```toml\n")[1:])
+
+
+def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "mine.toml").write_text(PROFILE, encoding="utf-8")
+    profile = loaded("mine", Pages(tmp_path), slots={"agency": "x"})
+    assert profile.languages == ("de", "en")
+    given = settings(**tomllib.loads(LETTERS)["letters"]).letters
+    assert given.words["en"]["guarantor"] == ("guarantor", "guarantors")
+
+
+def test_the_page_about_letters_dates_the_profiles() -> None:
+    for name, languages in NAMES.items():
+        assert f"| `{name}` | {loaded(name).as_of} | {', '.join(languages)} |" in PAGE
+
+
+def test_the_sample_has_words_for_all_its_letters() -> None:
+    sample = load_settings(Path(__file__).parents[2] / "sample_models" / "lending" / "audit.toml")
+    for language in LANGUAGES:
+        letters = sample.letters.model_copy(update={"language": language})
+        at = LetterDesk(sample.model_copy(update={"letters": letters}), Pages(), sign_off=SIGNED)
+        assert (at.unworded, at.open_slots) == ((), ())
