@@ -3,11 +3,12 @@
 Printed by `explain --json`, and kept in the store of an audit of many.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from recourse_audit.records import (
     Action,
+    Cloud,
     Option,
     ProbeReport,
     Recourse,
@@ -48,6 +49,17 @@ def _found(search: SearchResult | None) -> dict[str, Any]:
         "front": [] if search is None else [asdict(pair) for pair in search.front],
         "front_size": 0 if search is None else search.front_size,
         "picks": {} if search is None else {n: asdict(pair) for n, pair in search.picks.items()},
+        "cloud": None if search is None or search.cloud is None else _cloud(search.cloud),
+    }
+
+
+def _cloud(cloud: Cloud) -> dict[str, Any]:
+    return {
+        "simulatability": cloud.simulatability,
+        "relevance": cloud.relevance,
+        "columns": cloud.columns,
+        "rows": cloud.rows,
+        "counts": list(zip(cloud.cells, cloud.pairs, strict=True)),
     }
 
 
@@ -73,8 +85,9 @@ def _extent(search: SearchResult) -> dict[str, Any]:
 
 
 def _recourse(recourse: Recourse) -> dict[str, Any]:
-    document = asdict(recourse)
+    document = asdict(replace(recourse, options=(), droppable=()))
     document["options"] = [_option(option) for option in recourse.options]
+    document["droppable"] = [{"tie": one.tie, "kind": one.kind} for one in recourse.droppable]
     return document
 
 

@@ -105,11 +105,27 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """How the pairs of a subject lie: a grid over the ranges of simulatability and relevance.
+
+    `cells` are those that hold any, ascending, each row * columns + column; `pairs` how many each
+    holds. Columns go along simulatability, rows along absolute relevance, from the lower end.
+    """
+
+    simulatability: tuple[float, float]
+    relevance: tuple[float, float]
+    columns: int
+    rows: int
+    cells: tuple[int, ...]
+    pairs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """What a search found for one subject, and how far it looked before it stopped.
 
     `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
-    pair is on the front.
+    pair is on the front. `cloud` counts all pairs; there is none without any.
     """
 
     subject: int
@@ -123,6 +139,7 @@ class SearchResult:
     front: tuple[FrontPair, ...]
     front_size: int
     picks: dict[str, FrontPair]
+    cloud: Cloud | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,11 +282,20 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DroppableTie:
+    """A tie that the policy would let a subject drop."""
+
+    tie: Tie
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recourse:
     """What a subject could change, or how sure it is that there is nothing.
 
     `margin` is that of the decision as it stands. `evaluations` are those of the search for
-    options, `checked_by` where they were made: "neighbourhood" or "whole graph".
+    options, `checked_by` where they were made: "neighbourhood" or "whole graph". `droppable` are
+    all ties that could have been dropped, in the order of the graph.
     """
 
     status: RecourseStatus
@@ -279,6 +305,7 @@ class Recourse:
     evaluations: int = 0
     checked_by: str = ""
     reason: str = ""
+    droppable: tuple[DroppableTie, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -219,6 +219,33 @@ def test_settings_are_frozen() -> None:
             {"recourse": {"ties": [{"kind": "x", "whose": "mine", "allow": []}]}},
             "recourse.ties[0].whose: must be 'own', 'outgoing', 'others' or 'any' (got 'mine')",
         ),
+        (
+            {"groups": {"attributes": ["a", "b", "a"]}},
+            "groups.attributes: names 'a' twice; keep one of the two",
+        ),
+        (
+            {"groups": {"attributes": ["age"], "bins": {"age": [30, 50, 50]}}},
+            "groups.bins: the edges for 'age' must rise (got 30, 50, 50)",
+        ),
+        (
+            {"groups": {"attributes": ["age"], "bins": {"age": []}}},
+            "groups.bins: must name at least one edge for 'age' (got [])",
+        ),
+        (
+            {"groups": {"attributes": ["age"], "bins": {"age": ["old"]}}},
+            "groups.bins.age[0]: must be a number (got 'old')",
+        ),
+        (
+            {"groups": {"attributes": ["sex", "age"], "bins": {"aeg": [30]}}},
+            "groups: bins is about 'aeg', which is not in groups.attributes (sex, age)",
+        ),
+        (
+            {"groups": {"reference": {"sex": "f"}}},
+            "groups: reference is about 'sex', which is not in groups.attributes (it is empty)",
+        ),
+        ({"groups": {"smallest": 1}}, "groups.smallest: must be at least 2 (got 1)"),
+        ({"groups": {"alpha": 0}}, "groups.alpha: must be more than 0 (got 0)"),
+        ({"groups": {"atributes": []}}, "groups.atributes: is not a known key; did you mean att"),
         ({"recourse": {"jitter": 2}}, "recourse.jitter: must be at most 1 (got 2)"),
         ({"recourse": {"candidates": 3}}, "recourse.candidates: must be a path, in quotes"),
     ],

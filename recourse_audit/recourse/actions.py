@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
-from recourse_audit.records import Action, Permitted
+from recourse_audit.records import Action, DroppableTie, Permitted
 from recourse_audit.recourse.attributes import Levels, Movement, rounded
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Mask, Policy
 
@@ -140,6 +140,16 @@ class ActionTable:
             drop=len(self.drops),
             add=len(self.adds),
             set={movement.rule.name: len(levels) for movement, levels in self.moves},
+        )
+
+    @property
+    def droppable(self) -> tuple[DroppableTie, ...]:
+        """The ties that may be dropped, with the ids of their ends."""
+        drops, kinds = self.drops, self.graph.ties.kinds
+        sources, targets = self.graph.ids[drops.source], self.graph.ids[drops.target]
+        rows = zip(sources.tolist(), targets.tolist(), drops.kind.tolist(), strict=True)
+        return tuple(
+            DroppableTie(tie=(source, target), kind=kinds[kind]) for source, target, kind in rows
         )
 
     def at_least(self, action: int) -> Mask:

@@ -97,6 +97,7 @@ class RecourseSearch:
             options=options,
             evaluations=spent,
             checked_by=verifier.checked_by,
+            droppable=table.droppable,
         )
 
     def _tried(

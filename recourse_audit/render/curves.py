@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from math import ceil
-from xml.etree import ElementTree as Xml
 
 from recourse_audit.records import StabilityPoint, StabilityReport
+from recourse_audit.render.pictures.axes import Scale
+from recourse_audit.render.svg import Drawing, points
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 620, 76, 340
-INK, GREY, PAPER, LINES = "#1a1a1a", "#333333", "#ffffff", "#d9d9d9"
-# Safe for the colour-blind, and told apart by mark and dash as well.
-COLOURS = {"changed": "#b35806", "unchanged": "#2166ac"}
-DASHES = {"changed": "none", "unchanged": "6 4"}
+# Colour, mark and dash, so that the two are told apart without colour.
+LOOKS = {"changed": ("class-1", "circle", None), "unchanged": ("class-0", "square", "6 4")}
 TITLES = {
     "links": "Explanations when a new tie is made",
     "models": "Explanations when the model is perturbed",
@@ -23,99 +22,61 @@ def stability_picture(report: StabilityReport) -> str:
     curves = {"changed": report.changed, "unchanged": report.unchanged}
     most = max((point.strength for points in curves.values() for point in points), default=0.0)
     most = max(ceil(10 * most), 1) / 10
-    picture = Xml.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "role": "img",
-            "font-family": "sans-serif",
-            "font-size": "13",
-        },
-    )
-    _add(picture, "title", TITLES[report.kind])
-    _add(picture, "desc", _described(curves))
-    _add(picture, "rect", width=WIDTH, height=HEIGHT, fill=PAPER)
-    _add(picture, "text", TITLES[report.kind], x=LEFT, y=24, font_size=16, fill=INK)
-    _draw_axes(picture, most)
-    for place, (name, points) in enumerate(curves.items()):
-        _draw_curve(picture, name, points, most)
-        _draw_key(picture, name, sum(point.rows for point in points), 44 + 18 * place)
-    Xml.indent(picture)
-    return Xml.tostring(picture, encoding="unicode") + "\n"
-
-
-def _add(parent: Xml.Element, tag: str, text: str = "", **attributes: object) -> None:
-    named = {
-        name.replace("_", "-"): f"{value:.1f}" if isinstance(value, float) else str(value)
-        for name, value in attributes.items()
-    }
-    Xml.SubElement(parent, tag, named).text = text or None
+    title = TITLES[report.kind]
+    drawing = Drawing(WIDTH, HEIGHT, f"{title}. {_described(curves)}")
+    drawing.add("rect", width=WIDTH, height=HEIGHT, fill="paper")
+    drawing.text(LEFT, 24, title, font_size=16)
+    across = Scale(low=0, high=most, start=LEFT, end=RIGHT)
+    up = Scale(low=0, high=1, start=BOTTOM, end=TOP)
+    _draw_axes(drawing, across, up, most)
+    for place, (name, found) in enumerate(curves.items()):
+        _draw_curve(drawing, name, found, across, up)
+        _draw_key(drawing, name, sum(point.rows for point in found), 44 + 18 * place)
+    return drawing.file()
 
 
 def _described(curves: dict[str, tuple[StabilityPoint, ...]]) -> str:
     sentences = []
-    for name, points in curves.items():
-        values = ", ".join(f"{p.explanation:.2f} at {p.strength:.2f}" for p in points) or "none"
+    for name, found in curves.items():
+        values = ", ".join(f"{p.explanation:.2f} at {p.strength:.2f}" for p in found) or "none"
         sentences.append(f"Mean distance where the decision was {name}: {values}.")
     return " ".join(sentences)
 
 
-def _place(strength: float, distance: float, most: float) -> tuple[float, float]:
-    return LEFT + (RIGHT - LEFT) * strength / most, BOTTOM - (BOTTOM - TOP) * distance
-
-
-def _draw_axes(picture: Xml.Element, most: float) -> None:
+def _draw_axes(drawing: Drawing, across: Scale, up: Scale, most: float) -> None:
     for step in range(6):
         share, strength = step / 5, step * most / 5
-        x, y = _place(strength, share, most)
-        words = f"{strength:.2g}"
-        _add(picture, "line", x1=LEFT, x2=RIGHT, y1=y, y2=y, stroke=LINES)
-        _add(picture, "text", f"{share:.1f}", x=LEFT - 8, y=y + 4, text_anchor="end", fill=GREY)
-        _add(picture, "text", words, x=x, y=BOTTOM + 18, text_anchor="middle", fill=GREY)
-    across, up = (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2
+        x, y = across(strength), up(share)
+        drawing.line(LEFT, y, RIGHT, y, "lines")
+        drawing.text(LEFT - 8, y + 4, f"{share:.1f}", text_anchor="end", fill="muted")
+        drawing.text(x, BOTTOM + 18, f"{strength:.2g}", text_anchor="middle", fill="muted")
     words = "move of the answer (total variation)"
-    _add(picture, "text", words, x=across, y=BOTTOM + 42, text_anchor="middle", fill=GREY)
-    turned = f"translate(18 {up:.0f}) rotate(-90)"
+    middle = (LEFT + RIGHT) / 2
+    drawing.text(middle, BOTTOM + 42, words, text_anchor="middle", fill="muted")
+    turned = f"translate(18 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)"
     words = "mean Jaccard distance of explanations"
-    _add(picture, "text", words, transform=turned, text_anchor="middle", fill=GREY)
+    drawing.add("text", words, transform=turned, text_anchor="middle", fill="muted")
 
 
 def _draw_curve(
-    picture: Xml.Element, name: str, points: Sequence[StabilityPoint], most: float
+    drawing: Drawing, name: str, found: Sequence[StabilityPoint], across: Scale, up: Scale
 ) -> None:
-    places = [_place(point.strength, point.explanation, most) for point in points]
-    _add(
-        picture,
+    colour, mark, dashes = LOOKS[name]
+    places = [(across(point.strength), up(point.explanation)) for point in found]
+    drawing.add(
         "polyline",
-        points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places),
+        points=points(places),
         fill="none",
-        stroke=COLOURS[name],
+        stroke=colour,
         stroke_width=2.5,
-        stroke_dasharray=DASHES[name],
+        stroke_dasharray=dashes,
     )
     for x, y in places:
-        _draw_mark(picture, name, x, y)
+        drawing.shape(mark, x, y, 5, fill=colour)
 
 
-def _draw_mark(picture: Xml.Element, name: str, x: float, y: float) -> None:
-    if name == "changed":
-        _add(picture, "circle", cx=x, cy=y, r=5, fill=COLOURS[name])
-    else:
-        _add(picture, "rect", x=x - 4.5, y=y - 4.5, width=9, height=9, fill=COLOURS[name])
-
-
-def _draw_key(picture: Xml.Element, name: str, rows: int, y: int) -> None:
-    _add(
-        picture,
-        "line",
-        x1=LEFT,
-        x2=LEFT + 34,
-        y1=y - 4,
-        y2=y - 4,
-        stroke=COLOURS[name],
-        stroke_width=2.5,
-        stroke_dasharray=DASHES[name],
-    )
-    _draw_mark(picture, name, LEFT + 17.0, y - 4.0)
-    _add(picture, "text", f"decision {name} ({rows} comparisons)", x=LEFT + 44, y=y, fill=INK)
+def _draw_key(drawing: Drawing, name: str, rows: int, y: int) -> None:
+    colour, mark, dashes = LOOKS[name]
+    drawing.line(LEFT, y - 4, LEFT + 34, y - 4, colour, stroke_width=2.5, stroke_dasharray=dashes)
+    drawing.shape(mark, LEFT + 17, y - 4, 5, fill=colour)
+    drawing.text(LEFT + 44, y, f"decision {name} ({rows} comparisons)")

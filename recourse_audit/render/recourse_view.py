@@ -80,21 +80,28 @@ def _moved(action: Action) -> str:
 
 
 def _status(recourse: Recourse) -> Text:
+    style = "red" if recourse.status == "error" else ""
+    opening = "What could change it: " if recourse.status == "verified" else ""
+    return Text(opening + status_sentence(recourse), style=style)
+
+
+def status_sentence(recourse: Recourse) -> str:
+    """Whether something could change the decision, and how sure that is."""
     match recourse.status:
         case "already_favourable":
-            return Text(ALREADY)
+            return ALREADY
         case "verified":
             several = number(len(recourse.options), "option")
             where = "" if recourse.checked_by == "neighbourhood" else ", asked on the whole graph"
-            return Text(f"What could change it: {several} that the model confirms{where}")
+            return f"{several} that the model confirms{where}"
         case "certified_infeasible":
             upto = number(recourse.certificate.max_changes, "permitted change")
             none = f"No combination of at most {upto} changes the decision."
-            return Text(plain(recourse.reason) or none)
+            return plain(recourse.reason) or none
         case "not_found_within_budget":
-            return Text(NOT_FOUND)
+            return NOT_FOUND
         case _:
-            return Text(f"No options worked out: {plain(recourse.reason)}", style="red")
+            return f"No options worked out: {plain(recourse.reason)}"
 
 
 def _cells(decision: Decision, option: Option) -> Iterator[str]:
@@ -110,12 +117,13 @@ def _cells(decision: Decision, option: Option) -> Iterator[str]:
         if holds is None
         else f"{holds.ties:.0%} with other ties\n{holds.attributes:.0%} with other values"
     )
-    yield _others(option.others)
+    yield "\n".join(others_lines(option.others))
 
 
-def _others(others: SideEffects) -> str:
+def others_lines(others: SideEffects) -> tuple[str, ...]:
+    """Whose other decisions an option changes, a line for each way."""
     if not others.measured:
-        return "not measured"
+        return ("not measured",)
     parts = []
     for words, names in (
         ("better for", others.to_favourable),
@@ -125,7 +133,7 @@ def _others(others: SideEffects) -> str:
         if names:
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             parts.append(f"{words} {', '.join(map(plain, names[:NAMES_SHOWN]))}{more}")
-    return "\n".join(parts) or "nobody"
+    return tuple(parts) or ("nobody",)
 
 
 def certificate_sentence(recourse: Recourse) -> str:

@@ -214,16 +214,17 @@ def _beaten(found: Counterfactual) -> str:
 
 
 def _extent(search: SearchResult) -> Text:
-    looked = _looked(search.coverage)
+    reach = looked(search.coverage)
     return Text(
-        f"{looked} of at most {search.max_nodes} people within {search.max_hops} hops; "
+        f"{reach} of at most {search.max_nodes} people within {search.max_hops} hops; "
         f"{search.pairs:,} pairs, {search.front_size:,} of them on the front; "
         f"{search.queries:,} queries.",
         style="dim",
     )
 
 
-def _looked(coverage: Coverage) -> str:
+def looked(coverage: Coverage) -> str:
+    """How far a search looked, as the beginning of a sentence."""
     if coverage.kind == "exhaustive":
         return f"All {coverage.total:,} subgraphs"
     about = "about " if coverage.total_is_estimate else ""

@@ -8,22 +8,26 @@ import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from recourse_audit.documents import subject_document
-from recourse_audit.errors import InputError
+from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.run.audit import Audit, Reporter, load_audit, whole_answers
 from recourse_audit.run.bundle import Bundle, writing
+from recourse_audit.run.communities import communities_of
 from recourse_audit.run.facts import facts_of
-from recourse_audit.run.findings import Findings, compact
+from recourse_audit.run.findings import compact
 from recourse_audit.run.fingerprint import changed, fingerprint, parts_of, settings_document
+from recourse_audit.run.grouping import check_groups
 from recourse_audit.run.log import RunLog
 from recourse_audit.run.manifest import Evidence, counts_of, hashed_ids, manifest_text, seal
 from recourse_audit.run.pieces import Finished, Queue, pieces_of
+from recourse_audit.run.population import members_of, people_of
 from recourse_audit.run.selection import Selection, selected
 from recourse_audit.run.signing import Signer
 from recourse_audit.run.store import meta_of, open_store, write_store
@@ -64,6 +68,7 @@ class Silence:
 
 
 SILENCE = Silence()
+MANY_PAIRS = 50_000  # communities among more take some seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +127,7 @@ def run_audit(
             bundle.begin()
         work = Work(bundle.work_store)
         try:
-            _check_same(bundle, plan, work)
+            _begin_or_go_on(bundle, plan, work, watcher)
             log = RunLog(bundle.log, now)
             log.add("started", fingerprint=fingerprint(plan.parts), subjects=len(plan.subjects))
             _work(bundle, plan, work, crew, watcher, log)
@@ -141,6 +146,10 @@ def run_audit(
 
 def _planned(request: Request) -> _Plan:
     audit = load_audit(request.settings, seed=request.seed)
+    try:
+        check_groups(audit.graph, audit.settings.groups)
+    except SettingsError as error:
+        raise SettingsError(f"{request.settings}: {error}") from None
     audit.model.reseed(audit.scope.seed)
     answers = whole_answers(audit, np.arange(audit.graph.node_count))
     subjects = selected(audit, answers, request.selection)
@@ -163,13 +172,23 @@ def _planned(request: Request) -> _Plan:
     )
 
 
-def _check_same(bundle: Bundle, plan: _Plan, work: Work) -> None:
-    """Refuse to continue an audit of something else."""
-    meta = work.meta()
-    if not meta:
-        work.describe(plan.parts)
+def _begin_or_go_on(bundle: Bundle, plan: _Plan, work: Work, watcher: Watcher) -> None:
+    """Keep what can be known before anybody works; refuse to go on with something else."""
+    before = work.meta()
+    if before:
+        _refuse_changes(bundle, plan, before)
         return
-    _refuse_changes(bundle, plan, meta)
+    audit, settings = plan.audit, plan.audit.settings
+    if settings.groups.attributes and audit.graph.pair_count >= MANY_PAIRS:
+        watcher.say("communities are being sought in the ties; this may take a minute")
+    communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
+    bundle.write("settings.json", plan.settings)  # whoever reads what is unfinished needs them
+    work.begin(
+        plan.parts | {"communities": communities.document},
+        people_of(audit.graph, plan.answers, settings.decision, communities),
+        members_of(audit.graph, settings.groups),
+        plan.subjects.tolist(),
+    )
 
 
 def _refuse_changes(bundle: Bundle, plan: _Plan, meta: dict[str, str]) -> None:
@@ -224,15 +243,13 @@ def _queries(document: str) -> int:
 
 def _seal(bundle: Bundle, plan: _Plan, work: Work, signer: Signer | None) -> dict[str, int]:
     """Write every file of the bundle from the finished pieces; count subjects by status."""
-    findings = Findings(
-        audit=plan.audit, answers=plan.answers, meta=plan.parts, results=work.results
-    )
+    findings, settings = work.findings(), plan.audit.settings
     bundle.write("settings.json", plan.settings)
     new = bundle.work / "new"
     for name, write in (
         ("data/subjects.jsonl", write_lines),
-        ("data/subjects.csv", write_csv),
-        ("data/subjects.parquet", write_parquet),
+        ("data/subjects.csv", partial(write_csv, settings=settings)),
+        ("data/subjects.parquet", partial(write_parquet, settings=settings)),
         ("store.sqlite", write_store),
     ):
         write(new, findings)

@@ -5,10 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from recourse_audit.graph.arrays import Floats, Graph
-from recourse_audit.run.audit import Audit
+Member = tuple[int, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,40 +23,35 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """An audit, the answers on the whole graph, and results in the order of subjects.
+class Person:
+    """Anybody in the graph: what the model decided on them, and their community.
 
-    Results are read anew each time, since those of a million subjects fill more than the memory.
+    Without a number from the model the decision is "" and `favourable` is None; `community` is None
+    where communities are not known.
     """
 
-    audit: Audit
-    answers: Floats
+    number: int
+    id: str
+    decision: str
+    favourable: bool | None
+    community: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What is known about an audit, about everybody, and about the subjects that are done.
+
+    Members are (person, attribute, group), with "" for unknown. All are in the order of their
+    numbers, and are read anew each time, since those of a million fill more than the memory.
+    """
+
     meta: dict[str, str]
+    people: Callable[[], Iterator[Person]]
+    members: Callable[[], Iterator[Member]]
+    groups: Callable[[int], dict[str, str]]
     results: Callable[[], Iterator[Result]]
 
 
 def compact(data: Any) -> str:
     """JSON on one line, the same text for the same data."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def group_values(graph: Graph, attribute: str) -> list[str]:
-    """Everybody's value of an attribute as text; "" where it is unknown."""
-    if attribute in graph.attributes:
-        values = graph.attributes[attribute]
-    else:
-        values = graph.features[:, graph.feature_names.index(attribute)]
-    if values.dtype.kind != "f":
-        return [str(value) for value in values.tolist()]
-    return [_figure(value) for value in values]
-
-
-def _figure(value: np.floating) -> str:
-    if not np.isfinite(value):
-        return ""
-    return str(int(value)) if value == int(value) else str(value)
-
-
-def numbers_by_id(graph: Graph) -> dict[str, int]:
-    """The number of every node."""
-    return {name: number for number, name in enumerate(graph.ids.tolist())}

@@ -88,8 +88,10 @@ class Rendered:
 
         Only the files named stay, so that nothing is left of an attempt that made others.
         """
-        for path in sorted(self.new.rglob("*")):
-            if path.is_file() and path.relative_to(self.new).as_posix() not in {*names, FACTS}:
+        for path in sorted(self.new.rglob("*"), reverse=True):
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+            elif path.is_file() and path.relative_to(self.new).as_posix() not in {*names, FACTS}:
                 path.unlink()
         facts = json.loads((self.new / FACTS).read_text(encoding="utf-8"))
         files = {name: digest(self.new / name) for name in sorted(names)}

@@ -11,7 +11,7 @@ from recourse_audit.errors import InputError, SubjectError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.run.audit import Audit
-from recourse_audit.run.findings import group_values, numbers_by_id
+from recourse_audit.run.grouping import groups_by
 
 SALT = 23
 NAMED = 5
@@ -69,11 +69,11 @@ def _values(audit: Audit, name: str, option: str) -> list[str]:
         raise InputError(
             f"{option}: the nodes have no column {name!r}; {near_matches(name, known)}"
         )
-    return group_values(audit.graph, name)
+    return groups_by(audit.graph, audit.settings.groups, name)
 
 
 def _listed(audit: Audit, path: Path) -> Ints:
-    numbers = numbers_by_id(audit.graph)
+    numbers = {name: number for number, name in enumerate(audit.graph.ids.tolist())}
     ids = _ids(path, audit.settings.graph.id)
     unknown = [name for name in ids if name not in numbers]
     if unknown:

@@ -1,30 +1,38 @@
-"""The SQLite store of a finished audit: written in one go, in one order, so that its bytes depend
-on its content alone; read by every later stage. `docs/bundle.md` describes the tables.
+"""The SQLite store of an audit: written in one go, in one order, so that its bytes depend on its
+content alone; read by every later stage. `docs/bundle.md` describes the tables.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from recourse_audit.errors import InputError
-from recourse_audit.recourse.actions import action_table
 from recourse_audit.run.facts import FACTS, facts_of
-from recourse_audit.run.findings import Findings, Result, group_values, numbers_by_id
+from recourse_audit.run.findings import Findings, Result
 
-VERSION = 1
+# 1: the first. 2: people have ids and communities, numeric attributes are in bins, and what could
+# be dropped is in the document.
+VERSION = 2
+PERSON = ("number", "id", "decision", "favourable", "community")
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
-SCHEMA = f"""
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE people (number INTEGER PRIMARY KEY, decision TEXT NOT NULL, favourable INTEGER);
-CREATE TABLE members (
+# The record of an unfinished audit has these two as well.
+PEOPLE = """CREATE TABLE people (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
+  community INTEGER
+)"""
+MEMBERS = """CREATE TABLE members (
   person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,
   PRIMARY KEY (person, attribute)
-) WITHOUT ROWID;
+) WITHOUT ROWID"""
+SCHEMA = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+{PEOPLE};
+CREATE UNIQUE INDEX people_by_id ON people (id);
+{MEMBERS};
 CREATE TABLE subjects (
   number INTEGER PRIMARY KEY, piece INTEGER NOT NULL,
   {", ".join(f"{name} {_TYPES[kind]}" for name, kind in FACTS.items())},
@@ -50,19 +58,23 @@ def write_store(path: Path, findings: Findings) -> None:
     """Write all tables into a new file."""
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as store:
-        store.execute("PRAGMA page_size = 4096")
-        store.execute("PRAGMA journal_mode = OFF")
-        store.execute(f"PRAGMA user_version = {VERSION}")
-        store.execute("BEGIN")
-        for statement in SCHEMA.split(";"):
-            store.execute(statement)
-        _insert(store, "meta", sorted(findings.meta.items()))
-        _insert(store, "people", _people(findings))
-        _insert(store, "members", _members(findings))
-        numbers = numbers_by_id(findings.audit.graph)
-        for result in findings.results():
-            _insert_subject(store, findings, result, numbers)
-        store.execute("COMMIT")
+        fill_store(store, findings)
+
+
+def fill_store(store: sqlite3.Connection, findings: Findings) -> None:
+    """Write all tables into an empty database, in one transaction."""
+    store.execute("PRAGMA page_size = 4096")
+    store.execute("PRAGMA journal_mode = OFF")
+    store.execute(f"PRAGMA user_version = {VERSION}")
+    store.execute("BEGIN")
+    for statement in SCHEMA.split(";"):
+        store.execute(statement)
+    insert_rows(store, "meta", sorted(findings.meta.items()))
+    insert_rows(store, "people", map(attrgetter(*PERSON), findings.people()))
+    insert_rows(store, "members", findings.members())
+    for result in findings.results():
+        _insert_subject(store, result)
+    store.execute("COMMIT")
 
 
 @contextmanager
@@ -99,7 +111,8 @@ def meta_of(store: sqlite3.Connection) -> dict[str, str]:
     return dict(store.execute("SELECT key, value FROM meta"))
 
 
-def _insert(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write rows into a table; none are no mistake."""
     remaining = iter(rows)
     for first in islice(remaining, 1):
         places = ", ".join("?" * len(first))
@@ -107,53 +120,29 @@ def _insert(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...
         store.executemany(insert, chain([first], remaining))
 
 
-def _people(findings: Findings) -> Iterator[tuple[Any, ...]]:
-    """Everybody's decision on the whole graph; "" and NULL where the model gave no number."""
-    decision = findings.audit.settings.decision
-    usable = np.asarray(np.isfinite(findings.answers).all(axis=1)).tolist()
-    chosen: list[int] = findings.answers.argmax(axis=1).tolist()
-    for number, (known, place) in enumerate(zip(usable, chosen, strict=True)):
-        name = decision.classes[place] if known else ""
-        yield number, name, name in decision.favourable if known else None
-
-
-def _members(findings: Findings) -> Iterator[tuple[Any, ...]]:
-    graph = findings.audit.graph
-    names = sorted(set(findings.audit.settings.groups.attributes))
-    columns = [group_values(graph, name) for name in names]
-    for number in range(graph.node_count):
-        for name, values in zip(names, columns, strict=True):
-            yield number, name, values[number]
-
-
-def _insert_subject(
-    store: sqlite3.Connection, findings: Findings, result: Result, numbers: dict[str, int]
-) -> None:
+def _insert_subject(store: sqlite3.Connection, result: Result) -> None:
     document, subject = result.data, result.subject
     facts = facts_of(document)
-    _insert(store, "subjects", [(subject, result.piece, *facts.values(), result.document)])
+    insert_rows(store, "subjects", [(subject, result.piece, *facts.values(), result.document)])
     chances = sorted(document["subject"]["probabilities"].items())
-    _insert(store, "probabilities", [(subject, *chance) for chance in chances])
-    options = (document["recourse"] or {}).get("options", [])
-    for place, option in enumerate(options):
+    insert_rows(store, "probabilities", [(subject, *chance) for chance in chances])
+    recourse = document["recourse"] or {}
+    for place, option in enumerate(recourse.get("options", [])):
         for step, action in enumerate(option["actions"]):
-            row = (subject, place, step, *_action(action, numbers))
-            _insert(store, "actions", [row])
-    if not facts["favourable"] and facts["decision"]:
-        _insert(store, "droppable", _droppable(findings, subject))
+            row = (subject, place, step, *_action(store, action))
+            insert_rows(store, "actions", [row])
+    for place, one in enumerate(recourse.get("droppable", [])):
+        row = (subject, place, one["kind"], *_ends(store, one["tie"]))
+        insert_rows(store, "droppable", [row])
 
 
-def _action(action: dict[str, Any], numbers: dict[str, int]) -> tuple[Any, ...]:
-    ends = tuple(numbers[name] for name in action.get("tie") or ()) or (None, None)
+def _action(store: sqlite3.Connection, action: dict[str, Any]) -> tuple[Any, ...]:
+    ends = _ends(store, action["tie"]) if "tie" in action else (None, None)
     changed = (action.get("attribute"), action.get("from"), action.get("to"))
     return (action["do"], action.get("kind"), *ends, *changed, action["cost"])
 
 
-def _droppable(findings: Findings, subject: int) -> Iterator[tuple[Any, ...]]:
-    """The ties that the policy would let the subject drop."""
-    audit = findings.audit
-    drops = action_table(audit.policy, subject, audit.probes.depth).drops
-    kinds = audit.graph.ties.kinds
-    rows = zip(drops.kind.tolist(), drops.source.tolist(), drops.target.tolist(), strict=True)
-    for place, (kind, source, target) in enumerate(rows):
-        yield subject, place, kinds[kind], source, target
+def _ends(store: sqlite3.Connection, tie: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the people at the ends of a tie."""
+    find = "SELECT number FROM people WHERE id = ?"
+    return tuple(store.execute(find, (name,)).fetchone()[0] for name in tie)

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recourse_audit.run.facts import FACTS, Kind, Value, facts_of
-from recourse_audit.run.findings import Findings, group_values
+from recourse_audit.run.findings import Findings
+from recourse_audit.settings import Settings
 
 ROWS_TOGETHER = 10_000
 _TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -22,42 +23,39 @@ def write_lines(path: Path, findings: Findings) -> None:
             file.write(f"{result.document}\n")
 
 
-def write_csv(path: Path, findings: Findings) -> None:
+def write_csv(path: Path, findings: Findings, settings: Settings) -> None:
     """A row a subject; what is unknown is empty, and yes and no are true and false."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns_of(findings))
-        for row in _rows(findings):
+        writer.writerow(columns_of(settings))
+        for row in _rows(findings, settings):
             writer.writerow([_written(value) for value in row.values()])
 
 
-def write_parquet(path: Path, findings: Findings) -> None:
+def write_parquet(path: Path, findings: Findings, settings: Settings) -> None:
     """The same rows, with types."""
-    columns = columns_of(findings)
+    columns = columns_of(settings)
     schema = pa.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
     with pq.ParquetWriter(path, schema) as writer:
-        rows = _rows(findings)
+        rows = _rows(findings, settings)
         while part := list(islice(rows, ROWS_TOGETHER)):
             writer.write_table(pa.Table.from_pylist(part, schema=schema))
 
 
-def columns_of(findings: Findings) -> dict[str, Kind]:
+def columns_of(settings: Settings) -> dict[str, Kind]:
     """The facts, a probability for each class, a value for each protected attribute."""
-    settings = findings.audit.settings
     columns = dict(FACTS)
     columns |= {f"probability_{name}": float for name in settings.decision.classes}
     return columns | {f"group_{name}": str for name in settings.groups.attributes}
 
 
-def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
-    settings, graph = findings.audit.settings, findings.audit.graph
-    groups = {name: group_values(graph, name) for name in settings.groups.attributes}
+def _rows(findings: Findings, settings: Settings) -> Iterator[dict[str, Value]]:
     for result in findings.results():
         document = result.data
-        chances = document["subject"]["probabilities"]
+        chances, groups = document["subject"]["probabilities"], findings.groups(result.subject)
         row = facts_of(document)
         row |= {f"probability_{name}": chances.get(name) for name in settings.decision.classes}
-        yield row | {f"group_{name}": values[result.subject] for name, values in groups.items()}
+        yield row | {f"group_{name}": groups[name] for name in settings.groups.attributes}
 
 
 def _written(value: Value) -> Value:

@@ -4,7 +4,7 @@ import platform
 import sqlite3
 from importlib.metadata import version
 
-PACKAGES = ("recourse-audit", "numpy", "onnxruntime", "pyarrow", "scipy")
+PACKAGES = ("recourse-audit", "networkx", "numpy", "onnxruntime", "pyarrow", "scipy")
 
 
 def versions() -> dict[str, str]:

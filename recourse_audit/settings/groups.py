@@ -1,9 +1,79 @@
-"""Which groups are compared."""
+"""Which groups are compared, and what counts as a gap between them."""
+
+from itertools import pairwise
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
 
 from recourse_audit.settings.section import Section
 
 
 class GroupSettings(Section):
-    """Which columns of the nodes are protected attributes."""
+    """Which columns of the nodes are protected attributes, and how their groups are compared."""
 
-    attributes: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = Field(
+        default=(), description="Columns of the nodes: the protected attributes."
+    )
+    bins: dict[str, tuple[float, ...]] = Field(
+        default_factory=dict,
+        description="For an attribute of numbers, the rising edges between its groups: "
+        '{ age = [30, 50] } makes "under 30", "30 to under 50", "50 and over".',
+    )
+    communities: str | None = Field(
+        default=None,
+        description="A column of the nodes that names everybody's community; if absent, "
+        "communities are sought in the ties.",
+    )
+    crossed: bool = Field(
+        default=True, description="Whether groups of two attributes together are compared, too."
+    )
+    reference: dict[str, str] = Field(
+        default_factory=dict,
+        description="By attribute, the group that the others are compared with; the largest known "
+        "one where absent.",
+    )
+    smallest: int = Field(
+        default=11, ge=2, description="Of a group with fewer people, no figure is shown."
+    )
+    alpha: float = Field(
+        default=0.05, gt=0, le=0.5, description="Chance of a false flag that is accepted, over all."
+    )
+    concern: float = Field(
+        default=0.1, gt=0, le=1, description="The smallest difference between rates that matters."
+    )
+    four_fifths: float = Field(
+        default=0.8, gt=0, le=1, description="A ratio of favourable rates below this line is said."
+    )
+    draws: int = Field(
+        default=1999, ge=99, le=100_000, description="Of the bootstrap and of permutations."
+    )
+
+    @field_validator("attributes")
+    @classmethod
+    def _distinct(cls, attributes: tuple[str, ...]) -> tuple[str, ...]:
+        repeated = [name for place, name in enumerate(attributes) if name in attributes[:place]]
+        if repeated:
+            raise ValueError(f"names {repeated[0]!r} twice; keep one of the two")
+        return attributes
+
+    @field_validator("bins")
+    @classmethod
+    def _rising(cls, bins: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+        for name, edges in bins.items():
+            if not edges:
+                raise ValueError(f"must name at least one edge for {name!r} (got [])")
+            if any(low >= high for low, high in pairwise(edges)):
+                shown = ", ".join(f"{edge:g}" for edge in edges)
+                raise ValueError(f"the edges for {name!r} must rise (got {shown})")
+        return bins
+
+    @model_validator(mode="after")
+    def _of_attributes(self) -> Self:
+        for key, table in (("bins", self.bins), ("reference", self.reference)):
+            strangers = [name for name in table if name not in self.attributes]
+            if strangers:
+                known = ", ".join(self.attributes) or "it is empty"
+                raise ValueError(
+                    f"{key} is about {strangers[0]!r}, which is not in groups.attributes ({known})"
+                )
+        return self

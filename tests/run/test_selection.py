@@ -9,7 +9,7 @@ import pytest
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.run.audit import Audit, load_audit, whole_answers
-from recourse_audit.run.findings import group_values
+from recourse_audit.run.grouping import group_values
 from recourse_audit.run.selection import Selection, selected
 from tests.run.audits import quick_audit
 

@@ -3,8 +3,8 @@
 import csv
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +15,45 @@ import pytest
 from recourse_audit.documents import subject_document
 from recourse_audit.errors import InputError
 from recourse_audit.run.audit import Audit, load_audit, reports_on, whole_answers
+from recourse_audit.run.communities import communities_of
 from recourse_audit.run.facts import FACTS, STATUSES
-from recourse_audit.run.findings import Findings, Result, compact
+from recourse_audit.run.findings import Findings, compact
+from recourse_audit.run.population import members_of, people_of
 from recourse_audit.run.store import VERSION, open_store, stored_results, write_store
 from recourse_audit.run.tables import write_csv, write_lines, write_parquet
+from recourse_audit.run.work import Work
 from tests.run.audits import IDS, quick_audit, small_audit
 from tests.run.command import command
 
 ROOT = Path(__file__).parents[2]
 
 
-def found(audit: Audit, most: int | None = None) -> Findings:
-    """All subjects of a small audit, or the first of a large one."""
-    subjects = list(range(audit.graph.node_count))[:most]
-    documents = {
-        number: compact(subject_document(report, audit.probes))
-        for number, report in reports_on(audit, subjects)
-    }
-
-    def results() -> Iterator[Result]:
-        for number in subjects:
-            yield Result(subject=number, piece=number // 4, document=documents[number])
-
-    answers = whole_answers(audit, np.arange(audit.graph.node_count))
-    return Findings(audit=audit, answers=answers, meta={"b": "2", "a": "1"}, results=results)
+def found(folder: Path, audit: Audit, most: int | None = None) -> Findings:
+    """All subjects of a small audit, or the first of a large one, as a real record has them."""
+    graph, settings = audit.graph, audit.settings
+    subjects = list(range(graph.node_count))[:most]
+    answers = whole_answers(audit, np.arange(graph.node_count))
+    communities = communities_of(graph, settings.groups, 0)
+    work = Work(folder / "work.sqlite")
+    work.begin(
+        {"b": "2", "a": "1"},
+        people_of(graph, answers, settings.decision, communities),
+        members_of(graph, settings.groups),
+        subjects,
+    )
+    for number, report in reports_on(audit, subjects):
+        work.add(number, {number: compact(subject_document(report, audit.probes))})
+    return work.findings()
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    return found(load_audit(small_audit(tmp_path_factory.mktemp("audit"), "some_nan")))
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    return load_audit(small_audit(tmp_path_factory.mktemp("audit"), "some_nan"))
+
+
+@pytest.fixture(scope="module")
+def findings(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    return found(tmp_path_factory.mktemp("work"), audit)
 
 
 def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
@@ -51,8 +61,12 @@ def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
         return store.execute(query).fetchall()
 
 
-def test_the_same_findings_give_the_same_bytes(findings: Findings, tmp_path: Path) -> None:
-    for write in (write_store, write_lines, write_csv, write_parquet):
+def test_the_same_findings_give_the_same_bytes(
+    audit: Audit, findings: Findings, tmp_path: Path
+) -> None:
+    write_rows = partial(write_csv, settings=audit.settings)
+    write_columns = partial(write_parquet, settings=audit.settings)
+    for write in (write_store, write_lines, write_rows, write_columns):
         for name in ("one", "two"):
             write(tmp_path / name, findings)
         assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -60,15 +74,17 @@ def test_the_same_findings_give_the_same_bytes(findings: Findings, tmp_path: Pat
 
 def test_lines_are_the_documents_of_explain(tmp_path: Path) -> None:
     settings = small_audit(tmp_path)
-    write_lines(tmp_path / "lines", found(load_audit(settings)))
+    write_lines(tmp_path / "lines", found(tmp_path, load_audit(settings)))
     lines = (tmp_path / "lines").read_text(encoding="utf-8").splitlines()
     shown = command("explain", settings, *IDS, "--json").document
     assert [json.loads(line) for line in lines] == shown
 
 
-def test_csv_and_parquet_have_the_same_rows(findings: Findings, tmp_path: Path) -> None:
-    write_csv(tmp_path / "csv", findings)
-    write_parquet(tmp_path / "parquet", findings)
+def test_csv_and_parquet_have_the_same_rows(
+    audit: Audit, findings: Findings, tmp_path: Path
+) -> None:
+    write_csv(tmp_path / "csv", findings, audit.settings)
+    write_parquet(tmp_path / "parquet", findings, audit.settings)
     table = pq.read_table(tmp_path / "parquet")
     with (tmp_path / "csv").open(encoding="utf-8", newline="") as file:
         written = list(csv.DictReader(file))
@@ -100,7 +116,7 @@ def test_the_store_holds_everybody_and_every_subject(findings: Findings, tmp_pat
 
 def test_actions_and_ties_that_could_be_dropped_name_their_ends(tmp_path: Path) -> None:
     path = tmp_path / "store"
-    write_store(path, found(load_audit(quick_audit(tmp_path)), most=100))
+    write_store(path, found(tmp_path, load_audit(quick_audit(tmp_path)), most=100))
     actions = rows(path, "SELECT subject, source, target FROM actions WHERE do = 'drop'")
     assert actions
     droppable = rows(path, "SELECT subject, source, target FROM droppable")
@@ -115,7 +131,7 @@ def test_a_store_of_another_version_is_refused_in_one_sentence(
     write_store(path, findings)
     with closing(sqlite3.connect(path)) as store:
         store.execute(f"PRAGMA user_version = {VERSION + 1}")
-    words = r"is a store of version 2 .* reads version 1; use"
+    words = r"is a store of version 3 .* reads version 2; use"
     with pytest.raises(InputError, match=words), open_store(path):
         pass
 

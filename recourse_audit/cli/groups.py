@@ -1,0 +1,53 @@
+"""`groups`: how one group fares against another, from a bundle alone."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recourse_audit.cli.printing import AsJson, messages, print_json, view, write
+from recourse_audit.errors import FindingError, InputError
+from recourse_audit.groups.bundle import groups_of
+from recourse_audit.groups.documents import groups_csv, groups_document
+from recourse_audit.groups.records import GroupReport
+from recourse_audit.render.groups_view import show_groups, unfinished
+from recourse_audit.render.pieces import number, plain
+from recourse_audit.render.progress import progress
+
+GAP = "gap"
+
+
+def groups(
+    bundle: Annotated[Path, typer.Argument(help="The folder that `run` wrote.")],
+    as_json: AsJson = False,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the figures as a table.")
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(metavar="gap", help="End with 3 if any gap is flagged.")
+    ] = None,
+) -> None:
+    """Compare the groups of an audit: gaps, how sure they are, and whom the advice cuts off."""
+    if fail_on not in (None, GAP):
+        raise InputError(f"--fail-on {fail_on}: is not {GAP}, the only word known here")
+    with progress(messages) as steps:
+        steps.begin("Comparing groups")
+        report = groups_of(bundle)
+    if not report.finished:
+        messages.print(f"! {bundle}: {unfinished(report)}")
+    if csv is not None:
+        write(csv, groups_csv(report))
+    if as_json:
+        print_json(groups_document(report))
+    else:
+        show_groups(view(), report)
+    if fail_on == GAP and report.flags:
+        raise FindingError(f"{bundle}: {_flagged(report)}")
+
+
+def _flagged(report: GroupReport) -> str:
+    table, one = report.flags[0]
+    more = len(report.flags) - 1
+    others = f" (and {more} more)" if more else ""
+    gaps = number(len(report.flags), "gap")
+    return f"{gaps} flagged: {plain(table)}: {plain(one.reason)}{others}"

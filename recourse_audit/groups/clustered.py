@@ -1,0 +1,123 @@
+"""Gaps between two groups of people who come in communities, and how sure they are.
+
+People of one community are alike, so a community counts as one observation, however many people it
+has. Everything here is worked out from sums per community, so that a test of a million people costs
+as much as one of their communities.
+
+Notes
+-----
+Intervals are Student's t with K-1 degrees of freedom around the estimate, with the jackknife
+variance over communities (CV3 of MacKinnon, Nielsen and Webb 2023, "Cluster-robust inference: a
+guide to empirical practice"): (K-1)/K times the sum of squared deviations of the K estimates that
+leave one community out. Tests are in `resampling`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.groups.arrays import Floats, Ints, Mask, added
+from recourse_audit.groups.ordinary import t_quantile
+from recourse_audit.groups.records import Interval
+from recourse_audit.groups.resampling import Sums, gap_test
+
+FEWEST_COMMUNITIES = 6
+FEWEST_ON_A_SIDE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An estimate, its standard error over communities, and its interval."""
+
+    value: float
+    error: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """The difference of means between a group and the reference, its interval and its test."""
+
+    difference: Estimate
+    p: float
+    communities: int
+
+
+def compare(
+    scores: Floats,
+    member: Mask,
+    community: Ints,
+    *,
+    alpha: float = 0.05,
+    draws: int = 1999,
+    seed: int = 0,
+) -> Gap:
+    """The gap in mean score between members (1 or true) and the reference (0 or false).
+
+    One score, one membership and one community (a number from 0) a person. The caller sees to it
+    that there are `enough` communities.
+    """
+    sums = sums_of(scores, member, community)
+    value, error, _ = jackknife(sums.difference, sums.differences_without)
+    return Gap(
+        difference=estimate(value, error, len(sums), alpha),
+        p=gap_test(sums, draws=draws, seed=seed),
+        communities=len(sums),
+    )
+
+
+def sums_of(scores: Floats, member: Mask, community: Ints) -> Sums:
+    """Number of people and sum of scores, by community and side; empty communities are left out."""
+    side = np.asarray(member, dtype=np.int64)
+    places = community * 2 + side
+    size = 2 * (int(community.max(initial=0)) + 1)
+    people = np.bincount(places, minlength=size).reshape(-1, 2)
+    total = added(places, scores, size).reshape(-1, 2)
+    there = people.any(axis=1)
+    return Sums(
+        n1=people[there, 1].astype(np.float64),
+        n0=people[there, 0].astype(np.float64),
+        s1=total[there, 1],
+        s0=total[there, 0],
+    )
+
+
+def few_communities(sums: Sums) -> str:
+    """Why there are too few communities to conclude anything; empty if there are enough."""
+    on_sides = min(int((sums.n1 > 0).sum()), int((sums.n0 > 0).sum()))
+    if len(sums) >= FEWEST_COMMUNITIES and on_sides >= FEWEST_ON_A_SIDE:
+        return ""
+    return (
+        f"the two groups are in {len(sums)} communities, and one of them in {on_sides}; at least "
+        f"{FEWEST_COMMUNITIES} and {FEWEST_ON_A_SIDE} are needed"
+    )
+
+
+def jackknife(value: float, without: Floats) -> tuple[float, float, int]:
+    """The estimate, its standard error from those that leave one community out, and how many."""
+    count = without.size
+    error = math.sqrt((count - 1) / count * float(((without - value) ** 2).sum()))
+    return value, error, count
+
+
+def estimate(value: float, error: float, communities: int, alpha: float) -> Estimate:
+    """The estimate with its t interval."""
+    reach = t_quantile(1 - alpha / 2, communities - 1) * error
+    return Estimate(
+        value=value, error=error, interval=Interval(low=value - reach, high=value + reach)
+    )
+
+
+def ratio_interval(ratio: float, without: Floats, alpha: float) -> Interval | None:
+    """The interval of a ratio, made on its logarithm; None if it is ever zero or infinite."""
+    values = np.append(without, ratio)
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        return None
+    log, error, count = jackknife(math.log(ratio), np.log(without))
+    made = estimate(log, error, count, alpha).interval
+    return Interval(low=_exp(made.low), high=_exp(made.high))
+
+
+def _exp(power: float) -> float:
+    return math.exp(min(max(power, -700.0), 700.0))

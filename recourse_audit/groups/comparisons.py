@@ -1,0 +1,274 @@
+"""A group against the reference group in one measure: the gap, its intervals and its tests."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recourse_audit.groups.arrays import Floats, Ints, Mask
+from recourse_audit.groups.clustered import (
+    Estimate,
+    estimate,
+    few_communities,
+    jackknife,
+    ratio_interval,
+    sums_of,
+)
+from recourse_audit.groups.measures import spread_of
+from recourse_audit.groups.ordinary import (
+    brunner_munzel,
+    cohens_h,
+    detectable,
+    log_rank,
+    newcombe,
+    rank_interval,
+    rates_test,
+    score_ratio,
+)
+from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_effect
+from recourse_audit.groups.records import Comparison, Interval, Intervals, Measure, Tests
+from recourse_audit.groups.resampling import Sums, gap_test, percentile_interval, smallest_p
+from recourse_audit.settings import GroupSettings
+
+# Which sign of a difference means that a group finds it harder; 0 where neither does.
+HARDER: dict[Measure, int] = {
+    "adverse_rate": 1,
+    "feasibility": -1,
+    "cost": 1,
+    "options": -1,
+    "simulatability": 0,
+    "relevance": 0,
+    "caveats": 0,
+}
+RATES = ("adverse_rate", "feasibility")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Both sides of a comparison: a value, a side and a community (if any are known) a person."""
+
+    values: Floats
+    member: Mask
+    community: Ints | None
+
+    @property
+    def sides(self) -> tuple[Floats, Floats]:
+        return self.values[self.member], self.values[~self.member]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is compared, with whom, and how."""
+
+    measure: Measure
+    primary: bool
+    group: str
+    reference: str
+    settings: GroupSettings
+    seed: int
+    level: float
+    no_communities: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clustered:
+    """What communities say: nothing, with a reason, or the gap, the ratio and the p value."""
+
+    communities: int = 0
+    gap: Estimate | None = None
+    ratio: Interval | None = None
+    bootstrap: Interval | None = None
+    p: float | None = None
+    smallest_p: float | None = None
+    score: float = 0.0
+    reason: str = ""
+
+
+def compare_groups(question: Question, sample: Sample) -> Comparison:
+    """The gap of one group to the reference; the verdict is left to the whole family."""
+    if question.measure in RATES:
+        return _rates(question, sample)
+    return _amounts(question, sample)
+
+
+def _rates(question: Question, sample: Sample) -> Comparison:
+    one, other = sample.sides
+    count, of, others, of_others = int(one.sum()), one.size, int(other.sum()), other.size
+    share, reference = count / of, others / of_others
+    alpha = question.settings.alpha
+    good = (1 - share, 1 - reference) if question.measure == "adverse_rate" else (share, reference)
+    favourable = good[0] / good[1] if good[1] else None
+    clustered = _clustered_rates(question, sample)
+    tests = ("z", rates_test(count, of, others, of_others))
+    return _comparison(
+        question,
+        sample,
+        clustered,
+        tests,
+        values=(share, reference),
+        gap=share - reference,
+        ratio=share / reference if reference else None,
+        ordinary=(
+            newcombe(count, of, others, of_others, alpha),
+            score_ratio(count, of, others, of_others, alpha),
+        ),
+        effect={"cohens_h": cohens_h(share, reference)},
+        favourable=favourable,
+    )
+
+
+def _amounts(question: Question, sample: Sample) -> Comparison:
+    one, other = sample.sides
+    effect = relative_effect(
+        sample.values, sample.member, np.zeros(sample.values.size, dtype=np.int64)
+    ).value
+    costs = question.measure == "cost"
+    tests: tuple[str, float | None]
+    if costs:
+        tests = ("log-rank", log_rank(one, other))
+    else:
+        tests = ("Brunner-Munzel", brunner_munzel(one, other))
+    ordinary = rank_interval(one, other, question.settings.alpha)
+    odds = None if ordinary is None else _odds_interval(ordinary)
+    gap = None if ordinary is None else _gap_interval(ordinary)
+    return _comparison(
+        question,
+        sample,
+        _clustered_amounts(question, sample, effect),
+        tests,
+        values=(spread_of(one).median, spread_of(other).median),
+        gap=2 * effect - 1,
+        ratio=effect / (1 - effect) if effect < 1 else None,
+        ordinary=(gap, odds),
+        effect={"relative_effect": effect},
+        favourable=None,
+    )
+
+
+def _comparison(
+    question: Question,
+    sample: Sample,
+    clustered: _Clustered,
+    tests: tuple[str, float | None],
+    *,
+    values: tuple[float | None, float | None],
+    gap: float,
+    ratio: float | None,
+    ordinary: tuple[Interval | None, Interval | None],
+    effect: dict[str, float],
+    favourable: float | None,
+) -> Comparison:
+    estimated = clustered.gap
+    freedom, alpha = clustered.communities - 1, question.settings.alpha
+    return Comparison(
+        measure=question.measure,
+        primary=question.primary,
+        group=question.group,
+        reference=question.reference,
+        people=int(sample.member.sum()),
+        reference_people=int((~sample.member).sum()),
+        communities=clustered.communities,
+        value=values[0],
+        reference_value=values[1],
+        difference=gap,
+        ratio=ratio,
+        intervals={
+            "difference": Intervals(
+                ordinary=ordinary[0],
+                clustered=None if estimated is None else _within(estimated.interval),
+                bootstrap=clustered.bootstrap,
+            ),
+            "ratio": Intervals(ordinary=ordinary[1], clustered=clustered.ratio, bootstrap=None),
+        },
+        tests=Tests(
+            method=tests[0],
+            ordinary=tests[1],
+            clustered=clustered.p,
+            smallest=clustered.smallest_p,
+            adjusted=None,
+        ),
+        effect=effect,
+        smallest_gap=None if estimated is None else estimated.error * detectable(freedom, alpha),
+        smallest_gap_in_family=None,
+        standard_error=None if estimated is None else estimated.error,
+        favourable_ratio=favourable,
+        below_four_fifths=favourable is not None and favourable < question.settings.four_fifths,
+        direction=_direction(question, gap, clustered),
+        verdict=None,
+        reason=clustered.reason,
+    )
+
+
+def _direction(
+    question: Question, gap: float, clustered: _Clustered
+) -> Literal["harder", "easier", "none"]:
+    """Who finds it harder; nobody where the test and the gap point in two directions."""
+    sign = HARDER[question.measure] * gap
+    if not sign or (question.measure == "cost" and clustered.score * gap > 0):
+        return "none"
+    return "harder" if sign > 0 else "easier"
+
+
+def _clustered_rates(question: Question, sample: Sample) -> _Clustered:
+    if sample.community is None:
+        return _Clustered(reason=question.no_communities)
+    sums = sums_of(sample.values, sample.member, sample.community)
+    few = few_communities(sums)
+    if few:
+        return _Clustered(communities=len(sums), reason=few)
+    settings = question.settings
+    value, error, count = jackknife(sums.difference, sums.differences_without)
+    group, reference = sums.means
+    with np.errstate(all="ignore"):
+        without = np.divide(*sums.means_without())
+    return _Clustered(
+        communities=count,
+        gap=estimate(value, error, count, settings.alpha),
+        ratio=ratio_interval(group / reference, without, settings.alpha) if reference else None,
+        bootstrap=percentile_interval(
+            sums, alpha=settings.alpha, draws=settings.draws, seed=question.seed
+        ),
+        p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
+        smallest_p=smallest_p(sums),
+    )
+
+
+def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Clustered:
+    if sample.community is None:
+        return _Clustered(reason=question.no_communities)
+    costs = question.measure == "cost"
+    scores = log_rank_scores(sample.values) if costs else mid_ranks(sample.values)
+    sums: Sums = sums_of(scores, sample.member, sample.community)
+    few = few_communities(sums)
+    if few:
+        return _Clustered(communities=len(sums), reason=few)
+    settings = question.settings
+    without = relative_effect(sample.values, sample.member, sample.community).without
+    value, error, count = jackknife(2 * effect - 1, 2 * without - 1)
+    with np.errstate(all="ignore"):
+        odds = without / (1 - without)
+    return _Clustered(
+        communities=count,
+        gap=estimate(value, error, count, settings.alpha),
+        ratio=ratio_interval(effect / (1 - effect), odds, settings.alpha) if effect < 1 else None,
+        p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
+        smallest_p=smallest_p(sums),
+        score=sums.difference,
+    )
+
+
+def _within(interval: Interval) -> Interval:
+    """A difference of shares or chances is never beyond 1."""
+    return Interval(low=max(-1.0, interval.low), high=min(1.0, interval.high))
+
+
+def _gap_interval(effect: Interval) -> Interval:
+    return Interval(low=2 * effect.low - 1, high=2 * effect.high - 1)
+
+
+def _odds_interval(effect: Interval) -> Interval | None:
+    low, high = effect.low, effect.high
+    if high >= 1 or not math.isfinite(low):
+        return None
+    return Interval(low=max(0.0, low) / (1 - max(0.0, low)), high=high / (1 - high))

@@ -1,0 +1,175 @@
+"""The group summary as plain data and as a table, under the names that other programs rely on."""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from recourse_audit.documents import FORMAT
+from recourse_audit.groups.records import (
+    WITHHELD,
+    Comparison,
+    Group,
+    GroupReport,
+    GroupTable,
+    Interval,
+    Rate,
+    Spread,
+)
+
+Cell = str | int | float | None
+COLUMNS = (
+    "table",
+    "group",
+    "known",
+    "measure",
+    "count",
+    "of",
+    "value",
+    "low",
+    "high",
+    "clustered_low",
+    "clustered_high",
+    "reference",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "favourable_ratio",
+    "p_ordinary",
+    "p_clustered",
+    "p_adjusted",
+    "smallest_gap",
+    "verdict",
+    "withheld",
+)
+
+
+def groups_document(report: GroupReport) -> dict[str, Any]:
+    """What `groups --json` prints."""
+    document = {"format": FORMAT, **asdict(report)}
+    document["flags"] = [
+        {"table": table, "group": one.group, "measure": one.measure, "direction": one.direction}
+        for table, one in report.flags
+    ]
+    for made, table in zip(document["tables"], report.tables, strict=True):
+        made["name"] = table.name
+    return document
+
+
+def groups_csv(report: GroupReport) -> str:
+    """A row a group and measure; intervals of gaps are those over communities."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in _rows(report):
+        writer.writerow({name: _written(value) for name, value in row.items()})
+    return file.getvalue()
+
+
+def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+    decisions, outcomes = report.overall.decisions, report.overall.outcomes
+    everybody = Group(
+        name="everybody",
+        values=(),
+        known=True,
+        decisions=decisions,
+        outcomes=outcomes,
+        withheld="" if decisions and outcomes else "few_audited" if decisions else "few_people",
+    )
+    yield from _group_rows("overall", everybody, {})
+    for table in report.tables:
+        for group in table.by_group:
+            yield from _group_rows(table.name, group, _gaps(table, group))
+
+
+def _gaps(table: GroupTable, group: Group) -> dict[str, Comparison]:
+    return {one.measure: one for one in table.comparisons if one.group == group.name}
+
+
+def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterator[dict[str, Cell]]:
+    start: dict[str, Cell] = {"table": table, "group": group.name}
+    start["known"] = "true" if group.known else "false"
+    why = WITHHELD.get(group.withheld, "")
+    if group.decisions is None:
+        yield start | {"measure": "all figures", "withheld": why}
+        return
+    decisions = group.decisions
+    for name in ("people", "favourable", "refused", "undecided", "audited", "not_audited"):
+        yield start | {"measure": name, "count": getattr(decisions, name)}
+    yield start | _rate("adverse_rate", decisions.adverse_rate) | _gap(gaps.get("adverse_rate"))
+    if group.outcomes is None:
+        yield start | {"measure": "figures of the audited", "withheld": why}
+        return
+    outcomes = group.outcomes
+    yield start | {"measure": "errors", "count": outcomes.errors}
+    for name in ("feasibility", "infeasible", "not_found"):
+        yield start | _rate(name, getattr(outcomes, name)) | _gap(gaps.get(name))
+    for name in ("cost", "options", "simulatability", "relevance"):
+        spread: Spread | None = getattr(outcomes, name)
+        if spread is not None:
+            yield start | _spread(name, spread) | _gap(gaps.get(name))
+    for grade, count in outcomes.grades.items():
+        yield start | {"measure": f"caveats {grade}", "count": count}
+    if "caveats" in gaps:
+        yield start | {"measure": "caveats"} | _gap(gaps["caveats"])
+
+
+def _rate(name: str, rate: Rate) -> dict[str, Cell]:
+    low, high = _ends(rate.interval)
+    clustered_low, clustered_high = _ends(rate.clustered)
+    return {
+        "measure": name,
+        "count": rate.count,
+        "of": rate.of,
+        "value": rate.share,
+        "low": low,
+        "high": high,
+        "clustered_low": clustered_low,
+        "clustered_high": clustered_high,
+    }
+
+
+def _spread(name: str, spread: Spread) -> dict[str, Cell]:
+    """The median between the quartiles; empty is beyond all that was found."""
+    return {
+        "measure": name,
+        "of": spread.of,
+        "value": spread.median,
+        "low": spread.first,
+        "high": spread.third,
+    }
+
+
+def _gap(gap: Comparison | None) -> dict[str, Cell]:
+    if gap is None:
+        return {}
+    difference_low, difference_high = _ends(gap.intervals["difference"].clustered)
+    ratio_low, ratio_high = _ends(gap.intervals["ratio"].clustered)
+    return {
+        "reference": gap.reference,
+        "difference": gap.difference,
+        "difference_low": difference_low,
+        "difference_high": difference_high,
+        "ratio": gap.ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
+        "favourable_ratio": gap.favourable_ratio,
+        "p_ordinary": gap.tests.ordinary,
+        "p_clustered": gap.tests.clustered,
+        "p_adjusted": gap.tests.adjusted,
+        "smallest_gap": gap.smallest_gap,
+        "verdict": gap.verdict,
+    }
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _written(value: Cell) -> Cell:
+    """Figures with as many digits as anybody can use, so that a table can be read."""
+    return f"{value:.6g}" if isinstance(value, float) else value

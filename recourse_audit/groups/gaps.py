@@ -1,0 +1,126 @@
+"""Every group of a table against the reference, in every measure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.groups.arrays import Floats, Ints
+from recourse_audit.groups.comparisons import Question, Sample, compare_groups
+from recourse_audit.groups.layout import Layout
+from recourse_audit.groups.people import REFUSED, UNDECIDED, Population
+from recourse_audit.groups.records import EXPLORATORY, GRADES, PRIMARY, Comparison, Measure
+from recourse_audit.settings import GroupSettings
+
+FEWEST_COMPARED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """The people of each cell of a table, and the places of its audited among all audited."""
+
+    people: list[Ints]
+    audited: list[Ints]
+
+
+def members_of(population: Population, layout: Layout, place: int) -> Members:
+    """Sort everybody into the cells of a table."""
+    cells = layout.tables[place]
+    return Members(
+        people=_by_cell(cells.cell, len(cells)),
+        audited=_by_cell(cells.cell[population.audited.person], len(cells)),
+    )
+
+
+def gaps(
+    population: Population,
+    settings: GroupSettings,
+    layout: Layout,
+    place: int,
+    members: Members,
+    reference: int,
+    level: float,
+) -> Iterator[Comparison]:
+    """All comparisons of a table, whose primary tests must be told from a level.
+
+    Groups that are unknown or withheld are never compared.
+    """
+    cells = layout.tables[place]
+    for measure in (*PRIMARY, *EXPLORATORY):
+        other = _values(population, measure, members, reference)
+        for cell in compared_cells(layout, place, measure, reference):
+            one = _values(population, measure, members, cell)
+            # Who has no explanation or no caveat has no value, so that a few may be left.
+            least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
+            if min(one[0].size, other[0].size) >= least:
+                yield compare_groups(
+                    Question(
+                        measure=measure,
+                        primary=measure in PRIMARY,
+                        group=cells.label(cell),
+                        reference=cells.label(reference),
+                        settings=settings,
+                        seed=population.communities.seed,
+                        level=level if measure in PRIMARY else settings.alpha,
+                        no_communities=f"communities are not known ({_reason(population)})",
+                    ),
+                    _sample(population, one, other),
+                )
+
+
+def compared_cells(layout: Layout, place: int, measure: Measure, reference: int) -> list[int]:
+    """The known cells of a table that are shown in a measure, if the reference is."""
+    withheld = layout.people if measure == "adverse_rate" else layout.outcomes
+    cells, hidden = layout.tables[place], withheld.all[place]
+    if hidden[reference]:
+        return []
+    return [
+        cell
+        for cell in range(len(cells))
+        if cell != reference and not hidden[cell] and cells.known(cell)
+    ]
+
+
+def _values(
+    population: Population, measure: Measure, members: Members, cell: int
+) -> tuple[Floats, Ints]:
+    """One value a person of a cell, where there is one; and who they are."""
+    if measure == "adverse_rate":
+        people = members.people[cell]
+        people = people[population.decided[people] != UNDECIDED]
+        return (population.decided[people] == REFUSED).astype(np.float64), people
+    audited = population.audited
+    places = members.audited[cell]
+    places = places[audited.usable[places]]
+    grade = audited.grade[places].astype(np.float64)
+    grade[grade == GRADES.index("none")] = np.nan
+    values = {
+        "feasibility": np.isfinite(audited.cost[places]).astype(np.float64),
+        "cost": audited.cost[places],
+        "options": audited.options[places],
+        "simulatability": audited.simulatability[places],
+        "relevance": audited.relevance[places],
+        "caveats": grade,
+    }[measure]
+    there = ~np.isnan(values)
+    return values[there], audited.person[places[there]]
+
+
+def _sample(population: Population, one: tuple[Floats, Ints], other: tuple[Floats, Ints]) -> Sample:
+    people = np.concatenate([one[1], other[1]])
+    return Sample(
+        values=np.concatenate([one[0], other[0]]),
+        member=np.arange(people.size) < one[0].size,
+        community=None if population.community is None else population.community[people],
+    )
+
+
+def _reason(population: Population) -> str:
+    return population.communities.reason or "no reason is given"
+
+
+def _by_cell(cell: Ints, cells: int) -> list[Ints]:
+    """The places of each cell, in order."""
+    order = np.argsort(cell, kind="stable")
+    ends = np.cumsum(np.bincount(cell, minlength=cells))
+    return np.split(order, ends[:-1])

@@ -1,0 +1,153 @@
+"""The figures of one group: decisions, what became of the audited, what it would cost them."""
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from recourse_audit.groups.arrays import Floats, Ints, Mask, added
+from recourse_audit.groups.clustered import jackknife
+from recourse_audit.groups.ordinary import t_quantile, wilson
+from recourse_audit.groups.people import FAVOURABLE, REFUSED, STATUSES, UNDECIDED, Population
+from recourse_audit.groups.records import (
+    GRADES,
+    CostPoint,
+    Decisions,
+    Outcomes,
+    Rate,
+    Spread,
+)
+from recourse_audit.settings import GroupSettings
+
+MOST_COST_POINTS = 40
+
+
+def decisions_of(population: Population, people: Ints, audited: int, alpha: float) -> Decisions:
+    """What was decided on some people, `audited` of whom are in the audit."""
+    decided = population.decided[people]
+    refused = int((decided == REFUSED).sum())
+    known = people[decided != UNDECIDED]
+    return Decisions(
+        people=people.size,
+        refused=refused,
+        favourable=int((decided == FAVOURABLE).sum()),
+        undecided=int((decided == UNDECIDED).sum()),
+        audited=audited,
+        not_audited=refused - audited,
+        adverse_rate=rate_of(
+            population.decided[known] == REFUSED, _communities(population, known), alpha
+        ),
+    )
+
+
+def outcomes_of(
+    population: Population, audited: Ints, costs: Sequence[float], settings: GroupSettings
+) -> Outcomes:
+    """What became of some of the audited (places among them); shares leave out the errors."""
+    everyone = population.audited
+    count = np.bincount(everyone.status[audited], minlength=len(STATUSES)).tolist()
+    usable = audited[everyone.usable[audited]]
+    status = everyone.status[usable]
+    community = _communities(population, everyone.person[usable])
+    rates = [rate_of(status == place, community, settings.alpha) for place in range(3)]
+    return Outcomes(
+        verified=count[0],
+        certified_infeasible=count[1],
+        not_found_within_budget=count[2],
+        errors=count[3],
+        feasibility=rates[0],
+        infeasible=rates[1],
+        not_found=rates[2],
+        cost=spread_of(everyone.cost[usable]),
+        cost_curve=tuple(_curve(everyone.cost[usable], costs)),
+        options=spread_of(everyone.options[usable]),
+        simulatability=_if_many(spread_of(everyone.simulatability[usable]), settings),
+        relevance=_if_many(spread_of(everyone.relevance[usable]), settings),
+        grades=dict(
+            zip(
+                GRADES,
+                np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist(),
+                strict=True,
+            )
+        ),
+    )
+
+
+def rate_of(yes: Mask, community: Ints | None, alpha: float) -> Rate:
+    """A share with Wilson's interval, for so many people and for as many as their communities say.
+
+    The second is Wilson's too, with the number of people divided by the design effect: the variance
+    of the share over communities against that of independent people, never less than 1, and with
+    Student's t for the normal quantile (Korn and Graubard 1998). Where all are alike there is no
+    variance to go by, and a community counts as one person.
+    """
+    count, of = int(yes.sum()), yes.size
+    if not of:
+        return Rate(count=0, of=0, share=None, interval=None, clustered=None)
+    share = count / of
+    number = None if community is None else effective_number(yes, community, alpha)
+    return Rate(
+        count=count,
+        of=of,
+        share=share,
+        interval=wilson(count, of, alpha),
+        clustered=None if number is None else wilson(share * number, number, alpha),
+    )
+
+
+def effective_number(yes: Mask, community: Ints, alpha: float) -> float | None:
+    """As how many independent people they count; None in a single community."""
+    size = int(community.max()) + 1
+    people, count = np.bincount(community, minlength=size), added(community, yes, size)
+    count, people = count[people > 0], people[people > 0]
+    if people.size < 2:
+        return None
+    share = float(yes.mean())
+    if share in (0.0, 1.0):
+        number = float(people.size)
+    else:
+        without = (count.sum() - count) / (yes.size - people)
+        _, error, _ = jackknife(share, without)
+        number = min(float(yes.size), share * (1 - share) / max(error**2, 1e-300))
+    normal = NormalDist().inv_cdf(1 - alpha / 2)
+    return number * (normal / t_quantile(1 - alpha / 2, people.size - 1)) ** 2
+
+
+def spread_of(values: Floats) -> Spread:
+    """Quartiles that are values of people; NaN is left out, infinite is beyond everything."""
+    known = np.sort(values[~np.isnan(values)])
+    places = [max(0, math.ceil(share * known.size) - 1) for share in (0.25, 0.5, 0.75)]
+    first, median, third = (
+        float(known[place]) if known.size and math.isfinite(known[place]) else None
+        for place in places
+    )
+    return Spread(of=known.size, first=first, median=median, third=third)
+
+
+def _if_many(spread: Spread, settings: GroupSettings) -> Spread | None:
+    """Some have no explanation: a median of the few that are left would be one person's figure."""
+    return spread if spread.of >= settings.smallest else None
+
+
+def cost_grid(costs: Floats) -> list[float]:
+    """The costs at which all curves are told: those that were found, thinned if they are many."""
+    found = np.unique(costs[np.isfinite(costs)])
+    if found.size > MOST_COST_POINTS:
+        found = found[np.linspace(0, found.size - 1, MOST_COST_POINTS).round().astype(np.int64)]
+    return [float(cost) for cost in found]
+
+
+def _curve(costs: Floats, grid: Sequence[float]) -> list[CostPoint]:
+    ordered = np.sort(costs)
+    if not ordered.size:
+        return []
+    counts = np.searchsorted(ordered, grid, side="right").tolist()
+    return [
+        CostPoint(cost=cost, count=count, share=count / ordered.size)
+        for cost, count in zip(grid, counts, strict=True)
+    ]
+
+
+def _communities(population: Population, people: Ints) -> Ints | None:
+    return None if population.community is None else population.community[people]

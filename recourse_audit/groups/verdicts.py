@@ -1,0 +1,132 @@
+"""What may be concluded from a gap, in words: flag, no flag, or insufficient evidence.
+
+*Flag*: with Holm's correction over the whole family, chance alone would seldom bring such a gap.
+*No flag*: not that, and the interval leaves no room for a gap of `groups.concern` or more against
+the group. *Insufficient evidence*: everything else, with what was missing. None of them says that a
+decision is right or wrong, or what the gap comes from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from recourse_audit.groups.comparisons import HARDER, RATES
+from recourse_audit.groups.ordinary import detectable, holm
+from recourse_audit.groups.records import Comparison, FamilyTest, Interval
+from recourse_audit.settings import GroupSettings
+
+Named = tuple[str, Comparison]
+HARDER_WORDS = {
+    "adverse_rate": ("is refused more often than", "is refused less often than"),
+    "feasibility": ("has an option less often than", "has an option more often than"),
+    "cost": ("has costlier options, or none, compared with", "has cheaper options than"),
+}
+
+
+def judge(
+    named: Sequence[Named], settings: GroupSettings
+) -> tuple[list[Comparison], list[FamilyTest]]:
+    """Correct for the family of primary tests, and give each of them its verdict."""
+    family = [
+        (place, table, one, one.tests.clustered)
+        for place, (table, one) in enumerate(named)
+        if one.primary and one.tests.clustered is not None
+    ]
+    adjusted = holm([p for *_, p in family])
+    tests = [
+        FamilyTest(table=table, group=one.group, measure=one.measure, p=p, adjusted=corrected)
+        for (_, table, one, p), corrected in zip(family, adjusted, strict=True)
+    ]
+    corrected_at = dict(zip((place for place, *_ in family), adjusted, strict=True))
+    judged = [
+        _judged(one, corrected_at.get(place), len(family), settings)
+        for place, (_, one) in enumerate(named)
+    ]
+    return judged, tests
+
+
+def _judged(
+    one: Comparison, adjusted: float | None, family: int, settings: GroupSettings
+) -> Comparison:
+    if not one.primary:
+        return one
+    if adjusted is None or one.standard_error is None:
+        return replace(
+            one, verdict="insufficient evidence", reason=f"Not tested: {one.reason or 'no test'}."
+        )
+    level = settings.alpha / max(1, family)
+    seen = one.standard_error * detectable(one.communities - 1, level)
+    one = replace(
+        one, tests=replace(one.tests, adjusted=adjusted), smallest_gap_in_family=min(seen, 1.0)
+    )
+    interval = one.intervals["difference"].clustered
+    assert interval is not None
+    if adjusted <= settings.alpha:
+        return replace(one, verdict="flag", reason=_flagged(one, interval, family, settings))
+    if _worst(one, interval) < settings.concern:
+        return replace(one, verdict="no flag", reason=_quiet(one, interval, settings))
+    return replace(
+        one, verdict="insufficient evidence", reason=_undecided(one, interval, family, settings)
+    )
+
+
+def _worst(one: Comparison, interval: Interval) -> float:
+    """The largest gap against the group that the interval has room for."""
+    return interval.high if HARDER[one.measure] > 0 else -interval.low
+
+
+def _flagged(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+    if one.direction == "none":
+        what = f"Costs of {one.group} and {one.reference} differ, but not in one direction"
+    else:
+        words = HARDER_WORDS[one.measure][one.direction == "easier"]
+        what = f"{one.group} {words} {one.reference}"
+    beside = " In favour of the group." if one.direction == "easier" else ""
+    tests = "1 test" if family == 1 else f"{family} tests"
+    return (
+        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected for "
+        f"{tests}.{beside}{_four_fifths(one, settings)}"
+    )
+
+
+def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
+    return (
+        f"No gap of {settings.concern:.0%} or more against {one.group} is in sight: "
+        f"{_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected."
+        f"{_four_fifths(one, settings)}"
+    )
+
+
+def _undecided(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+    if (one.tests.smallest or 0.0) * family > settings.alpha:
+        could = f"no gap, however large, could have been flagged in a family of {family} tests"
+    else:
+        seen = _percent(one.smallest_gap_in_family)
+        could = f"a gap of {seen} would have been flagged four times in five"
+    return (
+        f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
+        f"ruled out: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
+        f"{one.communities} communities {could}.{_four_fifths(one, settings)}"
+    )
+
+
+def _gap(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
+    sure = f"{1 - settings.alpha:.0%} interval {interval.low:+.1%} to {interval.high:+.1%}"
+    if one.measure in RATES:
+        shares = f"{_percent(one.value)} against {_percent(one.reference_value)}"
+        return f"{shares}, gap {one.difference:+.1%} ({sure})"
+    return f"chance of costlier minus cheaper {one.difference:+.1%} ({sure})"
+
+
+def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
+    if not one.below_four_fifths or one.favourable_ratio is None:
+        return ""
+    return f" Ratio of good results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
+
+
+def _percent(share: float | None) -> str:
+    return "nothing" if share is None else f"{share:.1%}"
+
+
+def _p(value: float | None) -> str:
+    assert value is not None
+    return "below 0.001" if value < 0.001 else f"{value:.3f}"

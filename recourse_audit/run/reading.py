@@ -1,0 +1,68 @@
+"""A bundle as later stages read it: its store, also that of an audit which is not finished."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from recourse_audit.errors import InputError
+from recourse_audit.run.bundle import Bundle
+from recourse_audit.run.store import fill_store, open_store
+from recourse_audit.run.work import open_record
+
+
+class BundleStore(NamedTuple):
+    """An open store, and how far the audit has come; of one not finished, what is done so far."""
+
+    connection: sqlite3.Connection
+    finished: bool
+    done: int
+    total: int
+
+
+@contextmanager
+def bundle_store(folder: Path) -> Iterator[BundleStore]:
+    """Open the store of a bundle, finished or not.
+
+    For an audit that is not finished, a store is made of what is, and is gone afterwards; it is
+    held in memory as long as it fits there. Nothing in the bundle is changed.
+    """
+    bundle = Bundle(folder=folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder; name a bundle that `run` has written")
+    if bundle.work_store.is_file():
+        # An empty name is a database of its own, which SQLite moves to the disk if it grows large.
+        with closing(sqlite3.connect("", isolation_level=None)) as store:
+            done, total = _filled(store, bundle)
+            yield BundleStore(connection=store, finished=False, done=done, total=total)
+        return
+    if not bundle.store.is_file():
+        raise InputError(f"{folder}: holds no audit; `recourse-audit run` writes one")
+    with open_store(bundle.store) as store:
+        [[count]] = store.execute("SELECT count(*) FROM subjects")
+        yield BundleStore(connection=store, finished=True, done=count, total=count)
+
+
+def _filled(store: sqlite3.Connection, bundle: Bundle) -> tuple[int, int]:
+    """Copy what is finished into a store; how many subjects are done, of how many."""
+    try:
+        with open_record(bundle.work_store) as record:
+            fill_store(store, record.findings())
+            return record.progress()
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise InputError(
+                f"{bundle.folder}: a run is writing into it; wait for it, or interrupt it: the "
+                "same command continues later"
+            ) from None
+        raise _unreadable(bundle, error) from None
+    except sqlite3.DatabaseError as error:
+        raise _unreadable(bundle, error) from None
+
+
+def _unreadable(bundle: Bundle, error: sqlite3.Error) -> InputError:
+    return InputError(
+        f"{bundle.folder}: the record of finished work cannot be read ({error}); finish the audit "
+        "with the same `run` command, or start over with --fresh"
+    )

@@ -1,0 +1,123 @@
+"""A real Chromium for the tests of pages: opened from a file, without a network, as people do.
+
+from tests.render.browser import findings, visit   # `chromium` is a fixture of this folder
+
+def test_a_page(chromium: Browser, tmp_path: Path) -> None:
+    with visit(chromium, tmp_path / "page.html", dark=True) as seen:
+        seen.page.get_by_role("link", name="Back").click()
+        assert seen.problems == []
+        assert findings(seen.page) == []
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PHONE = 390
+DESK = 1280
+# Least to worst; what is "minor" or "moderate" is advice.
+SERIOUS = ("serious", "critical")
+
+
+@dataclass(slots=True)
+class Seen:
+    """A page as it was opened, what its console complained of, and what it asked for."""
+
+    page: Page
+    problems: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def fetched(self) -> list[str]:
+        """What the page asked for beyond files: a page that needs nothing has none."""
+        return [url for url in self.asked if not url.startswith(("file:", "data:"))]
+
+
+def path_of_chromium() -> str:
+    """Where the machine's Chromium is; a machine without one fails the test, in words."""
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    pytest.fail(
+        f"This test opens pages in a browser, and none of {', '.join(NAMES)} is on the path; "
+        "install Chromium (Debian: apt-get install chromium) and run it again."
+    )
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for the tests of a module: its event loop must not outlive them."""
+    path = path_of_chromium()
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def visit(
+    browser: Browser,
+    path: Path,
+    *,
+    width: int = DESK,
+    dark: bool = False,
+    print_: bool = False,
+    fragment: str = "",
+) -> Iterator[Seen]:
+    """Open a file as its reader would; offline, so that nothing can come from elsewhere."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        offline=True,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    seen = Seen(page=page)
+
+    def complain(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            seen.problems.append(message.text)
+
+    def ask(request: Request) -> None:
+        seen.asked.append(request.url)
+
+    page.on("console", complain)
+    page.on("pageerror", lambda error: seen.problems.append(str(error)))
+    page.on("request", ask)
+    try:
+        if print_:
+            page.emulate_media(media="print")
+        page.goto(path.resolve().as_uri() + fragment)
+        yield seen
+    finally:
+        context.close()
+
+
+def findings(page: Page, impacts: tuple[str, ...] = SERIOUS) -> list[str]:
+    """What axe-core finds wrong with a page, worst kinds only: rule, impact and where, a line each.
+
+    Empty is good.
+    """
+    answer = Axe().run(page).response
+    return [
+        f"{found['impact']}: {found['id']}: {found['help']}: "
+        + "; ".join(" ".join(map(str, node["target"])) for node in found["nodes"])
+        for found in answer["violations"]
+        if found["impact"] in impacts
+    ]
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels a page is wider than its window; 0 where nobody has to scroll sideways."""
+    return int(
+        page.evaluate(
+            "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
+        )
+    )

@@ -1,0 +1,348 @@
+"""The index in a real browser, from a file, as a person uses it."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from recourse_audit.render.views.index import NOTHING
+from tests.render.browser import PHONE, findings, overflow, visit
+from tests.render.indexes import HOSTILE, some_subjects, write_index
+from tests.render.stores import subject
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_index(tmp_path_factory.mktemp("bundle"), some_subjects())
+
+
+@pytest.fixture(scope="module")
+def long_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    subjects = [subject(f"P{n}", cheapest_cost=float(n % 7)) for n in range(120)]
+    return write_index(tmp_path_factory.mktemp("long"), subjects)
+
+
+def ids(page: Page) -> list[str]:
+    return page.locator("#rows th").all_inner_texts()
+
+
+def column(page: Page, name: str) -> list[str]:
+    return page.locator(f"#rows td.at-{name}").all_inner_texts()
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.innerText || document.activeElement.id"))
+
+
+def test_everyone_is_there_by_id_and_nothing_is_asked_for(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        assert ids(seen.page) == [f"P{n}" for n in range(1, 11)]
+        expect(seen.page.locator("#count")).to_have_text(
+            "All 10 subjects, by subject, first to last"
+        )
+        assert column(seen.page, "cost")[:2] == ["2.0", NOTHING]
+        assert seen.problems == []
+        assert len(seen.asked) == 1
+
+
+def test_typing_narrows_the_table_and_says_how_far(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        box = seen.page.get_by_role("searchbox")
+        box.press_sequentially("p1")
+        assert ids(seen.page) == ["P1", "P10"]
+        box.fill("INFEASIBLE denied")
+        assert ids(seen.page) == ["P2", "P8"]
+        said = seen.page.get_by_role("status")
+        expect(said).to_have_text("2 of 10 subjects, by subject, first to last")
+        expect(seen.page.get_by_role("table", name="Subjects")).to_have_attribute(
+            "aria-rowcount", "3"
+        )
+
+
+def test_nobody_found_is_said_and_one_button_brings_all_back(
+    chromium: Browser, index: Path
+) -> None:
+    with visit(chromium, index) as seen:
+        seen.page.get_by_role("searchbox").fill("zebra")
+        seen.page.get_by_role("checkbox", name="verified").check()
+        expect(seen.page.locator("#nobody")).to_contain_text(
+            "No subject matches “zebra”, status verified."
+        )
+        expect(seen.page.locator("#subjects")).to_be_hidden()
+        seen.page.locator("#clear-here").click()
+        assert len(ids(seen.page)) == 10
+        assert focused(seen.page) == "search"
+
+
+def test_numbers_sort_as_numbers_and_what_is_missing_comes_last(
+    chromium: Browser, index: Path
+) -> None:
+    with visit(chromium, index) as seen:
+        cheapest = seen.page.get_by_role("button", name="Cheapest")
+        cheapest.click()
+        heading = seen.page.get_by_role("columnheader", name="Cheapest")
+        expect(heading).to_have_attribute("aria-sort", "ascending")
+        assert column(seen.page, "cost") == ["2.0", "2.0", "2.0", "9.5", "10.0", *5 * [NOTHING]]
+        cheapest.click()
+        expect(heading).to_have_attribute("aria-sort", "descending")
+        assert column(seen.page, "cost") == ["10.0", "9.5", "2.0", "2.0", "2.0", *5 * [NOTHING]]
+        assert ids(seen.page)[2:5] == ["P1", "P6", "P7"]
+        seen.page.get_by_role("button", name="Caveat").click()
+        grades = column(seen.page, "grade")
+        assert grades == sorted(grades, key=["holds", "weakens", "reverses", "no grade"].index)
+
+
+def test_sorting_keeps_the_order_of_before_among_equals(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        seen.page.get_by_role("button", name="Subject").click()
+        assert ids(seen.page)[0] == "P10"
+        seen.page.get_by_role("button", name="Cheapest").click()
+        assert ids(seen.page)[:3] == ["P7", "P6", "P1"]
+        seen.page.get_by_role("button", name="Options").click()
+        with_one = [
+            name
+            for name, n in zip(ids(seen.page), column(seen.page, "options"), strict=True)
+            if n == "1"
+        ]
+        assert with_one == ["P7", "P6", "P9"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Subject", "Decision", "Status", "Options", "Cheapest", "Margin", "Caveat", "Letter"]
+)
+def test_every_column_sorts_both_ways_with_the_keyboard(
+    chromium: Browser, index: Path, name: str
+) -> None:
+    with visit(chromium, index) as seen:
+        table = seen.page.get_by_role("table", name="Subjects")
+        button = table.get_by_role("button", name=name)
+        button.focus()
+        heading = table.get_by_role("columnheader", name=name)
+        ways, orders = [], []
+        for key in ("Enter", "Space"):
+            seen.page.keyboard.press(key)
+            ways.append(heading.get_attribute("aria-sort"))
+            orders.append(ids(seen.page))
+        assert set(ways) == {"ascending", "descending"}
+        assert orders[0] != orders[1]
+        assert sorted(orders[0]) == sorted(orders[1])
+        assert seen.page.locator("[aria-sort]").count() == 1
+        expect(button).to_be_focused()
+
+
+def test_filters_say_how_many_each_would_leave(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        status = seen.page.get_by_role("group", name="Status")
+        expect(status.get_by_role("checkbox", name="verified")).to_have_accessible_name(
+            "verified 5"
+        )
+        seen.page.get_by_role("checkbox", name="weakens").check()
+        seen.page.get_by_role("checkbox", name="reverses").check()
+        assert ids(seen.page) == ["P6", "P9"]
+        expect(status.locator("label").filter(has_text="infeasible")).to_contain_text("0")
+        expect(status.locator("label").filter(has_text="verified")).to_contain_text("2")
+        status.get_by_role("checkbox", name="error").check()
+        assert ids(seen.page) == []
+
+
+def test_the_address_remembers_everything(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        page = seen.page
+        page.get_by_role("searchbox").fill("denied")
+        page.get_by_role("checkbox", name="verified").check()
+        page.get_by_role("button", name="Cheapest").click()
+        page.get_by_role("button", name="Cheapest").click()
+        wanted = ["P10", "P9", "P1", "P6", "P7"]
+        assert ids(page) == wanted
+        page.reload()
+        assert ids(page) == wanted
+        expect(page.get_by_role("searchbox")).to_have_value("denied")
+        expect(page.get_by_role("checkbox", name="verified")).to_be_checked()
+        page.go_back()
+        assert ids(page) == ["P1", "P6", "P7", "P9", "P10"]
+        page.go_back()
+        page.go_back()
+        expect(page.get_by_role("checkbox", name="verified")).not_to_be_checked()
+        assert len(ids(page)) == 8
+        page.go_forward()
+        assert len(ids(page)) == 5
+        assert seen.problems == []
+
+
+def test_a_page_that_was_read_leads_back_to_the_same_rows(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        seen.page.get_by_role("searchbox").fill("P9")
+        seen.page.get_by_role("link", name="P9", exact=True).click()
+        assert seen.page.title() == "Subject 1"
+        seen.page.go_back()
+        assert ids(seen.page) == ["P9"]
+
+
+def test_an_address_made_up_by_somebody_does_no_harm(chromium: Browser, index: Path) -> None:
+    wrong = "#sort=constructor,-cost,x&page=-7&status=nobody&decision=__proto__&search=%3Cb%3E"
+    with visit(chromium, index, fragment=wrong) as seen:
+        expect(seen.page.locator("#nobody-why")).to_have_text("No subject matches “<b>”.")
+        seen.page.get_by_role("searchbox").fill("")
+        assert column(seen.page, "cost")[0] == "10.0"
+        assert seen.problems == []
+
+
+def test_keys_lead_from_the_search_through_the_rows_to_a_page(
+    chromium: Browser, index: Path
+) -> None:
+    with visit(chromium, index) as seen:
+        keys = seen.page.keyboard
+        keys.press("/")
+        assert focused(seen.page) == "search"
+        expect(seen.page.get_by_role("searchbox")).to_have_value("")
+        keys.press("ArrowDown")
+        keys.press("ArrowDown")
+        assert focused(seen.page) == "P2"
+        keys.press("ArrowRight")
+        assert focused(seen.page) == "PDF"
+        keys.press("ArrowLeft")
+        keys.press("End")
+        assert focused(seen.page) == "P10"
+        keys.press("ArrowUp")
+        assert focused(seen.page) == "P9"
+        keys.press("Escape")
+        assert focused(seen.page) == "search"
+        keys.type("P4")
+        keys.press("Escape")
+        assert len(ids(seen.page)) == 10
+        keys.type("P4")
+        keys.press("ArrowDown")
+        keys.press("Enter")
+        expect(seen.page).to_have_title("Subject 5")
+
+
+def test_the_slash_can_be_turned_off(chromium: Browser, index: Path) -> None:
+    with visit(chromium, index) as seen:
+        seen.page.get_by_text("With the keyboard").click()
+        seen.page.get_by_role("checkbox", name="goes to the search").uncheck()
+        seen.page.keyboard.press("/")
+        assert focused(seen.page) != "search"
+        seen.page.reload()
+        seen.page.keyboard.press("/")
+        assert focused(seen.page) != "search"
+
+
+def test_tab_goes_from_the_search_over_filters_and_headings_to_the_rows(
+    chromium: Browser, index: Path
+) -> None:
+    with visit(chromium, index) as seen:
+        seen.page.get_by_role("searchbox").focus()
+        stops = []
+        for _ in range(3 + 5 + 4 + 8 + 3):
+            seen.page.keyboard.press("Tab")
+            stops.append(
+                seen.page.evaluate(
+                    "(document.activeElement.closest('label') ?? document.activeElement).innerText"
+                )
+            )
+        words = [" ".join(stop.split()) for stop in stops]
+        assert words[:2] == ["approved 1", "denied 8"]
+        assert words[12:15] == ["Subject▲", "Decision", "Status"]
+        assert words[20:] == ["P1", "PDF", "P2"]
+
+
+def test_arrows_go_on_over_the_end_of_a_page(chromium: Browser, long_index: Path) -> None:
+    with visit(chromium, long_index) as seen:
+        pager = seen.page.get_by_role("navigation", name="Pages of the table")
+        assert len(ids(seen.page)) == 50
+        seen.page.get_by_role("searchbox").press("ArrowDown")
+        seen.page.keyboard.press("End")
+        seen.page.keyboard.press("ArrowDown")
+        assert focused(seen.page) == "P50"
+        row = seen.page.get_by_role("row", name="P50")
+        expect(row).to_have_attribute("aria-rowindex", "52")
+        expect(pager).to_contain_text("Rows 51 to 100, page 2 of 3")
+        seen.page.keyboard.press("PageDown")
+        assert ids(seen.page)[-1] == "P119"
+        seen.page.keyboard.press("PageDown")
+        assert focused(seen.page) == "P100"
+        seen.page.keyboard.press("ArrowUp")
+        assert focused(seen.page) == "P99"
+        seen.page.reload()
+        assert ids(seen.page)[0] == "P50"
+
+
+def test_buttons_turn_pages_and_keep_the_focus_at_the_ends(
+    chromium: Browser, long_index: Path
+) -> None:
+    with visit(chromium, long_index) as seen:
+        after = seen.page.get_by_role("button", name="Next")
+        after.click()
+        after.click()
+        expect(after).to_have_attribute("aria-disabled", "true")
+        expect(after).to_be_focused()
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator("#page")).to_have_text("Rows 101 to 120, page 3 of 3")
+        seen.page.get_by_role("button", name="First").click()
+        assert ids(seen.page)[0] == "P0"
+        seen.page.get_by_role("searchbox").fill("P11")
+        expect(seen.page.get_by_role("navigation", name="Pages of the table")).to_be_hidden()
+
+
+def test_ids_made_to_break_a_page_are_text(chromium: Browser, tmp_path: Path) -> None:
+    subjects = [subject(name, decision=name, caveat_grade=None) for name in HOSTILE]
+    index = write_index(tmp_path, subjects)
+    with visit(chromium, index) as seen:
+        said: list[str] = []
+        seen.page.on("dialog", lambda dialog: said.append(dialog.message))
+        shown = {name.replace("\u2028", "\\u2028") for name in HOSTILE}
+        assert set(ids(seen.page)) == shown
+        assert set(column(seen.page, "decision")) == shown
+        for name in HOSTILE:
+            seen.page.get_by_role("searchbox").fill(name)
+            seen.page.get_by_role("button", name="Decision").click()
+        seen.page.reload()
+        assert seen.page.locator("#rows a").count() > 0
+        where = seen.page.locator("#rows a").evaluate_all("links => links.map(one => one.href)")
+        assert all(address.startswith(index.parent.parent.as_uri()) for address in where)
+        assert (said, seen.problems, seen.fetched) == ([], [], [])
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_serious(chromium: Browser, index: Path, dark: bool) -> None:
+    with visit(chromium, index, dark=dark) as seen:
+        seen.page.get_by_text("With the keyboard").click()
+        seen.page.get_by_role("checkbox", name="verified").check()
+        assert findings(seen.page) == []
+        seen.page.get_by_role("searchbox").fill("nobody at all")
+        assert findings(seen.page) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_phone_shows_everything_without_scrolling_sideways(
+    chromium: Browser, index: Path, dark: bool
+) -> None:
+    with visit(chromium, index, width=PHONE, dark=dark) as seen:
+        assert overflow(seen.page) == 0
+        expect(seen.page.get_by_role("table", name="Subjects")).to_be_visible()
+        assert seen.page.get_by_role("cell", name="certified infeasible").count() == 2
+        assert findings(seen.page) == []
+
+
+def test_without_scripts_a_few_subjects_are_a_list(chromium: Browser, index: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(index.as_uri())
+    expect(page.get_by_text("Search, filters and sorting need JavaScript")).to_be_visible()
+    expect(page.locator(".plain tbody tr")).to_have_count(10)
+    expect(page.get_by_role("searchbox")).to_be_hidden()
+    page.get_by_role("link", name="P9", exact=True).click()
+    expect(page).to_have_title("Subject 1")
+    context.close()
+
+
+def test_twenty_thousand_subjects_are_searched_and_sorted(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    subjects = [subject(f"P{n}", margin=-n / 20_000) for n in range(20_000)]
+    with visit(chromium, write_index(tmp_path, subjects)) as seen:
+        seen.page.get_by_role("button", name="Margin").click()
+        assert ids(seen.page)[:2] == ["P19999", "P19998"]
+        seen.page.get_by_role("searchbox").fill("P1234")
+        assert ids(seen.page) == [*(f"P{n}" for n in range(12349, 12339, -1)), "P1234"]
+        assert seen.problems == []
