@@ -140,10 +140,10 @@ def impact_ratios(table: GroupTable, line: float) -> Table:
         caption=f"Impact ratios by {name_of(table)}",
         columns=(
             Column(heading="Group"),
-            Column(heading="People", figures=True),
-            Column(heading="Favourable", figures=True),
-            Column(heading="Share", figures=True),
-            Column(heading="Impact ratio", figures=True),
+            Column(heading="People", kind="figures"),
+            Column(heading="Favourable", kind="figures"),
+            Column(heading="Share", kind="figures"),
+            Column(heading="Impact ratio", kind="figures"),
             Column(heading="Four-fifths line"),
         ),
         rows=tuple(
@@ -186,12 +186,12 @@ def every_test(report: GroupReport, tables: Iterable[GroupTable], caption: str) 
         columns=(
             Column(heading="Group and reference"),
             Column(heading="Measure"),
-            Column(heading="Gap, points", figures=True),
-            Column(heading="Interval over communities", figures=True),
-            Column(heading="Ordinary interval", figures=True),
-            Column(heading="p, communities", figures=True),
-            Column(heading="p, corrected", figures=True),
-            Column(heading="Smallest gap seen", figures=True),
+            Column(heading="Gap, points", kind="figures"),
+            Column(heading="Interval over communities", kind="figures"),
+            Column(heading="Ordinary interval", kind="figures"),
+            Column(heading="p, communities", kind="figures"),
+            Column(heading="p, corrected", kind="figures"),
+            Column(heading="Smallest gap seen", kind="figures"),
             Column(heading="Verdict"),
         ),
         rows=tuple(_test_row(one) for table in tables for one in table.comparisons if one.primary),
@@ -220,10 +220,10 @@ def exploratory(tables: Iterable[GroupTable]) -> Table:
         columns=(
             Column(heading="Group and reference"),
             Column(heading="Measure"),
-            Column(heading="More minus less, points", figures=True),
-            Column(heading="Interval over communities", figures=True),
-            Column(heading="p, ordinary", figures=True),
-            Column(heading="p, communities", figures=True),
+            Column(heading="More minus less, points", kind="figures"),
+            Column(heading="Interval over communities", kind="figures"),
+            Column(heading="p, ordinary", kind="figures"),
+            Column(heading="p, communities", kind="figures"),
         ),
         rows=tuple(
             cells(
