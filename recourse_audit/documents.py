@@ -8,6 +8,7 @@ from typing import Any
 
 from recourse_audit.records import (
     Action,
+    Cloud,
     Option,
     ProbeReport,
     Recourse,
@@ -24,6 +25,7 @@ def subject_document(report: SubjectReport, probes: ProbeReport) -> dict[str, An
         "format": FORMAT,
         "subject": asdict(report.decision),
         **_found(report.search),
+        "surroundings": None if report.surroundings is None else asdict(report.surroundings),
         "recourse": None if report.recourse is None else _recourse(report.recourse),
         "caveats": [asdict(caveat) for caveat in report.caveats],
         "probes": probes_document(probes),
@@ -48,6 +50,17 @@ def _found(search: SearchResult | None) -> dict[str, Any]:
         "front": [] if search is None else [asdict(pair) for pair in search.front],
         "front_size": 0 if search is None else search.front_size,
         "picks": {} if search is None else {n: asdict(pair) for n, pair in search.picks.items()},
+        "cloud": None if search is None or search.cloud is None else _cloud(search.cloud),
+    }
+
+
+def _cloud(cloud: Cloud) -> dict[str, Any]:
+    return {
+        "simulatability": cloud.simulatability,
+        "relevance": cloud.relevance,
+        "columns": cloud.columns,
+        "rows": cloud.rows,
+        "counts": list(zip(cloud.cells, cloud.pairs, strict=True)),
     }
 
 

@@ -105,11 +105,27 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """How the pairs of a subject lie: a grid over the ranges of simulatability and relevance.
+
+    `cells` are those that hold any, ascending, each row * columns + column; `pairs` how many each
+    holds. Columns go along simulatability, rows along absolute relevance, from the lower end.
+    """
+
+    simulatability: tuple[float, float]
+    relevance: tuple[float, float]
+    columns: int
+    rows: int
+    cells: tuple[int, ...]
+    pairs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """What a search found for one subject, and how far it looked before it stopped.
 
     `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
-    pair is on the front.
+    pair is on the front. `cloud` counts all pairs; there is none without any.
     """
 
     subject: int
@@ -123,6 +139,7 @@ class SearchResult:
     front: tuple[FrontPair, ...]
     front_size: int
     picks: dict[str, FrontPair]
+    cloud: Cloud | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,10 +325,45 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """Somebody near a subject, and the decision on them; it is empty if the answer is no number."""
+
+    id: str
+    hops: int
+    decision: str
+    favourable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurroundingTie:
+    """A tie of one kind between two nodes that are shown."""
+
+    ends: Tie
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Who is within some hops of a subject, nearest first, the subject included.
+
+    Of `total` nodes `shown` are listed: `limit` at most, unless the counterfactuals hold more. All
+    nodes of these are among them. `ties` are those among the nodes listed.
+    """
+
+    nodes: tuple[Neighbour, ...]
+    ties: tuple[SurroundingTie, ...]
+    shown: int
+    total: int
+    hops: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectReport:
     """All that was found about one subject.
 
     Without a search, `note` says why there is nothing to explain, or `error` what went wrong.
+    Without any ties there are no surroundings.
     """
 
     decision: Decision
@@ -321,6 +373,7 @@ class SubjectReport:
     error: str = ""
     recourse: Recourse | None = None
     what_if: WhatIf | None = None
+    surroundings: Surroundings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ A draw costs a few products over communities: O(draws x communities), in parts o
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -113,10 +114,11 @@ def wild_test(sums: Sums, *, draws: int, seed: int) -> float:
     w1, w0, part = sums.n1 / n1, sums.n0 / n0, r1 - r0
     sides = np.column_stack([r1, r0, part * w1, part * w0])
     squares = w1 @ w1, w0 @ w0, w1 @ w0
+    signs = len(sums) != MOST_WEBB  # whose squares are 1
 
     def statistic(weights: Floats) -> Floats:
         m1, m0, with1, with0 = (weights @ sides).T
-        size = weights**2 @ part**2
+        size = np.full(len(weights), part @ part) if signs else weights**2 @ part**2
         variance = size - 2 * m1 * with1 + 2 * m0 * with0
         variance += m1**2 * squares[0] + m0**2 * squares[1] - 2 * m1 * m0 * squares[2]
         return _studentised(m1 - m0, variance, size)
@@ -167,6 +169,19 @@ def wild_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
         numbers = np.arange(2 ** (communities - 1))[:, None]
         yield 1.0 - 2.0 * (numbers >> np.arange(communities) & 1)
         return
+    if draws * communities <= NUMBERS_TOGETHER:
+        yield from _few_weights(communities, draws, seed)
+    else:
+        yield from _drawn_weights(communities, draws, seed)
+
+
+@lru_cache(maxsize=4)
+def _few_weights(communities: int, draws: int, seed: int) -> tuple[Floats, ...]:
+    """Weights that many comparisons over the same number of communities have in common."""
+    return tuple(_drawn_weights(communities, draws, seed))
+
+
+def _drawn_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
     random = np.random.default_rng(seed)
     for rows in _parts(draws, communities):
         if communities <= MOST_WEBB:
@@ -174,8 +189,10 @@ def wild_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
             yield points[random.integers(points.size, size=(rows, communities))]
         else:
             packed = random.integers(256, size=(rows, -(-communities // 8)), dtype=np.uint8)
-            bits = np.unpackbits(packed, axis=1, count=communities)
-            yield 1.0 - 2.0 * bits
+            signs = np.unpackbits(packed, axis=1, count=communities).astype(np.float64)
+            signs *= -2.0
+            signs += 1.0
+            yield signs
 
 
 def all_labels(communities: int, chosen: int) -> Iterator[Floats]:

@@ -102,9 +102,16 @@ def _undecided(one: Comparison, interval: Interval, family: int, settings: Group
     else:
         seen = _percent(one.smallest_gap_in_family)
         could = f"a gap of {seen} would have been flagged four times in five"
+    least = interval.low if HARDER[one.measure] > 0 else -interval.high
+    if least > 0:
+        what = f"It looks like a gap against {one.group}, but it may be chance"
+    else:
+        what = (
+            f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
+            "ruled out"
+        )
     return (
-        f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
-        f"ruled out: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
+        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
         f"{one.communities} communities {could}.{_four_fifths(one, settings)}"
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recourse_audit.graph.arrays import Floats
 
 RESOLUTION = 1e-6
+SHOWN_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +50,9 @@ def comparable(values: Floats, out: Floats | None = None) -> Floats:
     """Count in steps of the resolution; equal results are equal for every comparison."""
     steps: Floats = np.multiply(values, 1.0 / RESOLUTION, out=out)
     return np.rint(steps, out=steps)
+
+
+def figures(steps: Floats) -> Floats:
+    """The values that whole steps of the resolution stand for, as they are shown."""
+    values: Floats = np.round(steps * RESOLUTION, SHOWN_DIGITS) + 0.0
+    return values

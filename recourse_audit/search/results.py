@@ -30,8 +30,10 @@ from recourse_audit.search.choice import (
     dominated_by,
     winners,
 )
+from recourse_audit.search.cloud import clouds
 from recourse_audit.search.evaluation import Scores, joined
 from recourse_audit.search.local import LocalGraph
+from recourse_audit.search.objectives import SHOWN_DIGITS
 from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
 from recourse_audit.search.picks import picks
 from recourse_audit.search.scope import Scope
@@ -40,7 +42,6 @@ from recourse_audit.settings import OutputKind
 
 Outcome = SearchResult | SearchFailure
 
-SHOWN_DIGITS = 6
 FRONT_LISTED = 500
 
 
@@ -152,6 +153,7 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
             front=page.front(root) if page else (),
             front_size=page.front_size[root] if page else 0,
             picks=page.picked(root) if page else {},
+            cloud=page.clouds[root] if page else None,
         )
 
 
@@ -170,6 +172,7 @@ class Page:
         choice = diverse(table, best, front, layers, scope.counterfactuals)
         seeds = [(scope.seed, subject) for subject in finding.subjects.tolist()]
         others = picks(ranking, seeds)
+        self.clouds = tuple(clouds(ranking))
         chosen, layer = choice.pairs[choice.pairs >= 0], choice.layers[choice.pairs >= 0]
         listed = _listed(table, front)
         self._pick_names = tuple(others)

@@ -329,7 +329,7 @@ def test_without_scripts_a_few_subjects_are_a_list(chromium: Browser, index: Pat
     page = context.new_page()
     page.goto(index.as_uri())
     expect(page.get_by_text("Search, filters and sorting need JavaScript")).to_be_visible()
-    expect(page.locator(".plain tbody tr")).to_have_count(10)
+    expect(page.locator(".unscripted tbody tr")).to_have_count(10)
     expect(page.get_by_role("searchbox")).to_be_hidden()
     page.get_by_role("link", name="P9", exact=True).click()
     expect(page).to_have_title("Subject 1")

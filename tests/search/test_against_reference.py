@@ -1,6 +1,7 @@
 """The engine says what the definitions say: on random small graphs, on real models, to the last
 rank."""
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp
@@ -17,6 +18,7 @@ from recourse_audit.search.scope import Scope
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_desk
 from tests.search.reference import (
+    STEPS,
     Oracle,
     Pair,
     Reference,
@@ -154,6 +156,7 @@ def test_the_engine_equals_the_reference(
         if reference.pairs:
             assert_same_ranks_and_layers(reference, table)
             assert_same_result(reference, result, slow, subject)
+            assert_same_cloud(reference, result)
         else:
             assert_nothing_found(result)
 
@@ -172,6 +175,7 @@ def test_a_single_precision_model_differs_from_the_reference_by_its_own_rounding
         if reference.pairs:
             assert_same_ranks_and_layers(reference, table)
             assert_same_result(reference, result, slow, subject)
+            assert_same_cloud(reference, result)
 
 
 def test_the_random_graphs_hold_what_is_awkward() -> None:
@@ -279,6 +283,27 @@ def assert_same_result(
     assert (ties_of(drawn.edges), kept) in {(p.explanation, p.kept) for p in reference.pairs}
 
 
+def assert_same_cloud(reference: Reference, result: SearchResult) -> None:
+    """Every pair in its cell, one after the other."""
+    points = [pair.point for pair in reference.pairs]
+    ranges = [(min(values), max(values)) for values in zip(*points, strict=True)]
+    expected: Counter[int] = Counter()
+    for point in points:
+        column, row = (
+            min((value - low) * cells // (high - low), cells - 1) if high > low else 0
+            for value, (low, high), cells in zip(point, ranges, (32, 20), strict=True)
+        )
+        expected[row * 32 + column] += 1
+    cloud = result.cloud
+    assert cloud is not None
+    assert (cloud.columns, cloud.rows) == (32, 20)
+    assert [cloud.simulatability, cloud.relevance] == [
+        (low / STEPS, high / STEPS) for low, high in ranges
+    ]
+    assert list(zip(cloud.cells, cloud.pairs, strict=True)) == sorted(expected.items())
+    assert sum(cloud.pairs) == result.pairs
+
+
 def assert_same_counterfactual(
     reference: Reference,
     shown: Counterfactual,
@@ -320,6 +345,7 @@ def assert_nothing_found(result: SearchResult) -> None:
     assert result.subgraphs == 1
     assert (result.counterfactuals, result.front, result.front_size) == ((), (), 0)
     assert result.picks == {}
+    assert result.cloud is None
 
 
 def named(ties: TieSet) -> list[tuple[str, str]]:

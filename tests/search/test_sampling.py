@@ -212,6 +212,8 @@ def test_a_sampled_winner_keeps_what_its_coverage_promises(
     assert result.subgraphs == coverage.total
     assert result.queries == len(table.trees) + 1 <= budget + 1
     assert result.pairs == len(table.places)
+    assert result.cloud is not None
+    assert sum(result.cloud.pairs) == result.pairs
     (sampled_point,) = first.points
     parts = coverage.drawn * (2**3 - 1)
     epsilon = (log(parts) + log(1 / 0.05)) / max(coverage.drawn - 1, 1)

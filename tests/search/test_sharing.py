@@ -16,7 +16,7 @@ from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records import SearchResult
 from recourse_audit.search import blocks as blocks_module
-from recourse_audit.search import evaluation
+from recourse_audit.search import cloud, evaluation
 from recourse_audit.search.blocks import Block, blocks, subtree_bounds
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.scope import Scope
@@ -38,11 +38,13 @@ SIZES: list[dict[str, int]] = [
     {"SUBTREES_IN_BATCH": 1},
     {"SUBTREES_IN_BATCH": 1, "REMEMBERED_BYTES": 0},
     {"SUBTREES_IN_BATCH": 400, "REMEMBERED_BYTES": 5000},
+    {"EXPLANATIONS_AT_ONCE": 3},
 ]
 HOMES = {
     "NODES_PER_QUERY": desk_module,
     "TREES_AT_ONCE": evaluation,
     "REMEMBERED_BYTES": evaluation,
+    "EXPLANATIONS_AT_ONCE": cloud,
     "SUBTREES_IN_BLOCK": blocks_module,
     "SUBTREES_IN_BATCH": blocks_module,
 }

@@ -1,0 +1,140 @@
+"""Stores of made-up audits: people, groups, communities, and what was found about the refused."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.run.facts import FACTS
+from recourse_audit.run.store import SCHEMA, VERSION
+from recourse_audit.settings import GroupSettings
+
+FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
+    "verified",
+    "certified_infeasible",
+    "not_found_within_budget",
+    "error",
+)
+Tie = tuple[int, int]
+Step = tuple[str, str, Tie | None]
+
+
+@dataclass(kw_only=True)
+class Person:
+    """One person of a made-up audit; a status makes a subject of them."""
+
+    groups: Mapping[str, str]
+    favourable: bool | None = False
+    community: int | None = 0
+    status: str | None = None
+    cost: float = 1.0
+    error: str = ""
+    simulatability: float | None = 0.1
+    relevance: float | None = 0.2
+    grade: str | None = None
+    options: Sequence[Sequence[Step]] = ()
+    droppable: Sequence[Tie] = field(default_factory=list)
+
+
+def make_store(
+    people: Sequence[Person], *, method: str = "louvain", seed: int = 0, path: Path | None = None
+) -> sqlite3.Connection:
+    """A store with these people, in memory or in a file."""
+    store = sqlite3.connect(":memory:" if path is None else path)
+    for statement in SCHEMA.split(";"):
+        store.execute(statement)
+    store.execute(f"PRAGMA user_version = {VERSION}")
+    communities = {
+        "method": method,
+        "column": None,
+        "seed": seed,
+        "count": len({one.community for one in people}),
+        "reason": "too many ties" if method == "none" else "",
+    }
+    store.execute("INSERT INTO meta VALUES ('communities', ?)", (json.dumps(communities),))
+    for number, one in enumerate(people):
+        decision = {None: "", True: "yes", False: "no"}[one.favourable]
+        own = None if method == "none" else one.community
+        row = (number, f"P{number}", decision, one.favourable, own)
+        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?)", row)
+        members = [(number, name, value) for name, value in one.groups.items()]
+        store.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
+        if one.status is not None:
+            _add_subject(store, number, one)
+    store.commit()
+    return store
+
+
+def _add_subject(store: sqlite3.Connection, number: int, one: Person) -> None:
+    found = one.status == FOUND
+    facts: dict[str, Any] = dict.fromkeys(FACTS)
+    facts |= {
+        "id": f"P{number}",
+        "status": one.status,
+        "error": one.error,
+        "favourable": one.favourable,
+        "options": max(1, len(one.options)) if found else 0,
+        "cheapest_cost": one.cost if found else None,
+        "simulatability": one.simulatability,
+        "relevance": one.relevance,
+        "caveat_grade": one.grade,
+    }
+    places = ", ".join("?" * (len(facts) + 3))
+    row = (number, 0, *facts.values(), "{}")
+    store.execute(f"INSERT INTO subjects VALUES ({places})", row)
+    for option, steps in enumerate(one.options):
+        for place, (do, what, tie) in enumerate(steps):
+            kind, attribute = (None, what) if do == "set" else (what, None)
+            ends = tie or (None, None)
+            action = (number, option, place, do, kind, *ends, attribute, None, None, 1.0)
+            store.execute(f"INSERT INTO actions VALUES ({', '.join('?' * 11)})", action)
+    for place, tie in enumerate(one.droppable):
+        store.execute("INSERT INTO droppable VALUES (?, ?, 'x', ?, ?)", (number, place, *tie))
+
+
+def drawn_people(
+    seed: int,
+    *,
+    people: int = 2000,
+    communities: int = 30,
+    gap: float = 0.0,
+    attributes: Sequence[str] = ("origin", "gender"),
+) -> list[Person]:
+    """People in communities that differ; in one of two origins, options are rarer by the gap."""
+    random = np.random.default_rng(seed)
+    own = random.integers(communities, size=people)
+    tilt = random.normal(0, 0.1, communities)
+    south = random.random(people) < 0.2 + 0.6 * random.random(communities)[own]
+    woman = random.random(people) < 0.5
+    refused = random.random(people) < 0.4 + tilt[own]
+    chance = 0.6 + tilt[own] - gap * south
+    found = random.random(people) < chance
+    status = np.where(found, FOUND, np.where(random.random(people) < 0.9, INFEASIBLE, NOT_FOUND))
+    cost = random.integers(1, 6, size=people)
+    values: dict[str, NDArray[Any]] = {
+        "origin": np.where(south, "south", "north"),
+        "gender": np.where(woman, "woman", "man"),
+    }
+    return [
+        Person(
+            groups={name: str(values[name][number]) for name in attributes},
+            favourable=not refused[number],
+            community=int(own[number]),
+            status=str(status[number]) if refused[number] else None,
+            cost=float(cost[number]),
+            simulatability=float(random.random()),
+            relevance=float(random.random()),
+            grade=random.choice(["holds", "weakens", "reverses"]) if found[number] else None,
+        )
+        for number in range(people)
+    ]
+
+
+def settings(*attributes: str, **more: Any) -> GroupSettings:
+    """Settings with few draws, so that tests are quick."""
+    return GroupSettings.model_validate({"attributes": attributes, "draws": 199} | more)

@@ -1,0 +1,54 @@
+"""Reports on groups of made-up audits, worked out by the real stage."""
+
+from dataclasses import replace
+
+from recourse_audit.groups.records import GroupReport
+from recourse_audit.groups.report import group_report
+from tests.groups.stores import FOUND, Person, drawn_people, make_store, settings
+
+HOSTILE = "<b onclick=alert(1)>{{7*7}}</b>"
+
+
+def gap_report() -> GroupReport:
+    """A gap in having an option against the south; ties of options lead to both; some unknown."""
+    people = drawn_people(3, people=900, communities=20, gap=0.45)
+    for number, one in enumerate(people):
+        if one.status == FOUND:
+            tie = (number, (number * 7) % len(people))
+            one.options = [[("drop", "payment", tie)], [("set", "savings", None)]]
+            one.droppable = [tie, (number, (number * 11) % len(people))]
+        if number % 30 == 0:
+            one.groups = {**one.groups, "origin": ""}
+    return group_report(make_store(people), settings("origin", "gender"))
+
+
+def quiet_report() -> GroupReport:
+    """Two groups as alike as chance leaves them."""
+    return group_report(make_store(drawn_people(5, people=900, communities=20)), settings("gender"))
+
+
+def withheld_report(name: str = "tiny") -> GroupReport:
+    """One group of three people, so that it and the next smallest are withheld."""
+    people = drawn_people(7, people=600, communities=20, attributes=("gender",))
+    for number, one in enumerate(people):
+        if number < 3:
+            one.groups = {"gender": name}
+        elif number < 40:
+            one.groups = {"gender": "other"}
+    return group_report(make_store(people), settings("gender"))
+
+
+def no_communities_report() -> GroupReport:
+    """Communities were not sought."""
+    people = drawn_people(9, people=300, communities=5)
+    return group_report(make_store(people, method="none"), settings("origin"))
+
+
+def unfinished_report() -> GroupReport:
+    return replace(quiet_report(), finished=False, done=120, total=400)
+
+
+def tiny_report() -> GroupReport:
+    """Too few people to show anything."""
+    people = [Person(groups={"gender": "man"}, status=FOUND) for _ in range(4)]
+    return group_report(make_store(people), settings("gender"))

@@ -1,0 +1,196 @@
+"""The group summary as a record: every figure of the report, every limit said, nothing withheld."""
+
+import re
+from functools import cache
+
+import pytest
+
+from recourse_audit.groups.records import GroupReport
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
+from recourse_audit.render.views.tables import Table
+from tests.render.group_reports import (
+    HOSTILE,
+    gap_report,
+    no_communities_report,
+    quiet_report,
+    tiny_report,
+    unfinished_report,
+    withheld_report,
+)
+
+NEVER = (
+    "fair",
+    "unfair",
+    "fairness",
+    "unbiased",
+    "bias",
+    "biased",
+    "compliant",
+    "proves",
+    "proven",
+)
+REPORTS = {
+    "gap": gap_report,
+    "quiet": quiet_report,
+    "withheld": withheld_report,
+    "no communities": no_communities_report,
+    "unfinished": unfinished_report,
+    "tiny": tiny_report,
+}
+
+
+@cache
+def report_of(name: str) -> GroupReport:
+    return REPORTS[name]()
+
+
+def view_of(name: str) -> GroupsView:
+    return groups_view(report_of(name), date="1 May 2026")
+
+
+def page_of(name: str) -> str:
+    return Pages().render("pages/groups.html", view=view_of(name))
+
+
+def words_of(page: str) -> str:
+    return re.sub(r"<[^>]+>", " ", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL))
+
+
+def row_of(table: Table, name: str) -> list[str]:
+    return [cell[0] for row in table.rows if row[0] == (name,) for cell in row]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_page_promises_what_figures_cannot(name: str) -> None:
+    words = re.findall(r"[a-z]+", words_of(page_of(name)).lower())
+    assert not set(words) & set(NEVER)
+
+
+def test_a_gap_is_named_first_and_stands_in_the_table() -> None:
+    view = view_of("gap")
+    assert "are flagged: origin (south against north: options and cost)" in view.lead
+    rows = {row.name: row for part in view.parts for row in part.rows}
+    assert rows["south"].verdicts[0].words == "flag: options and cost"
+    assert rows["south"].verdicts[0].kind == "flag"
+    assert rows["north"].verdicts[0].words == "the others are compared with it"
+    assert "below 0.8" in rows["south"].option[1]
+
+
+def test_no_gap_is_said_with_what_is_left_open() -> None:
+    view = view_of("quiet")
+    assert view.lead.startswith("None of 3 comparisons is flagged: ")
+    assert "there may still be a gap" in view.open_questions[-1]
+
+
+def test_counts_add_up_and_the_rest_is_said() -> None:
+    report, view = report_of("gap"), view_of("gap")
+    decided, found = report.overall.decisions, report.overall.outcomes
+    assert decided is not None
+    assert found is not None
+    assert decided.people == decided.refused + decided.favourable + decided.undecided
+    facts = {fact.name: fact.value for fact in view.facts}
+    assert facts["Population"].startswith(f"900 people: {decided.refused:,} refused")
+    assert f"{found.verified:,} have a verified option" in facts["Audited"]
+    assert facts["Tests"] == f"{len(report.family)}, corrected together with Holm's method at 0.05."
+    assert facts["Dates"].startswith("Made on 1 May 2026.")
+
+
+def test_people_of_unknown_groups_are_counted_and_never_tested() -> None:
+    view = view_of("gap")
+    [unknown] = [row for part in view.parts for row in part.rows if row.name == "unknown"]
+    assert unknown.people == "30"
+    assert unknown.verdicts[0].words == "counted, never tested"
+    assert row_of(view.impacts[0], "unknown")[4:] == ["\N{EN DASH}", "counted, no ratio"]
+
+
+def test_an_impact_ratio_is_against_the_group_with_the_largest_share() -> None:
+    report, view = report_of("gap"), view_of("gap")
+    shares = {
+        group.name: group.decisions.favourable
+        / (group.decisions.favourable + group.decisions.refused)
+        for group in report.tables[0].by_group
+        if group.decisions is not None and group.known
+    }
+    best = max(shares.values())
+    for name, share in shares.items():
+        row = row_of(view.impacts[0], name)
+        assert row[4] == f"{share / best:.2f}"
+        assert row[5] == ("below 0.8" if share / best < 0.8 else "not below 0.8")
+    assert [table.caption for table in view.impacts] == [
+        "Impact ratios by origin",
+        "Impact ratios by gender",
+        "Impact ratios by origin and gender",
+    ]
+
+
+def test_every_test_of_the_family_is_in_the_annex() -> None:
+    report, view = report_of("gap"), view_of("gap")
+    rows = [row for table in view.test_tables for row in table.rows]
+    assert len(rows) == len(report.family) + report.untested
+    adjusted = sorted(f"{test.adjusted:.3f}" for test in report.family if test.adjusted >= 0.001)
+    assert adjusted == sorted(row[6][0] for row in rows if not row[6][0].startswith("<"))
+
+
+def test_figures_that_are_withheld_are_nowhere_and_the_log_says_so() -> None:
+    report, view = report_of("withheld"), view_of("withheld")
+    assert {one.group for one in report.suppressed} == {"tiny", "other"}
+    assert [row[0] for row in view.withheld.rows] == [("tiny",), ("other",)]
+    rows = {row.name: row for part in view.parts for row in part.rows}
+    assert rows["tiny"].people == rows["tiny"].cost == "\N{EN DASH}"
+    assert rows["tiny"].verdicts[0].words == "withheld: too few people"
+    assert rows["other"].verdicts[0].words == "withheld: would give another away"
+    assert row_of(view.impacts[0], "tiny")[1:5] == 4 * ["\N{EN DASH}"]
+
+
+def test_survivors_are_never_taken_for_everybody() -> None:
+    page = words_of(page_of("gap"))
+    assert "who has no option counts as beyond every cost" in page
+    assert "Only people with an option are counted here" in page
+
+
+def test_what_is_not_finished_or_not_known_comes_first() -> None:
+    [first] = view_of("unfinished").warnings
+    assert "120 of 400 subjects are done" in first
+    [first] = view_of("no communities").warnings
+    assert first == "No verdicts: communities are not known (too many ties)."
+    assert "cannot be decided" in view_of("no communities").lead
+
+
+def test_too_few_people_leave_a_page_without_figures() -> None:
+    view = view_of("tiny")
+    assert view.lead == "No groups could be compared."
+    assert view.facts[0].value == "Too few people to show anything."
+    assert (view.main_gap, view.main_curve, view.common) == (None, None, None)
+
+
+def test_pictures_show_the_attribute_with_most_flags_first() -> None:
+    view = view_of("gap")
+    assert view.main_curve is not None
+    assert view.main_curve.caption == "What the cheapest option costs, by origin"
+    assert view.main_cut_off is not None
+    assert view.common is not None
+    captions = [figure.caption for figure in view.more_figures]
+    assert "Gaps in refusals" in captions
+    assert "What the cheapest option costs, by gender" in captions
+
+
+def test_the_index_counts_the_verdicts_of_every_table() -> None:
+    report = report_of("gap")
+    found = verdicts_of(report, "groups.html")
+    assert [row.attribute for row in found.rows] == ["origin", "gender", "origin and gender"]
+    assert sum(row.flags for row in found.rows) == len(report.flags)
+    assert sum(row.flags + row.no_flags + row.insufficient for row in found.rows) == sum(
+        one.primary for table in report.tables for one in table.comparisons
+    )
+
+
+def test_a_group_named_to_break_a_page_is_text() -> None:
+    page = Pages().render("pages/groups.html", view=groups_view(withheld_report(HOSTILE)))
+    assert "<b onclick" not in page
+    assert "&lt;b onclick=alert(1)&gt;{{7*7}}&lt;/b&gt;" in page
+
+
+def test_without_paper_no_link_leads_to_it() -> None:
+    links = [link.address for link in groups_view(report_of("quiet"), paper=False).links]
+    assert links == ["index.html", "groups.csv"]
