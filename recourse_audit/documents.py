@@ -25,6 +25,7 @@ def subject_document(report: SubjectReport, probes: ProbeReport) -> dict[str, An
         "format": FORMAT,
         "subject": asdict(report.decision),
         **_found(report.search),
+        "surroundings": None if report.surroundings is None else asdict(report.surroundings),
         "recourse": None if report.recourse is None else _recourse(report.recourse),
         "caveats": [asdict(caveat) for caveat in report.caveats],
         "probes": probes_document(probes),

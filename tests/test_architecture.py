@@ -29,6 +29,7 @@ DOORS = {
     "onnxruntime": "model/onnx.py",
     "jinja2": "render/",
     "weasyprint": "render/",
+    "babel": "render/wording.py",
     "cryptography": "run/signing.py",
     "dask": "run/",
     "distributed": "run/",

@@ -8,18 +8,23 @@ from typing import Annotated
 
 import typer
 
+from recourse_audit.cli.groups import GAP, flagged
+from recourse_audit.cli.paper import publish_pages, write_letters
 from recourse_audit.cli.printing import AsJson, messages, now, print_json
 from recourse_audit.documents import FORMAT
-from recourse_audit.errors import FindingError, InputError, VerificationError
+from recourse_audit.errors import FindingError, InputError, PaperError, VerificationError
+from recourse_audit.groups.bundle import groups_of
+from recourse_audit.render.mailing import Mailing
 from recourse_audit.render.pace import pace
 from recourse_audit.render.pieces import number, plain
 from recourse_audit.render.progress import progress
+from recourse_audit.render.publishing import Edition
 from recourse_audit.run.cluster import Cluster
 from recourse_audit.run.everyone import Request, Summary, run_audit
 from recourse_audit.run.manifest import read_id_key
 from recourse_audit.run.replay import replay as replay_subjects
 from recourse_audit.run.selection import Selection
-from recourse_audit.run.signing import read_public_key, read_signer
+from recourse_audit.run.signing import Signer, read_public_key, read_signer
 from recourse_audit.run.thresholds import exceeded, read_thresholds
 from recourse_audit.run.verification import Verdict
 from recourse_audit.run.verification import verify as verify_bundle
@@ -55,9 +60,12 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="WHAT[=SHARE]",
-            help="End with 3 if there are more errors, infeasible or not-found.",
+            help="End with 3 if there are more errors, infeasible or not-found; or a gap.",
         ),
     ] = None,
+    pages: Annotated[
+        bool, typer.Option(help="Make pages and draft letters at the end, if not there already.")
+    ] = True,
     sign: Annotated[
         Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")
     ] = None,
@@ -69,7 +77,7 @@ def run(
 
     Interrupted or killed, the same command continues where it stopped.
     """
-    limits = read_thresholds(fail_on or ())
+    limits = read_thresholds([text for text in fail_on or () if text != GAP])
     request = Request(
         settings=settings,
         out=out,
@@ -89,11 +97,22 @@ def run(
         messages.print(f"interrupted; the same command continues, from what is in {out}")
         raise typer.Exit(130) from None
     tell_end(out, summary)
+    trouble = make_pages(out, workers, request.signer) if pages else ""
     findings = list(exceeded(summary.statuses, limits))
+    if GAP in (fail_on or ()) and (gaps := flagged(groups_of(out))):
+        findings.append(gaps)
     if findings:
         raise FindingError(f"{out}: {'; '.join(findings)}")
+    if trouble:
+        raise PaperError(trouble)
     if summary.errors:
         raise typer.Exit(4)
+
+
+def make_pages(out: Path, workers: int | None, signer: Signer | None) -> str:
+    """Make draft letters and pages of an audit that has just ended; why there is no PDF, or ""."""
+    write_letters(out, Mailing(), workers, signer, again=False)
+    return publish_pages(out, Edition(), workers, signer, again=False).trouble
 
 
 def tell_end(out: Path, summary: Summary) -> None:

@@ -45,6 +45,8 @@ def demo(
         crew = Workers(os.cpu_count() or 1, timeout=SECONDS_FOR_PIECE, clock=time.monotonic)
         tell_end(request.out, run_audit(request, crew, now=now, watcher=watcher))
     messages.print(
+        f"Open {folder / 'bundle' / 'pages' / 'index.html'} in a browser: from there to a report "
+        "on each subject, the group summary and the draft letters.\n"
         f"The sample is in {folder}: nodes.csv, edges.csv, the models, audit.toml.\n"
         f"Next: recourse-audit explain {folder / 'audit.toml'} ID [--json]\n"
         f"      recourse-audit run {folder / 'audit.toml'} --out DIR\n"

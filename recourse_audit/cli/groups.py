@@ -42,10 +42,13 @@ def groups(
     else:
         show_groups(view(), report)
     if fail_on == GAP and report.flags:
-        raise FindingError(f"{bundle}: {_flagged(report)}")
+        raise FindingError(f"{bundle}: {flagged(report)}")
 
 
-def _flagged(report: GroupReport) -> str:
+def flagged(report: GroupReport) -> str:
+    """How many gaps are flagged, and the first of them; "" if none is."""
+    if not report.flags:
+        return ""
     table, one = report.flags[0]
     more = len(report.flags) - 1
     others = f" (and {more} more)" if more else ""

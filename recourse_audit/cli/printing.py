@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,3 +41,8 @@ def print_json(document: Any) -> None:
 def now() -> str:
     """The time, which nothing below the command line asks for."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def today() -> date:
+    """The day, which nothing below the command line asks for."""
+    return datetime.now().astimezone().date()

@@ -11,6 +11,7 @@ from recourse_audit.cli.bundles import run, verify
 from recourse_audit.cli.demo import demo
 from recourse_audit.cli.groups import groups
 from recourse_audit.cli.models import init, inspect
+from recourse_audit.cli.paper import letters, report
 from recourse_audit.cli.people import explain, stability
 from recourse_audit.cli.printing import messages
 from recourse_audit.errors import AuditError
@@ -48,6 +49,8 @@ app.command(short_help="Show a model's inputs, their roles, and what probes foun
 app.command(short_help="Write a commented audit.toml from your files.")(init)
 app.command(short_help="Explain decisions on people, and what could change them.")(explain)
 app.command(short_help="Audit everyone, into a bundle.")(run)
+app.command(short_help="Make the pages of a bundle: reports, group summary, index.")(report)
+app.command(short_help="Make the letters of a bundle, as HTML and PDF.")(letters)
 app.command(short_help="Compare the groups of an audit, and say how sure the gaps are.")(groups)
 app.command(short_help="Check that a bundle is what it was.")(verify)
 app.command(short_help="Measure how far explanations and options move under perturbation.")(

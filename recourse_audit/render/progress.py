@@ -21,9 +21,9 @@ class Steps:
         """Start on something of `total` parts; None where nobody can count them."""
         self._bar.reset(self._task, description=doing, total=total)
 
-    def advance(self) -> None:
-        """One part is done."""
-        self._bar.advance(self._task)
+    def advance(self, parts: int = 1) -> None:
+        """So many parts are done."""
+        self._bar.advance(self._task, parts)
 
 
 @contextmanager

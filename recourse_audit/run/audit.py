@@ -22,6 +22,7 @@ from recourse_audit.records import Decision, ProbeReport, SearchFailure, Subject
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.run.surroundings import SurroundingsView
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.results import Naming, Outcome
@@ -188,7 +189,8 @@ def reports_on(
     """Report on subjects by number, block by block; try some changes for each."""
     wanted = np.unique(np.asarray(subjects, dtype=np.int64))
     audit.model.reseed(audit.scope.seed)
-    reporter = Reporter(audit, whole_answers(audit, wanted))
+    complete = not audit.desk.one_row_a_query
+    reporter = Reporter(audit, whole_answers(audit, wanted), complete=complete)
     for block in reporter.search.blocks(wanted):
         yield from reporter.on_block(block, changes)
 
@@ -196,8 +198,8 @@ def reports_on(
 class Reporter:
     """Reports on subjects, once it is known what the model answers on the whole graph."""
 
-    def __init__(self, audit: Audit, answers: Floats) -> None:
-        """`answers` are those of `whole_answers`."""
+    def __init__(self, audit: Audit, answers: Floats, *, complete: bool = True) -> None:
+        """`answers` are those of `whole_answers`; `complete` ones are about everybody."""
         decision, seed = audit.settings.decision, audit.scope.seed
         self._audit = audit
         self._answers = answers
@@ -210,6 +212,9 @@ class Reporter:
         )
         self._caveats = Caveats(
             audit.graph, audit.desk, audit.probes.depth, audit.settings.caveats, seed
+        )
+        self._view = SurroundingsView(
+            audit.graph, audit.desk, answers, decision, audit.scope.max_hops, complete=complete
         )
 
     def on_block(
@@ -227,6 +232,7 @@ class Reporter:
                     report,
                     recourse=self._recourse.run(subject, report.search),
                     what_if=self._recourse.what_if(subject, changes) if changes else None,
+                    surroundings=self._view.of(subject, report.search),
                 ),
             )
 
@@ -237,6 +243,7 @@ class Reporter:
             search=None,
             error=reason,
             recourse=failure(reason, self._audit.policy.settings.max_changes),
+            surroundings=self._view.of(subject, None),
         )
 
     def _explained(self, block: Block) -> Iterator[tuple[int, SubjectReport]]:

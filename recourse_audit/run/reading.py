@@ -44,6 +44,20 @@ def bundle_store(folder: Path) -> Iterator[BundleStore]:
         yield BundleStore(connection=store, finished=True, done=count, total=count)
 
 
+@contextmanager
+def finished_store(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the store of a finished bundle; any other is refused."""
+    with bundle_store(folder) as opened:
+        if not opened.finished:
+            raise InputError(
+                f"{folder}: this audit is not finished ({opened.done:,} of {opened.total:,} "
+                "subjects); the same `run` command goes on"
+            )
+        if Bundle(folder=folder).state() != "finished":
+            raise InputError(f"{folder}: was not sealed; the same `run` command ends it")
+        yield opened.connection
+
+
 def _filled(store: sqlite3.Connection, bundle: Bundle) -> tuple[int, int]:
     """Copy what is finished into a store; how many subjects are done, of how many."""
     try:

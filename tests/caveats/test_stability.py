@@ -180,4 +180,4 @@ def test_a_picture_of_nothing_still_has_axes_and_words() -> None:
         kind="models", subjects=0, unanswered=(), rows=(), changed=(), unchanged=()
     )
     drawn = Xml.fromstring(stability_picture(empty))
-    assert "Mean distance where the decision was changed: none." in str(drawn.findtext("{*}desc"))
+    assert "Mean distance where the decision was changed: none." in str(drawn.findtext("{*}title"))

@@ -9,7 +9,7 @@ from tests.run.command import command
 
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
-    *("probes", "notes", "front_size", "picks", "recourse", "cloud"),
+    *("probes", "notes", "front_size", "picks", "recourse", "cloud", "surroundings"),
 }
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
 
@@ -39,6 +39,10 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     assert sum(count for _, count in cloud["counts"]) == document["search"]["pairs"]
     assert max(cell for cell, _ in cloud["counts"]) < cloud["columns"] * cloud["rows"]
     assert cloud["simulatability"][1] == document["front"][0]["simulatability"]
+    around = document["surroundings"]
+    assert set(around) == {"nodes", "ties", "shown", "total", "hops", "limit"}
+    assert set(around["nodes"][0]) == {"id", "hops", "decision", "favourable"}
+    assert set(around["ties"][0]) == {"ends", "kind"}
     for caveat in document["caveats"]:
         assert set(caveat) == {*("kind", "grade", "about", "text", "letter", "variables", "effect")}
 
@@ -68,7 +72,9 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
     documents = command("explain", settings, "P0001", "P0008", "P0029", "--json").document
     favourable, *refused = (document["recourse"] for document in documents)
     assert favourable["status"] == "already_favourable"
-    assert favourable["options"] == []
+    assert favourable["options"] == favourable["droppable"] == []
+    assert all(set(tie) == {"tie", "kind"} for found in refused for tie in found["droppable"])
+    assert any(found["droppable"] for found in refused)
     kinds = set()
     for found in (favourable, *refused):
         assert {"status", "options", "certificate", "margin", "evaluations", "reason"} <= set(found)

@@ -147,8 +147,8 @@ def test_names_too_long_to_stand_at_a_mark_are_told_apart() -> None:
 def test_beyond_sixty_the_nearest_are_drawn_and_the_picture_says_so() -> None:
     graph = nx.path_graph(100)
     pair = neighbourhood(made(graph, total=3120))
-    assert "The nearest 60 of 3,120 people are drawn." in pair.whole.svg
-    assert "The nearest 60 of 3,120 people are drawn." in pair.whole.alt
+    assert "60 of 3,120 people are drawn, the nearest." in pair.whole.svg
+    assert "60 of 3,120 people are drawn, the nearest." in pair.whole.alt
     assert "P0059" in pair.whole.alt
     assert "P0060" not in pair.whole.svg
 

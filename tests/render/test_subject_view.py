@@ -264,3 +264,12 @@ def test_the_largest_page_is_small(level: Level) -> None:
     crowd["counterfactuals"] *= 3
     crowd["caveats"] += crowd["caveats"][1:] * 2
     assert len(page(subject_view(crowd, facts(), level=level)).encode()) < LARGEST_PAGE
+
+
+def test_beyond_sixty_people_the_page_says_whom_it_draws_and_lists_the_same() -> None:
+    view = viewed(graph=nx.path_graph(90), total=4321)
+    assert view.limit.startswith("A picture holds 60 people. Of the 4,321 within 89 hops, 60 are")
+    assert view.people is not None
+    assert len(view.people.rows) == 60
+    assert "P0060" not in page(view)
+    assert viewed().limit == ""

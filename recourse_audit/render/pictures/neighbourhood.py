@@ -48,7 +48,7 @@ def neighbourhood(found: Surroundings) -> Pair:
 def _whole(shown: Surroundings, layout: Layout) -> Picture:
     words = _classes_shown(shown)
     limit = (
-        f"The nearest {len(shown.people)} of {shown.total:,} people are drawn."
+        f"{len(shown.people)} of {shown.total:,} people are drawn, the nearest."
         if shown.total > len(shown.people)
         else ""
     )

@@ -12,7 +12,13 @@ from recourse_audit.render.pictures.classes import Look
 from recourse_audit.render.pictures.cloud import Cloud, cloud
 from recourse_audit.render.pictures.histograms import Answer, histograms
 from recourse_audit.render.pictures.neighbourhood import Pair, neighbourhood
-from recourse_audit.render.pictures.surroundings import LIMIT, Person, Surroundings, labels_of
+from recourse_audit.render.pictures.surroundings import (
+    LIMIT,
+    Person,
+    Surroundings,
+    labels_of,
+    limited,
+)
 from recourse_audit.render.pieces import number, share
 from recourse_audit.render.svg import Picture
 from recourse_audit.render.views.redaction import Names, people_of
@@ -40,7 +46,7 @@ def surroundings_of(
         pairs = dict.fromkeys(tuple(sorted((places[a], places[b]))) for a, b in ties)
         return tuple((one, other) for one, other in pairs)
 
-    return Surroundings(
+    everybody = Surroundings(
         people=tuple(
             Person(
                 name=names.name(one),
@@ -57,6 +63,7 @@ def surroundings_of(
         hops=found["hops"],
         looks=looks,
     )
+    return limited(everybody)
 
 
 def neighbourhood_pictures(shown: Surroundings | None) -> Pair | None:
@@ -98,8 +105,8 @@ def limit_sentence(shown: Surroundings | None) -> str:
         return ""
     return (
         f"A picture holds {LIMIT} people. Of the {shown.total:,} within "
-        f"{number(shown.hops, 'hop')}, the nearest {len(shown.people)} are drawn, and everybody in "
-        "a counterfactual."
+        f"{number(shown.hops, 'hop')}, {len(shown.people)} are drawn: whoever is in the "
+        "explanation, then the nearest."
     )
 
 

@@ -1,0 +1,128 @@
+"""Many files at once: processes that each take a few subjects of a bundle and write their files.
+
+What is written does not depend on how many there are. A run of subjects that was finished is noted
+beside the files, so that an interrupted press goes on where it stopped.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol
+
+from recourse_audit.errors import InputError
+from recourse_audit.run.bundle import Bundle
+from recourse_audit.run.rendered import Rendered
+from recourse_audit.run.store import open_store
+
+SUBJECTS_TOGETHER = 16
+FINISHED = ".finished"
+LONGEST_NAME = 40
+
+
+class Press(Protocol):
+    """Makes the files of a subject, by their names."""
+
+    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]: ...
+
+
+class Opener(Protocol):
+    """What each process makes its press with; small, and the same in all of them."""
+
+    def open(self) -> Press: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Where the subjects are, where their files go, and what makes them."""
+
+    rendered: Rendered
+    opener: Opener
+
+
+def file_name(number: int, subject: str) -> str:
+    """The name of a subject's files, without ending: safe on every system, and distinct."""
+    kept = "".join(letter for letter in subject if letter.isascii() and _plain(letter))
+    return f"{number:06d}-{kept[:LONGEST_NAME]}".rstrip("-")
+
+
+def press_all(
+    job: Job, numbers: Sequence[int], *, workers: int, done: Callable[[int], None]
+) -> set[str]:
+    """Have the files of all these subjects made; their names. `done` is told of each few."""
+    runs = [
+        tuple(numbers[first : first + SUBJECTS_TOGETHER])
+        for first in range(0, len(numbers), SUBJECTS_TOGETHER)
+    ]
+    names: set[str] = set()
+    with _hands(job, min(workers, len(runs))) as pressed:
+        for run, made in zip(runs, pressed(runs), strict=True):
+            names.update(made)
+            done(len(run))
+    return names
+
+
+Pressed = Callable[[Sequence[tuple[int, ...]]], Iterator[list[str]]]
+
+
+@contextmanager
+def _hands(job: Job, workers: int) -> Iterator[Pressed]:
+    """Whoever does the work: this process, or several others."""
+    if workers <= 1:
+        _begin(job)
+        yield lambda runs: map(_press, runs)
+        return
+    pool = ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(job,)
+    )
+    try:
+        yield lambda runs: pool.map(_press, runs)
+    except BrokenProcessPool:
+        raise InputError(
+            f"{job.rendered.bundle}: a process that made {job.rendered.name} was ended from "
+            "outside, or had no memory left; the same command continues where it stopped"
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_at_work: dict[str, tuple[Job, Press | None]] = {}
+
+
+def _begin(job: Job) -> None:
+    _at_work["now"] = (job, None)
+
+
+def _press(numbers: tuple[int, ...]) -> list[str]:
+    """Make the files of a run of subjects; their names."""
+    job, press = _at_work["now"]
+    rendered = job.rendered
+    note = f"{FINISHED}/{numbers[0]}-{len(numbers)}"
+    if rendered.has(note):
+        noted: list[str] = json.loads((rendered.new / note).read_text(encoding="utf-8"))
+        return noted
+    if press is None:
+        press = job.opener.open()
+        _at_work["now"] = (job, press)
+    names: list[str] = []
+    for number, document in _documents(rendered.bundle, numbers):
+        for name, content in press.files(number, document).items():
+            rendered.put(name, content)
+            names.append(name)
+    rendered.put(note, json.dumps(names).encode())
+    return names
+
+
+def _documents(bundle: Path, numbers: tuple[int, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open_store(Bundle(folder=bundle).store) as store:
+        for number in numbers:
+            [[document]] = store.execute("SELECT document FROM subjects WHERE number = ?", [number])
+            yield number, json.loads(document)
+
+
+def _plain(letter: str) -> bool:
+    return letter.isalnum() or letter in "_-"

@@ -1,0 +1,201 @@
+"""The pages of a finished bundle: a report on each subject, the group summary, the index.
+
+Made from the store alone, into `pages/`, which is sealed by itself. Without Pango all pages are
+made, and no PDF.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from recourse_audit.errors import PaperError
+from recourse_audit.groups.bundle import groups_of
+from recourse_audit.groups.documents import groups_csv, groups_document
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.paper import Paper
+from recourse_audit.render.press import Job, file_name, press_all
+from recourse_audit.render.views.facts import AuditFacts, facts_of
+from recourse_audit.render.views.groups import groups_view, verdicts_of
+from recourse_audit.render.views.index import index_view
+from recourse_audit.render.views.index_rows import Links
+from recourse_audit.render.views.redaction import Level
+from recourse_audit.render.views.subject import subject_view
+from recourse_audit.run.bundle import MANIFEST, Bundle
+from recourse_audit.run.reading import finished_store
+from recourse_audit.run.rendered import Rendered
+from recourse_audit.run.signing import Signer
+from recourse_audit.run.store import meta_of, open_store
+
+NAME = "pages"
+LETTERS = "letters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """How pages are made: for whom, with whose templates, and whether reports go on paper too."""
+
+    level: Level = "auditor"
+    templates: Path | None = None
+    pdf: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What was made; `trouble` says why no PDF was, if one should have been."""
+
+    subjects: int
+    trouble: str = ""
+
+
+def publish(
+    folder: Path,
+    edition: Edition,
+    *,
+    workers: int = 1,
+    signer: Signer | None = None,
+    again: bool = True,
+    begin: Callable[[int], None] = lambda _: None,
+    done: Callable[[int], None] = lambda _: None,
+) -> Published:
+    """Make all pages of a bundle, in place of those that are there.
+
+    Without `again`, pages that were made the same way before are left as they are.
+    """
+    pages = Pages(edition.templates)
+    rendered = Rendered(bundle=folder, name=NAME)
+    paper, trouble = _paper(pages)
+    facts = _facts(edition, pages, folder)
+    with finished_store(folder) as store:
+        names = dict(store.execute("SELECT number, id FROM subjects ORDER BY number").fetchall())
+        if again or not rendered.is_done(facts):
+            rendered.begin(facts)
+            begin(len(names))
+            on_paper = edition.pdf and paper is not None
+            opener = _Opener(bundle=folder, edition=edition, on_paper=on_paper)
+            job = Job(rendered=rendered, opener=opener)
+            files = press_all(job, list(names), workers=workers, done=done)
+            for name, content in _summaries(store, folder, pages, paper, names).items():
+                rendered.put(name, content)
+                files.add(name)
+            rendered.seal(files, signer)
+    return Published(subjects=len(names), trouble=trouble)
+
+
+def _facts(edition: Edition, pages: Pages, folder: Path) -> dict[str, Any]:
+    return {
+        "what": NAME,
+        "version": version("recourse-audit"),
+        "templates": pages.digest(),
+        "level": edition.level,
+        "pdf": edition.pdf,
+        "letters": sorted(_letters(folder)),
+    }
+
+
+def _letters(folder: Path) -> set[str]:
+    """The names of the letters that are there, without ending."""
+    return {path.stem for path in (folder / LETTERS).glob("*.html")}
+
+
+def _paper(pages: Pages) -> tuple[Paper | None, str]:
+    try:
+        return Paper(pages), ""
+    except PaperError as error:
+        return None, str(error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opener:
+    """Makes the press of one process."""
+
+    bundle: Path
+    edition: Edition
+    on_paper: bool
+
+    def open(self) -> "_SubjectPress":
+        pages = Pages(self.edition.templates)
+        return _SubjectPress(
+            bundle=self.bundle,
+            level=self.edition.level,
+            facts=_audit_facts(self.bundle),
+            pages=pages,
+            paper=Paper(pages) if self.on_paper else None,
+            letters=_letters(self.bundle),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubjectPress:
+    """Makes the report on one subject after the other."""
+
+    bundle: Path
+    level: Level
+    facts: AuditFacts
+    pages: Pages
+    paper: Paper | None
+    letters: set[str]
+
+    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]:
+        name = file_name(number, document["subject"]["id"])
+        link = f"../../{LETTERS}/{name}.html" if name in self.letters else ""
+        view = subject_view(
+            document,
+            self.facts,
+            level=self.level,
+            members=self._members(number),
+            letter_link=link,
+        )
+        html = self.pages.render("pages/subject.html", view=view)
+        files = {f"subjects/{name}.html": html.encode()}
+        if self.paper is not None:
+            files[f"subjects/{name}.pdf"] = self.paper.pdf(html)
+        return files
+
+    def _members(self, number: int) -> dict[str, str]:
+        with open_store(Bundle(folder=self.bundle).store) as store:
+            rows = store.execute(
+                "SELECT attribute, value FROM members WHERE person = ?", [number]
+            ).fetchall()
+        return dict(rows)
+
+
+def _audit_facts(folder: Path) -> AuditFacts:
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    with open_store(Bundle(folder=folder).store) as store:
+        return facts_of(meta_of(store), settings)
+
+
+def _summaries(
+    store: sqlite3.Connection,
+    folder: Path,
+    pages: Pages,
+    paper: Paper | None,
+    names: dict[int, str],
+) -> dict[str, bytes]:
+    """The pages about everybody: the group summary, if groups are compared, and the index."""
+    files: dict[str, bytes] = {}
+    facts = _audit_facts(folder)
+    verdicts = None
+    if facts.protected:
+        report = groups_of(folder)
+        html = pages.render("pages/groups.html", view=groups_view(report))
+        files["groups.html"] = html.encode()
+        if paper is not None:
+            files["groups.pdf"] = paper.pdf(html)
+        document = json.dumps(groups_document(report), indent=1, ensure_ascii=False)
+        files["groups.json"] = f"{document}\n".encode()
+        files["groups.csv"] = groups_csv(report).encode()
+        verdicts = verdicts_of(report, "groups.html")
+    letters = _letters(folder)
+    links = {
+        number: Links(file=name, page=True, letter=name in letters)
+        for number, name in ((number, file_name(number, one)) for number, one in names.items())
+    }
+    manifest = (folder / MANIFEST).read_text(encoding="utf-8")
+    view = index_view(store, manifest=manifest, links=links, groups=verdicts)
+    files["index.html"] = pages.render("pages/index.html", view=view).encode()
+    return files

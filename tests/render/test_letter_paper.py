@@ -1,0 +1,156 @@
+"""A letter on paper is read in order by a machine, fits two pages, and needs no colour."""
+
+import io
+from typing import Any
+
+import pikepdf
+import pytest
+
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.paper import Paper
+from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, drop, move, option, written
+from tests.render.reading import Reading, read_pdf
+
+THREE = document(
+    option(drop("P1000"), drop("P1004", "payment"), holds=0.2),
+    option(drop("P1000"), move("savings", 2000.0, 17000.0), move("loan_amount", 9e4, 8e4)),
+    option(drop("P1004", "payment"), move("savings", 2000.0, 9000.0, debt_ratio=(0.4, 0.2))),
+    option(drop("P1000", "hobby")),
+    ties={"guarantor": 4, "payment": 4},
+    caveats=(("general", None), ("confounders", "reverses")),
+)
+US = {
+    "slots": {
+        "agency": "Bureau of Consumer Financial Protection, 1700 G Street NW, Washington, DC",
+        "reasons_office": "Customer Care, 12 Market Street, Springfield, (555) 123-4567",
+        "reporting_agency": "Example Reports Inc., PO Box 1, Springfield, (800) 555-0100",
+    },
+    "facts": {"consumer_report": True, "other_information": True},
+}
+EU = {
+    "slots": {
+        "procedure": "The program compares what you told us with earlier applications. " * 2,
+        "supervisory_authority": "Data Protection Authority, 1 Long Street, 10555 Berlin",
+    },
+    "facts": {"solely_automated": True},
+}
+
+
+@pytest.fixture(scope="module")
+def paper() -> Paper:
+    return Paper(Pages())
+
+
+def read(paper: Paper, found: dict[str, Any], *, signed: bool = False, **letters: Any) -> Reading:
+    at = desk(sign_off=SIGNED if signed else None, **letters)
+    return read_pdf(paper.pdf(at.html(written(found, at))))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_letter_says_what_it_is_and_in_which_language(paper: Paper, language: str) -> None:
+    reading = read(paper, THREE, signed=True, language=language)
+    assert reading.language == language
+    assert OWN in reading.title
+    assert reading.displays_title
+    assert reading.marked
+    assert reading.part == "1"
+
+
+def test_a_letter_is_headings_paragraphs_lists_and_a_table(paper: Paper) -> None:
+    reading = read(paper, THREE)
+    assert reading.roles() >= {"Document", "Part", "Sect", "H1", "H2", "H3", "P", "L", "LI"}
+    assert reading.roles() >= {"Lbl", "LBody", "Table", "TR", "TH", "TD"}
+    assert "Figure" not in reading.roles()
+    for one in reading.elements:
+        if one.role in {"/LI", "/TR"}:
+            assert one.path[-1] in {"/L", "/TBody"}
+        if one.role in {"/Lbl", "/LBody"}:
+            assert one.path[-1] == "/LI"
+
+
+def test_headings_go_down_one_level_at_a_time(paper: Paper) -> None:
+    levels = [int(role[1]) for role, _ in read(paper, THREE).blocks if role.startswith("H")]
+    assert levels == [1, 2, 2, 3, 3, 3, 3, 2]
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_the_structure_reads_in_the_order_of_the_page(paper: Paper, signed: bool) -> None:
+    text = read(paper, THREE, signed=signed).text
+    expected = [
+        "Example Savings Bank",
+        f"Reference {OWN}",
+        "Customer Care +49 30 1234 5678",
+        *([] if signed else ["DRAFT. This is a draft."]),
+        "Your application for a loan",
+        "Dear Sir or Madam,",
+        "Part A: Our decision",
+        "The result is: declined.",
+        "You can ask us for the main reasons.",
+        "Part B: What could change the result",
+        "Option 1 (2 changes, all together)",
+        "Guarantors: end one of your connections of this kind",
+        "Option 2 (3 changes, all together)",
+        "Savings: raise from €2,000 to €17,000",
+        "Option 3 (2 changes, all together)",
+        "There is 1 more option that we cannot put in a letter",
+        "Please keep in mind",
+        "This is no promise.",
+        "the opposite effect",
+        "What you can do",
+        "Correct your data.",
+        "Yours faithfully,",
+        "Signed off by A. Example" if signed else "Not signed off yet",
+    ]
+    places = [text.index(words) for words in expected]
+    assert places == sorted(places)
+
+
+def test_all_text_is_in_the_tree_but_what_stands_in_the_margins(paper: Paper) -> None:
+    reading = read(paper, THREE)
+    assert reading.untagged == ()
+    margins = [text for page in (1, 2) for text in ("DRAFT", OWN, f"{page} / 2")]
+    assert sorted(reading.outside) == sorted(margins)
+
+
+def test_draft_stands_across_every_page_until_it_is_signed_off(paper: Paper) -> None:
+    draft, signed = read(paper, THREE, language="de"), read(paper, THREE, signed=True)
+    assert draft.outside.count("ENTWURF") == draft.pages
+    assert "ENTWURF. Dies ist ein Entwurf." in draft.text
+    assert draft.title.startswith("ENTWURF: ")
+    assert not any("DRAFT" in text.upper() for text in (*signed.outside, signed.text, signed.title))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_three_options_fit_two_pages(paper: Paper, language: str) -> None:
+    assert read(paper, THREE, language=language).pages == 2
+    assert read(paper, THREE, language=language, signed=True, profile="eu", **EU).pages == 2
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_the_longest_notice_fits_two_pages_as_well(paper: Paper, language: str) -> None:
+    reading = read(paper, THREE, language=language, signed=True, profile="us-credit", **US)
+    assert reading.pages == 2
+    assert "Bureau of Consumer Financial Protection" in reading.text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_only_the_bundled_font_is_used(paper: Paper, language: str) -> None:
+    reading = read(paper, THREE, language=language, sender="Łódź Bank žluťoučký")
+    assert all(font.startswith("Source-Sans-3") for font in reading.fonts)
+    assert "Łódź Bank žluťoučký" in reading.text.replace(" ", " ")
+
+
+def test_the_date_of_a_letter_is_that_of_its_sign_off(paper: Paper) -> None:
+    at = desk(sign_off=SIGNED)
+    content = paper.pdf(at.html(written(THREE, at)))
+    with pikepdf.open(io.BytesIO(content)) as pdf:
+        assert pdf.open_metadata()["xmp:CreateDate"] == "2026-11-16"
+    assert content == paper.pdf(at.html(written(THREE, at)))
+
+
+def test_tricks_in_an_id_are_text_on_paper_too(paper: Paper) -> None:
+    found = document()
+    found["subject"]["id"] = "<b>h</b>\x1b[31m\n{{ 7 * 7 }}</title>"
+    reading = read(paper, found)
+    assert "<b>h</b>" in reading.title
+    assert "{{ 7 * 7 }}</title>" in reading.text

@@ -1,0 +1,150 @@
+"""No letter can hold, and none of a real audit does hold, anything of another person."""
+
+import ast
+import csv
+import dataclasses
+import datetime
+import json
+import re
+import shutil
+import typing
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from recourse_audit.render.letters import LetterDesk
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.paper import Paper
+from recourse_audit.render.views import letter as records
+from recourse_audit.render.views import letter_source as sources
+from recourse_audit.render.views.letter import Letter
+from recourse_audit.render.views.letter_source import LetterSource, Vocabulary, letter_source
+from recourse_audit.run.everyone import Request
+from recourse_audit.run.selection import Selection
+from recourse_audit.settings import Settings, load_settings
+from tests.render.letters import document, drop, option, settings
+from tests.render.reading import read_pdf
+from tests.run.bundles import run_here
+
+SAMPLE = Path(__file__).parents[2] / "sample_models" / "lending"
+PEOPLE = 12
+# Texts have a type of their own, and each type one place that makes it.
+TEXTS = {
+    sources.Reference,
+    sources.Kind,
+    sources.Attribute,
+    sources.Unit,
+    sources.DecisionClass,
+    records.Reason,
+    records.AddressLine,
+    records.Signer,
+}
+PLAIN = {int, float, bool, datetime.date, type(None)}
+
+
+def leaves(kind: Any) -> set[Any]:
+    """All types that a record is made of in the end."""
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return set().union(*(leaves(hints[field.name]) for field in dataclasses.fields(kind)))
+    if typing.get_origin(kind) is Literal:
+        return set()
+    inner = [one for one in typing.get_args(kind) if one is not ...]
+    return set().union(*map(leaves, inner)) if inner else {kind}
+
+
+@pytest.mark.parametrize("record", [LetterSource, Letter])
+def test_a_letter_is_made_of_numbers_dates_and_texts_with_a_type_of_their_own(record: Any) -> None:
+    assert leaves(record) <= TEXTS | PLAIN
+    assert str not in leaves(record)
+
+
+def test_the_walk_over_types_finds_a_bare_text() -> None:
+    @dataclasses.dataclass
+    class Loose:
+        names: tuple[tuple[str, int], ...]
+
+    assert str in leaves(Loose)
+
+
+def made_in(path: Path) -> set[str]:
+    """Which of the types of text a module makes."""
+    names = {kind.__name__ for kind in TEXTS}
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {
+        node.func.id
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+    }
+
+
+def test_each_text_is_made_in_one_place() -> None:
+    folder = Path(records.__file__).parents[1]
+    made = {path.name: made_in(path) for path in folder.rglob("*.py")}
+    assert {name: kinds for name, kinds in made.items() if kinds} == {
+        "confirmed.py": {"Reason", "AddressLine"},
+        "letter_source.py": {"Reference", "Kind", "Attribute", "Unit", "DecisionClass"},
+    }
+
+
+def test_of_a_document_only_the_own_reference_gets_past_the_boundary() -> None:
+    found = document(option(drop("P1000")), ties={"guarantor": 5})
+    found["secret"] = found["error_of"] = "P1000"
+    source = letter_source(found, Vocabulary(settings()))
+    assert isinstance(source, LetterSource)
+    written = repr(source)
+    assert found["subject"]["id"] in written
+    assert not re.search(r"P1\d\d\d", written)
+    assert "0.918" not in written
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[dict[str, Any]]]:
+    """A real audit of some people of the sample, with letters that name every kind."""
+    folder = tmp_path_factory.mktemp("letters")
+    for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
+        shutil.copy(SAMPLE / name, folder)
+    text = (SAMPLE / "audit.toml").read_text(encoding="utf-8").split("[letters]")[0]
+    text = text.replace("budget = 5000", "budget = 400\ndraws = 4")
+    text += '\n[letters]\nknown_kinds = ["guarantor", "co-borrower", "payment", "employer"]\n'
+    (folder / "audit.toml").write_text(text, encoding="utf-8")
+    out = folder / "bundle"
+    asked = Request(settings=folder / "audit.toml", out=out, selection=Selection(sample=PEOPLE))
+    run_here(asked)
+    lines = (out / "data" / "subjects.jsonl").read_text(encoding="utf-8").splitlines()
+    return load_settings(folder / "audit.toml"), [json.loads(line) for line in lines]
+
+
+def numbers_in(value: Any) -> set[str]:
+    """All shares and margins of a document, as they are written."""
+    if isinstance(value, dict):
+        return set().union(*map(numbers_in, value.values())) if value else set()
+    if isinstance(value, list):
+        return set().union(*map(numbers_in, value)) if value else set()
+    return {str(abs(value))} if isinstance(value, float) and 0 < abs(value) < 1 else set()
+
+
+def test_letters_of_a_real_audit_hold_nobody_else(
+    audited: tuple[Settings, list[dict[str, Any]]],
+) -> None:
+    given, documents = audited
+    with (SAMPLE / "nodes.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    protected = {row[name] for row in rows for name in given.groups.attributes}
+    ids = {row["id"] for row in rows}
+    pages = Pages()
+    desk, paper = LetterDesk(given, pages), Paper(pages)
+    outcomes: set[str] = set()
+    for found in documents:
+        letter = desk.letter(found)
+        assert isinstance(letter, Letter)
+        outcomes.add(letter.outcome)
+        html = desk.html(letter)
+        for text in (html.split("</style>")[1], read_pdf(paper.pdf(html)).text):
+            words = set(re.findall(r"[\w.-]+", text))
+            assert words & ids <= {found["subject"]["id"]}
+            assert not words & numbers_in(found)
+            assert not words & (protected | {row["outcome"] for row in rows})
+            assert "family" not in words
+    assert outcomes >= {"options", "none_exists"}

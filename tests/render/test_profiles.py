@@ -1,0 +1,199 @@
+"""A legal profile is dated, names its sources, and is checked before a letter rests on it."""
+
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recourse_audit.errors import SettingsError, TemplateError
+from recourse_audit.render.letters import LetterDesk
+from recourse_audit.render.pages import Pages, template_folder
+from recourse_audit.render.profiles import Profile, load_profile
+from recourse_audit.settings import load_settings
+from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, settings, written
+
+NAMES = {"generic": LANGUAGES, "us-credit": ("en", "es"), "eu": LANGUAGES}
+GENERIC = (template_folder() / "profiles" / "generic.toml").read_text(encoding="utf-8")
+
+
+def loaded(name: str, pages: Pages | None = None, **letters: Any) -> Profile:
+    return load_profile(settings(profile=name, **letters).letters, pages or Pages())
+
+
+def text_of(**letters: Any) -> str:
+    at = desk(**letters)
+    return at.html(written(document(), at)).split("</style>")[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_is_dated_and_says_that_it_is_no_advice(name: str) -> None:
+    profile = loaded(name)
+    assert isinstance(profile.as_of, date)
+    assert "Not legal advice" in profile.note
+    assert set(profile.languages) == set(NAMES[name])
+
+
+def test_all_profiles_are_named_here() -> None:
+    found = {path.stem for path in (template_folder() / "profiles").iterdir()}
+    assert found == set(NAMES)
+
+
+@pytest.mark.parametrize("name", ["us-credit", "eu"])
+def test_what_a_law_asks_for_names_the_law(name: str) -> None:
+    profile = loaded(name)
+    assert all(block.source for block in profile.blocks if block.part != "remedies")
+    assert {block.source for block in profile.blocks} - {""} == set(profile.sources)
+    assert all(one.url.startswith("https://") for one in profile.sources.values())
+
+
+def test_a_notice_on_credit_has_all_that_regulation_b_asks_for() -> None:
+    text = text_of(
+        profile="us-credit",
+        slots={"agency": "Agency of Agencies", "reasons_office": "Room 5, (555) 123"},
+    )
+    for words in (
+        "Example Savings Bank, 12 Market Street, 10115 Berlin, has taken this action",
+        "declined",
+        "The Federal Equal Credit Opportunity Act prohibits creditors from discriminating",
+        "Agency of Agencies",
+        "within 60 days",
+        "Room 5, (555) 123",
+        "within 30 days of receiving your request",
+    ):
+        assert words in text
+    assert "consumer reporting agency" not in text
+
+
+def test_outside_information_is_told_only_where_it_was_used() -> None:
+    report = text_of(profile="us-credit", facts={"consumer_report": True})
+    assert "free copy of your report" in report
+    assert "[to be filled in: The consumer reporting agency" in report
+    other = text_of(profile="us-credit", facts={"other_information": True})
+    assert "what kind of information it was" in other
+    assert "free copy" not in other
+
+
+def test_principal_reasons_end_the_right_to_ask_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "reasons.csv"
+    path.write_text(f"id,reason\n{OWN},Income is low\n", encoding="utf-8")
+    text = text_of(profile="us-credit", reasons=path)
+    assert "The principal reasons for our decision are:" in text
+    assert "You have the right to a statement" not in text
+
+
+@pytest.mark.parametrize(
+    ("alone", "words", "others"),
+    [
+        (True, "no person took part in it", "a person decided with its help"),
+        (False, "a person decided with its help", "no person took part in it"),
+    ],
+)
+def test_a_european_letter_says_which_part_the_machine_played(
+    alone: bool, words: str, others: str
+) -> None:
+    text = text_of(
+        profile="eu", facts={"solely_automated": alone}, slots={"procedure": "It compares cases."}
+    )
+    assert words in text
+    assert others not in text
+    assert "This is how it goes: It compares cases." in text
+    assert "you can contest the decision" in text
+
+
+def test_gaps_that_the_facts_leave_closed_need_not_be_filled() -> None:
+    slots = {"agency": "x", "reasons_office": "y"}
+    assert desk(profile="us-credit", slots=slots, sign_off=SIGNED).open_slots == ()
+    facts = {"consumer_report": True}
+    with pytest.raises(SettingsError, match=r"while letters\.slots\.reporting_agency is empty"):
+        desk(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED)
+
+
+def test_a_language_that_a_profile_lacks_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"us-credit has no text in 'de', only in en, es"):
+        loaded("us-credit", language="de")
+
+
+def test_a_profile_that_is_not_there_is_refused() -> None:
+    with pytest.raises(TemplateError, match=r"profiles/mars\.toml: there is no such piece"):
+        loaded("mars")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("slots", {"agent": "x"}, r"letters\.slots\.agent: .* known there: agency, reasons_office"),
+        ("facts", {"report": True}, r"letters\.facts\.report: .* known there: consumer_report"),
+    ],
+)
+def test_what_the_profile_does_not_know_is_refused(key: str, value: Any, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        loaded("us-credit", **{key: value})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("as_of = 2026-11-16\n", "", "as_of: is missing"),
+        ("as_of = 2026-11-16", "as_of = 'soon'", "as_of: "),
+        ("max_reasons = 4", "max_reason = 4", "max_reason: is not a known key; did you mean max"),
+        ('part = "notice"', 'part = "notices"', r"blocks\[0\]\.part: must be 'notice', 'reasons'"),
+        ('when = "reasons"', 'when = "rain"', r"blocks\[1\]\.when: must be one of always, reas"),
+        ("{sender} has decided", "{sendr} has decided", r"text\.en: the gap {sendr} is not in sl"),
+        ("{sender} hat entsch", "Wer hat entsch", r"blocks\[0\]\.text\.de: has other gaps than"),
+        ('part = "notice"', 'part = "notice"\nsource = "x"', r"source: 'x' is not among the sour"),
+        ('title = "Generic"', "title = Generic", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_named(old: str, new: str, words: str, tmp_path: Path) -> None:
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    assert old in GENERIC
+    text = GENERIC.replace(old, new, 1)
+    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(TemplateError, match=r"profiles/mine\.toml: ") as raised:
+        loaded("mine", Pages(tmp_path))
+    assert raised.match(words)
+
+
+def test_a_profile_of_the_user_is_used(tmp_path: Path) -> None:
+    (tmp_path / "profiles").mkdir()
+    text = GENERIC.replace("{sender} has decided.", "Hear, hear: {sender} has decided.")
+    (tmp_path / "profiles" / "mine.toml").write_text(text, encoding="utf-8")
+    profile = loaded("mine", Pages(tmp_path))
+    assert profile.blocks[0].text["en"].startswith("Hear, hear")
+
+
+def test_nothing_legal_is_in_the_code() -> None:
+    folder = Path(__file__).parents[2] / "recourse_audit"
+    laws = ("GDPR", "ECOA", "1002.9", "FCRA", "Art. 22", "AI Act")
+    for path in folder.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not [law for law in laws if law in text], path
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "letters.md").read_text(encoding="utf-8")
+LETTERS, PROFILE = (part.split("```")[0] for part in PAGE.split("```toml\n")[1:])
+
+
+def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "mine.toml").write_text(PROFILE, encoding="utf-8")
+    profile = loaded("mine", Pages(tmp_path), slots={"agency": "x"})
+    assert profile.languages == ("de", "en")
+    given = settings(**tomllib.loads(LETTERS)["letters"]).letters
+    assert given.words["en"]["guarantor"] == ("guarantor", "guarantors")
+
+
+def test_the_page_about_letters_dates_the_profiles() -> None:
+    for name, languages in NAMES.items():
+        assert f"| `{name}` | {loaded(name).as_of} | {', '.join(languages)} |" in PAGE
+
+
+def test_the_sample_has_words_for_all_its_letters() -> None:
+    sample = load_settings(Path(__file__).parents[2] / "sample_models" / "lending" / "audit.toml")
+    for language in LANGUAGES:
+        letters = sample.letters.model_copy(update={"language": language})
+        at = LetterDesk(sample.model_copy(update={"letters": letters}), Pages(), sign_off=SIGNED)
+        assert (at.unworded, at.open_slots) == ((), ())

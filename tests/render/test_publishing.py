@@ -1,0 +1,192 @@
+"""Pages and letters are made from a finished bundle alone, the same bytes whoever makes them."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pikepdf
+import pytest
+
+from recourse_audit.errors import InputError
+from recourse_audit.render.mailing import Mailing, mail
+from recourse_audit.render.press import FINISHED, file_name
+from recourse_audit.render.publishing import Edition, publish
+from recourse_audit.run.verification import verify
+from tests.run.bundles import contents, request, run_here
+from tests.run.command import command, one_line
+
+SAMPLE = 20
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    run_here(request(place, place / "bundle", sample=SAMPLE))
+    return place
+
+
+@pytest.fixture(scope="module")
+def made(audited: Path) -> Path:
+    """A bundle with letters and pages."""
+    bundle = audited / "made"
+    shutil.copytree(audited / "bundle", bundle)
+    mail(bundle, Mailing())
+    publish(bundle, Edition())
+    return bundle
+
+
+@pytest.fixture
+def bundle(audited: Path, tmp_path: Path) -> Path:
+    """A bundle without any, to work on."""
+    shutil.copytree(audited / "bundle", tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+def test_every_subject_has_a_page_and_a_letter_and_the_index_leads_to_them(made: Path) -> None:
+    pages = sorted(path.stem for path in (made / "pages" / "subjects").glob("*.html"))
+    letters = sorted(path.stem for path in (made / "letters").glob("*.pdf"))
+    assert len(pages) == SAMPLE
+    assert pages == letters == sorted(path.stem for path in (made / "letters").glob("*.html"))
+    for stem in pages:
+        page = (made / "pages" / "subjects" / f"{stem}.html").read_text(encoding="utf-8")
+        links = re.findall(r'href="([^"#]+)"', page)
+        assert f"../../letters/{stem}.html" in links
+        assert "../index.html" in links
+        for link in links:
+            assert (made / "pages" / "subjects" / link).resolve().is_file(), link
+    assert verify(made).problems == ()
+
+
+def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
+    made: Path, bundle: Path
+) -> None:
+    mail(bundle, Mailing(), workers=2)
+    publish(bundle, Edition(), workers=2)
+    assert contents(bundle) == contents(made)
+
+
+def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(_: int) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        mail(bundle, Mailing(), done=stop)
+    (note,) = (bundle / "letters.new" / FINISHED).iterdir()
+    finished = json.loads(note.read_text(encoding="utf-8"))
+    kept = {name: (bundle / "letters.new" / name).stat().st_mtime_ns for name in finished}
+    mail(bundle, Mailing())
+    again = {name: (bundle / "letters" / name).stat().st_mtime_ns for name in finished}
+    assert again == kept
+    assert contents(bundle / "letters") == contents(made / "letters")
+    assert not (bundle / "letters.new").exists()
+
+
+def test_pages_made_before_are_left_alone_unless_made_again(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "bundle")
+    index = tmp_path / "bundle" / "pages" / "index.html"
+    index.write_text("changed", encoding="utf-8")
+    publish(tmp_path / "bundle", Edition(), again=False)
+    assert index.read_text(encoding="utf-8") == "changed"
+    publish(tmp_path / "bundle", Edition(level="reviewer"), again=False)
+    assert index.read_text(encoding="utf-8") != "changed"
+
+
+def test_reports_go_on_paper_when_asked(bundle: Path) -> None:
+    publish(bundle, Edition(pdf=True), workers=2)
+    papers = sorted((bundle / "pages" / "subjects").glob("*.pdf"))
+    assert len(papers) == SAMPLE
+    with pikepdf.open(papers[0]) as paper:
+        assert paper.Root.MarkInfo.Marked
+        assert str(paper.Root.Lang) == "en"
+
+
+def test_names_of_files_are_safe_and_distinct() -> None:
+    assert file_name(12, "P0012") == "000012-P0012"
+    assert file_name(3, "../../etc/passwd\0<b>ü\u202e") == "000003-etcpasswdb"
+    assert file_name(3, "///") == "000003"
+    assert len(file_name(3, "x" * 300)) < 60
+    assert file_name(1, "a/b") != file_name(2, "ab")
+
+
+def test_an_audit_that_is_not_finished_has_no_pages(bundle: Path) -> None:
+    (bundle / "manifest.json").unlink()
+    for make in (lambda: publish(bundle, Edition()), lambda: mail(bundle, Mailing())):
+        with pytest.raises(InputError):
+            make()
+    assert not (bundle / "pages.new").exists()
+    assert not (bundle / "letters.new").exists()
+
+
+@pytest.mark.parametrize("name", ["report", "letters"])
+def test_a_folder_of_something_else_is_one_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "holiday.jpg").touch()
+    for folder in (tmp_path / "other", tmp_path / "absent"):
+        finished = command(name, folder)
+        assert finished.code == 2
+        assert str(folder) in one_line(finished)
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["holiday.jpg"]
+
+
+def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> None:
+    assert command("letters", bundle, "--date", "2026-03-31").code == 2
+    assert command("letters", bundle, "--sign-off", "A. Clerk", "--date", "31.3.").code == 2
+    own = request(tmp_path, tmp_path / "unused").settings.read_text(encoding="utf-8")
+    words = '\n[letters]\nsender = "A Bank"\naddress = ["1 Road"]\ncontact = ["Desk 1"]\n'
+    filled = tmp_path / "filled.toml"
+    filled.write_text(re.sub(r"\n\[letters[^\[]*(?=\n\[|$)", "", own) + words, encoding="utf-8")
+    finished = command(
+        "letters", bundle, "--sign-off", "A. Clerk", "--date", "2026-03-31", "--settings", filled
+    )
+    assert finished.code == 0, finished.err
+    page = next((bundle / "letters").glob("*.html")).read_text(encoding="utf-8")
+    assert "A. Clerk" in page
+    assert "DRAFT" not in page
+    assert "31 March 2026" in page or "March 31, 2026" in page
+    manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["sign_off"] == ["A. Clerk", "2026-03-31"]
+
+
+def test_without_pango_pages_are_made_and_the_end_says_how_to_get_paper(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Missing:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "weasyprint":
+                raise OSError("cannot load library 'libpango-1.0-0'")
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "weasyprint"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    for name in ("letters", "report"):
+        finished = command(name, bundle, "--workers", "1")
+        assert finished.code == 4
+        assert "install libpango" in finished.err
+    assert len(list((bundle / "letters").glob("*.html"))) == SAMPLE
+    assert not list((bundle / "letters").glob("*.pdf"))
+    assert (bundle / "pages" / "index.html").is_file()
+
+
+def test_templates_of_the_user_are_used_and_a_mistake_in_them_is_named(
+    bundle: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    assert command("report", "--eject", own).code == 0
+    page = own / "pages" / "base.html"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("</main>", "<p>Our own words.</p></main>"), encoding="utf-8")
+    assert command("report", bundle, "--templates", own).code == 0
+    first = next((bundle / "pages" / "subjects").glob("*.html"))
+    before = first.read_text(encoding="utf-8")
+    assert before.count("Our own words.") == 1
+    page.write_text(f"{text}\n{{% nonsense %}}", encoding="utf-8")
+    finished = command("report", bundle, "--templates", own)
+    assert finished.code == 2
+    line = len(text.split("\n")) + 1
+    assert f"{page}:{line}: " in one_line(finished)
+    assert first.read_text(encoding="utf-8") == before

@@ -1,0 +1,182 @@
+"""Every language says everything, fills the same gaps, and promises nothing."""
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from recourse_audit.errors import TemplateError
+from recourse_audit.render.pages import Pages, template_folder
+from recourse_audit.render.wording import GAP, Wording, catalogue_name
+from tests.render.letters import LANGUAGES, desk, document, written
+
+ENGLISH = Wording("en", Pages())
+SPACE = "\N{NO-BREAK SPACE}"
+# Nothing on paper proves, promises or names a cause; each language's words for it.
+BANNED = {
+    "en": r"prov(e|es|ed|en)|guarantee[sd]?|unbiased|will be approved|because of|caused",
+    "de": r"beweis\w*|garantie\w*|unvoreingenommen|(wird|werden) (genehmigt|bewilligt)|wegen"
+    r"|verursacht",
+    "fr": r"prouv\w*|garanti(t|e|es|ssons|r)?|impartial\w*|ser(a|ez) (approuvé|accordé)\w*"
+    r"|à cause d\w*|causée?s?",
+    "es": r"demuestra\w*|prueban?|garantiz\w*|imparcial\w*|será (aprobad|concedid)\w+|a causa de"
+    r"|debido a|causad[oa]s?",
+}
+ANY = re.compile(rf"\b({'|'.join(BANNED.values())})\b", re.IGNORECASE)
+PIECES = [
+    path
+    for path in sorted(template_folder().rglob("*"))
+    if path.suffix in {".html", ".po", ".toml", ".js"}
+]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_message_is_in_every_language(language: str) -> None:
+    assert set(Wording(language, Pages()).keys) == set(ENGLISH.keys)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_translation_has_the_gaps_and_forms_of_the_english(language: str) -> None:
+    wording = Wording(language, Pages())
+    for key in ENGLISH.keys:
+        forms, english = wording.forms(key), ENGLISH.forms(key)
+        assert len(forms) == len(english), key
+        # A singular may write its number as a word.
+        assert set(GAP.findall(forms[-1])) == set(GAP.findall(english[-1])), key
+        assert set(GAP.findall(forms[0])) | {"count"} == set(GAP.findall(english[0])) | {"count"}
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es"])
+def test_a_translation_is_not_the_english_again(language: str) -> None:
+    wording = Wording(language, Pages())
+    same = {key for key in ENGLISH.keys if wording.forms(key) == ENGLISH.forms(key)}
+    assert same <= {"label.date", "label.contact"}
+
+
+def test_no_message_is_left_that_nothing_says() -> None:
+    folder = Path(__file__).parents[2] / "recourse_audit" / "render"
+    code = "".join(path.read_text("utf-8") for path in folder.rglob("*.py"))
+    made_up = re.compile(r"(caution|option)\.\w+|\w+\.intro")
+    for key in ENGLISH.keys:
+        assert f'"{key}"' in code or f"'{key}'" in code or made_up.fullmatch(key), key
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "several"),
+    [
+        ("en", "1 change", "2 changes, all together"),
+        ("de", "1 Änderung", "2 Änderungen, alle zusammen"),
+        ("fr", "1 changement", "2 changements, tous ensemble"),
+        ("es", "1 cambio", "2 cambios, todos juntos"),
+    ],
+)
+def test_numbers_choose_the_plural_form(language: str, one: str, several: str) -> None:
+    wording = Wording(language, Pages())
+    assert wording.say_count("option.changes", 1) == one
+    assert wording.say_count("option.changes", 2) == several
+
+
+def test_french_counts_nothing_in_the_singular() -> None:
+    assert Wording("fr", Pages()).say_count("option.changes", 0) == "0 changement"
+    assert ENGLISH.say_count("option.changes", 0) == "0 changes, all together"
+
+
+@pytest.mark.parametrize(
+    ("language", "money", "cents", "number", "day"),
+    [
+        ("en", "€12,500", "€0.50", "1,234.5", "November 16, 2026"),
+        ("de", f"12.500{SPACE}€", f"0,50{SPACE}€", "1.234,5", "16. November 2026"),
+        ("fr", f"12{SPACE}500{SPACE}€", f"0,50{SPACE}€", f"1{SPACE}234,5", "16 novembre 2026"),
+        ("es", f"12.500{SPACE}€", f"0,50{SPACE}€", "1.234,5", "16 de noviembre de 2026"),
+    ],
+)
+def test_numbers_money_and_dates_are_written_as_the_language_does(
+    language: str, money: str, cents: str, number: str, day: str
+) -> None:
+    wording = Wording(language, Pages())
+    assert wording.money(12500.0, "EUR") == money
+    assert wording.money(0.5, "EUR") == cents
+    assert wording.number(1234.5) == number
+    assert wording.day(date(2026, 11, 16)) == day
+
+
+def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> None:
+    british = Wording("en_GB", Pages())
+    assert british.say("closing") == ENGLISH.say("closing")
+    assert british.day(date(2026, 11, 16)) == "16 November 2026"
+    at = desk(language="en_GB")
+    assert '<html lang="en-GB">' in at.html(written(document(), at))
+
+
+def test_a_missing_catalogue_is_one_sentence() -> None:
+    with pytest.raises(TemplateError) as raised:
+        Wording("it", Pages())
+    assert str(raised.value) == (
+        "there is no catalogue for letters in 'it'; write wording/it/LC_MESSAGES/letters.po in a "
+        "folder for --templates, starting from wording/en/LC_MESSAGES/letters.po"
+    )
+
+
+def test_a_language_that_is_none_is_refused() -> None:
+    with pytest.raises(TemplateError, match="nothing is known about the language 'qqq'"):
+        Wording("qqq", Pages())
+
+
+def own_catalogue(folder: Path, text: str) -> Pages:
+    path = folder / catalogue_name("it")
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    return Pages(folder)
+
+
+HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+
+
+def test_a_catalogue_of_the_user_is_read(tmp_path: Path) -> None:
+    pages = own_catalogue(tmp_path, HEAD + 'msgid "closing"\nmsgstr "Cordiali saluti"\n')
+    assert Wording("it", pages).say("closing") == "Cordiali saluti"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "has no message 'closing'; copy it from wording/en"),
+        ('msgid "closing"\nmsgstr ""\n', "has no message 'closing'"),
+        ('msgid "closing"\nmsgstr "{x}"\n', "has the gap {x}, which nothing fills"),
+        ('msgid "closing"\nmsgstr "{a.b}"\n', "has the gap {a.b}, which nothing fills"),
+    ],
+)
+def test_a_gap_in_a_catalogue_of_the_user_is_named(text: str, words: str, tmp_path: Path) -> None:
+    wording = Wording("it", own_catalogue(tmp_path, HEAD + text))
+    with pytest.raises(TemplateError, match=re.escape(words)):
+        wording.say("closing")
+
+
+def test_a_catalogue_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match=r"letters\.po: is no catalogue"):
+        Wording("it", own_catalogue(tmp_path, HEAD + 'msgid "closing\nmsgstr 3\nnonsense\n'))
+
+
+@pytest.mark.parametrize("path", PIECES, ids=lambda path: path.name)
+def test_no_piece_promises_or_names_a_cause(path: Path) -> None:
+    # Texts go over several lines in catalogues and templates.
+    text = re.sub(r'"?\s*\n\s*"?', " ", path.read_text(encoding="utf-8"))
+    found = ANY.search(text)
+    assert found is None, found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This proves it",
+        "you will be approved",
+        "because of your income",
+        "wegen Ihrer Schulden",
+        "à cause de vos dettes",
+        "está garantizado",
+        "debido a sus deudas",
+    ],
+)
+def test_the_ban_finds_what_it_bans(text: str) -> None:
+    assert ANY.search(text)
