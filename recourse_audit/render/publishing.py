@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from recourse_audit.errors import PaperError
 from recourse_audit.groups.bundle import groups_of
@@ -182,7 +182,7 @@ def _summaries(
     verdicts = None
     if facts.protected:
         report = groups_of(folder)
-        html = pages.render("pages/groups.html", view=groups_view(report))
+        html = pages.render("pages/groups.html", view=groups_view(report, paper=paper is not None))
         files["groups.html"] = html.encode()
         if paper is not None:
             files["groups.pdf"] = paper.pdf(html)
@@ -191,8 +191,9 @@ def _summaries(
         files["groups.csv"] = groups_csv(report).encode()
         verdicts = verdicts_of(report, "groups.html")
     letters = _letters(folder)
+    ending: Literal["pdf", "html"] = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
     links = {
-        number: Links(file=name, page=True, letter=name in letters)
+        number: Links(file=name, page=True, letter=name in letters, ending=ending)
         for number, name in ((number, file_name(number, one)) for number, one in names.items())
     }
     manifest = (folder / MANIFEST).read_text(encoding="utf-8")

@@ -271,7 +271,7 @@
       line.append(cell);
     }
     const letter = element("td", { role: "cell", class: "at-letter", "data-title": "Letter" });
-    letter.append(element("a", {}, "PDF"));
+    letter.append(element("a", {}, data.ending.toUpperCase()));
     line.append(letter);
     return line;
   }
@@ -295,8 +295,8 @@
       if (others[at].className === "at-status") cell.dataset.word = cell.textContent;
     });
     if (data.letter[row] === "1") {
-      letter.firstChild.href = `../letters/${file}.pdf`;
-      letter.firstChild.setAttribute("aria-label", `Letter to ${data.id[row]}, PDF`);
+      letter.firstChild.href = `../letters/${file}.${data.ending}`;
+      letter.firstChild.setAttribute("aria-label", `Letter to ${data.id[row]}, ${letter.textContent}`);
     } else {
       letter.textContent = "–";
     }

@@ -52,3 +52,12 @@ def tiny_report() -> GroupReport:
     """Too few people to show anything."""
     people = [Person(groups={"gender": name}, status=FOUND) for name in ("man", "woman")]
     return group_report(make_store(people), settings("gender"))
+
+
+def few_audited_report() -> GroupReport:
+    """Everybody's decision is known, and six of the refused were audited."""
+    people = drawn_people(11, people=600, communities=20, attributes=("gender",))
+    audited = [one for one in people if one.status is not None]
+    for one in audited[6:]:
+        one.status = None
+    return group_report(make_store(people), settings("gender"))

@@ -8,9 +8,11 @@ import pytest
 from recourse_audit.groups.records import GroupReport
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
+from recourse_audit.render.views.groups_words import signed
 from recourse_audit.render.views.tables import Table
 from tests.render.group_reports import (
     HOSTILE,
+    few_audited_report,
     gap_report,
     no_communities_report,
     quiet_report,
@@ -37,6 +39,7 @@ REPORTS = {
     "no communities": no_communities_report,
     "unfinished": unfinished_report,
     "tiny": tiny_report,
+    "few audited": few_audited_report,
 }
 
 
@@ -178,6 +181,26 @@ def test_pictures_show_the_attribute_with_most_flags_first() -> None:
     captions = [figure.caption for figure in view.more_figures]
     assert "Gaps in refusals" in captions
     assert "What the cheapest option costs, by gender" in captions
+
+
+def test_a_figure_that_rounds_to_nothing_has_no_sign() -> None:
+    assert [signed(value, 1) for value in (-0.01, 0.0, 0.04, -0.06, 12.34)] == [
+        "0.0",
+        "0.0",
+        "0.0",
+        "\N{MINUS SIGN}0.1",
+        "+12.3",
+    ]
+
+
+def test_where_few_were_audited_refusals_are_shown_and_the_rest_is_withheld() -> None:
+    view = view_of("few audited")
+    assert view.main_gap is not None
+    assert view.main_gap.caption == "Gaps in refusals"
+    assert view.main_curve is None
+    [part] = view.parts
+    assert [row.verdicts[-1].words for row in part.rows] == 2 * ["withheld: too few audited"]
+    assert {row.option for row in part.rows} == {("\N{EN DASH}",)}
 
 
 def test_the_index_counts_the_verdicts_of_every_table() -> None:

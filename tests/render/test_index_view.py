@@ -74,6 +74,16 @@ def test_links_are_those_of_the_files_that_there_are() -> None:
     assert [row.letter for row in view.plain_rows] == ["../letters/000000-A.pdf", "", ""]
 
 
+def test_a_letter_without_a_pdf_is_linked_as_the_page_it_is() -> None:
+    store = store_of([subject("A")])
+    links = {0: Links(file="000000-A", page=True, letter=True, ending="html")}
+    view = index_view(store, manifest=manifest_of(store), links=links, groups=None)
+    assert view.data.value["ending"] == "html"
+    assert [(row.letter, row.ending) for row in view.plain_rows] == [
+        ("../letters/000000-A.html", "HTML")
+    ]
+
+
 def test_no_protected_attribute_is_in_the_index() -> None:
     store = store_of([subject("A")])
     store.execute("INSERT INTO members VALUES (0, 'religion', 'quaker')")

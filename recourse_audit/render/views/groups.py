@@ -119,7 +119,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
         parts=glance(report),
         glance_note=glance_note(report),
         open_questions=tuple(open_questions(report)),
-        main_gap=figures.pop("gap feasibility", None),
+        main_gap=_main_gap(figures),
         main_curve=figures.pop(f"curve {main}", None),
         main_cut_off=figures.pop(f"cut {main}", None),
         common=common_figure(report),
@@ -163,6 +163,14 @@ def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
             )
         )
     return GroupVerdicts(page=page, rows=tuple(rows))
+
+
+def _main_gap(figures: dict[str, Figure]) -> Figure | None:
+    """The picture of gaps in having an option, or of refusals where options are withheld."""
+    for measure in ("feasibility", "adverse_rate"):
+        if f"gap {measure}" in figures:
+            return figures.pop(f"gap {measure}")
+    return None
 
 
 def _main_attribute(report: GroupReport) -> str:

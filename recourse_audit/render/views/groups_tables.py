@@ -118,12 +118,18 @@ def _verdicts(
         if named:
             kind = verdict.replace(" ", "-")
             yield VerdictLine(kind=kind, sign=SIGNS[verdict], words=f"{verdict}: {listed(named)}")
+    yield from (VerdictLine(kind="none", sign="", words=words) for words in _remarks(table, group))
+
+
+def _remarks(table: GroupTable, group: Group) -> Iterator[str]:
+    if group.name == table.reference:
+        yield "the others are compared with it"
+    if not group.known:
+        yield "counted, never tested"
     if group.withheld:
-        yield VerdictLine(kind="none", sign="", words=WITHHELD[group.withheld])
-    elif group.name == table.reference:
-        yield VerdictLine(kind="none", sign="", words="the others are compared with it")
-    elif not group.known:
-        yield VerdictLine(kind="none", sign="", words="counted, never tested")
+        yield WITHHELD[group.withheld]
+    elif group.outcomes is not None and not group.outcomes.feasibility.of:
+        yield "nobody audited"
 
 
 def impact_ratios(table: GroupTable, line: float) -> Table:

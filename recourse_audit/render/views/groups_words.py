@@ -45,8 +45,9 @@ def points(difference: float | None) -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """A figure with its sign, a minus as wide as a plus."""
-    return f"{value:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    """A figure with its sign, a minus as wide as a plus; nothing at all has none."""
+    words = f"{value:+.{decimals}f}"
+    return words[1:] if float(words) == 0 else words.replace("-", "\N{MINUS SIGN}")
 
 
 def between(interval: Interval | None) -> str:

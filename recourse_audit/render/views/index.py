@@ -108,6 +108,7 @@ class PlainRow:
     cost: str
     page: str
     letter: str
+    ending: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +233,12 @@ def _plain_rows(rows: Sequence[Row]) -> tuple[PlainRow, ...]:
             options=f"{row.options:,}",
             cost=NOTHING if row.cost is None else f"{row.cost:.{decimals}f}",
             page=f"{PAGES}{row.links.file}.html" if row.links and row.links.page else "",
-            letter=f"{LETTERS}{row.links.file}.pdf" if row.links and row.links.letter else "",
+            letter=_letter(row.links),
+            ending=row.links.ending.upper() if row.links else "",
         )
         for row in rows
     )
+
+
+def _letter(links: Links | None) -> str:
+    return f"{LETTERS}{links.file}.{links.ending}" if links and links.letter else ""

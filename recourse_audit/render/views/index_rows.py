@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from recourse_audit.render.pieces import plain
 from recourse_audit.run.facts import STATUSES
@@ -29,11 +29,15 @@ _COLUMNS = "number, id, decision, status, options, cheapest_cost, margin, caveat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """The name of a subject's files without ending, and which of them there are."""
+    """The name of a subject's files without ending, and which of them there are.
+
+    `ending` is that of the letter: where no PDF can be made there is HTML alone.
+    """
 
     file: str
     page: bool
     letter: bool
+    ending: Literal["pdf", "html"] = "pdf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,7 @@ def columns_of(rows: Sequence[Row]) -> dict[str, Any]:
         "file": [row.links.file if row.links else "" for row in rows],
         "page": _marks(row.links is not None and row.links.page for row in rows),
         "letter": _marks(row.links is not None and row.links.letter for row in rows),
+        "ending": next((row.links.ending for row in rows if row.links), "pdf"),
     }
 
 
