@@ -18,6 +18,7 @@ HOSTILE = (
     "<img src=x onerror=alert(1)>",
     "javascript:alert(1)",
     "__proto__",
+    300 * "long",
 )
 VERDICTS = GroupVerdicts(
     page="groups.html",

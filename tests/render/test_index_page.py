@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from recourse_audit.render.views.index import NOTHING
-from tests.render.browser import PHONE, findings, overflow, visit
+from tests.render.browser import DESK, PHONE, findings, overflow, visit
 from tests.render.indexes import HOSTILE, some_subjects, write_index
 from tests.render.stores import subject
 
@@ -301,6 +301,9 @@ def test_ids_made_to_break_a_page_are_text(chromium: Browser, tmp_path: Path) ->
         where = seen.page.locator("#rows a").evaluate_all("links => links.map(one => one.href)")
         assert all(address.startswith(index.parent.parent.as_uri()) for address in where)
         assert (said, seen.problems, seen.fetched) == ([], [], [])
+        for width in (PHONE, DESK):
+            seen.page.set_viewport_size({"width": width, "height": 900})
+            assert overflow(seen.page) == 0
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
