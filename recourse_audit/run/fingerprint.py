@@ -25,6 +25,7 @@ WORDS = {
 def parts_of(audit: Audit, folder: Path, subjects: Ints) -> dict[str, str]:
     """A digest, or the fact itself, for each of `WORDS`."""
     settings = settings_document(audit.settings, folder)
+    del settings["letters"]  # what is written to people changes nothing that is found
     seed = settings["search"].pop("seed")
     candidates = audit.settings.recourse.candidates
     graph = {name: digest(path) for name, path in graph_files(audit.settings.graph).items()}

@@ -50,5 +50,5 @@ def unfinished_report() -> GroupReport:
 
 def tiny_report() -> GroupReport:
     """Too few people to show anything."""
-    people = [Person(groups={"gender": "man"}, status=FOUND) for _ in range(4)]
+    people = [Person(groups={"gender": name}, status=FOUND) for name in ("man", "woman")]
     return group_report(make_store(people), settings("gender"))
