@@ -67,6 +67,11 @@ def test_no_page_promises_what_figures_cannot(name: str) -> None:
     assert not set(words) & set(NEVER)
 
 
+@pytest.mark.parametrize("name", REPORTS)
+def test_our_own_characters_are_never_written_out(name: str) -> None:
+    assert "\\x" not in words_of(page_of(name))
+
+
 def test_a_gap_is_named_first_and_stands_in_the_table() -> None:
     view = view_of("gap")
     assert "are flagged: origin (south against north: options and cost)" in view.lead

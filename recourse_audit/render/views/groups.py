@@ -136,7 +136,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
             if table.note
         ),
         test_tables=tuple(
-            every_test(report, tables, caption)
+            every_test(tables, caption)
             for tables, caption in (
                 (single, "Every test of one attribute"),
                 (both, "Every test of two attributes crossed"),

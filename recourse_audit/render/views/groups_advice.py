@@ -43,8 +43,8 @@ def common_table(report: GroupReport) -> Table:
 
 def _group_shares(option: CommonOption) -> Iterator[str]:
     for attribute, shares in option.shares_by_group.items():
-        named = ", ".join(f"{group} {percent(share)}" for group, share in shares.items())
-        yield plain(f"{attribute}: {named or 'withheld'}")
+        named = ", ".join(f"{plain(group)} {percent(share)}" for group, share in shares.items())
+        yield f"{plain(attribute)}: {named or 'withheld'}"
 
 
 def cut_off_table(table: CutOffTable) -> Table:

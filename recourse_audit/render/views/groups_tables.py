@@ -178,7 +178,7 @@ def _impact_row(
     )
 
 
-def every_test(report: GroupReport, tables: Iterable[GroupTable], caption: str) -> Table:
+def every_test(tables: Iterable[GroupTable], caption: str) -> Table:
     """Every comparison of the family in these tables, with all its figures."""
     return Table(
         caption=caption,

@@ -36,7 +36,7 @@ WITHHELD = {
 
 def percent(share: float | None) -> str:
     """A share with one decimal."""
-    return NOTHING if share is None else f"{100 * share:.1f} %"
+    return NOTHING if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
 
 
 def points(difference: float | None) -> str:
