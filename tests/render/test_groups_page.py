@@ -75,4 +75,4 @@ def _outline(pdf: pikepdf.Pdf) -> list[pikepdf.OutlineItem]:
 def _place(pdf: pikepdf.Pdf, item: pikepdf.OutlineItem) -> tuple[str, int]:
     """A heading, and the sheet that it is on."""
     assert isinstance(item.destination, pikepdf.Array)
-    return item.title, pikepdf.Page(item.destination[0]).index
+    return item.title, pdf.pages.index(pikepdf.Page(item.destination[0]))
