@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import caveats, load_graph, packing, recourse, run, search_speed
+from benchmarks import caveats, load_graph, packing, pages, recourse, run, search_speed
 
 if __name__ == "__main__":  # worker processes import this again
     # Loading first: a process that is started later inherits this one's peak of memory.
@@ -12,3 +12,4 @@ if __name__ == "__main__":  # worker processes import this again
     recourse.main(sys.argv[1:])
     caveats.main(sys.argv[1:])
     run.main([])
+    pages.main([])

@@ -4,7 +4,8 @@ A cell under the threshold is withheld. So is the next smallest of every sum in 
 alone is withheld, since the sum would give it away, or in which the withheld cells are cornered; a
 sum is a row or column of a crossed table with the
 group's own figure in the table of one attribute, or such a table with the total. Afterwards linear
-algebra looks for what the sums give away together, and more is withheld until there is nothing.
+algebra, and for people what is known of their bounds, looks for what the sums give away together,
+and more is withheld until there is nothing.
 
 What is withheld follows from two counts: of people (then no figure of the cell is shown), and of
 audited people (then none about what the audit found).
@@ -20,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Ints, Mask
+from recourse_audit.groups.arrays import Floats, Ints, Mask
+from recourse_audit.groups.bounds import pinned_down
 from recourse_audit.groups.cells import Cells
 
 NOTHING = 1e-8
@@ -121,7 +123,7 @@ def _exposed_cell(sums: Sequence[Sum], state: _State) -> int | None:
             next_one = _next_smallest([one], state)
             if next_one is not None:
                 return next_one
-    for place in given_away(sums, state.hidden):
+    for place in _followed(sums, state):
         near = [one for one in sums if place in one.parts or place == one.whole]
         for some in (near, sums):
             next_one = _next_smallest(some, state)
@@ -130,11 +132,28 @@ def _exposed_cell(sums: Sequence[Sum], state: _State) -> int | None:
     return None
 
 
-def given_away(sums: Sequence[Sum], hidden: Mask) -> list[int]:
-    """The withheld cells that follow from all others and the sums."""
-    places = np.flatnonzero(hidden)
-    if not places.size:
+def _followed(sums: Sequence[Sum], state: _State) -> list[int]:
+    """The withheld cells that follow from the sums, or of people from sums and bounds."""
+    places, rows = _equations(sums, state.hidden)
+    if not len(rows):
         return []
+    fixed = given_away(rows)
+    if not fixed and state.found is None:
+        fixed = pinned_down(rows, state.number[places], state.primary[places], state.smallest)
+    return [int(places[column]) for column in fixed]
+
+
+def given_away(rows: Floats) -> list[int]:
+    """The columns of the sums that no vector of their null space moves."""
+    _, sizes, directions = np.linalg.svd(rows, full_matrices=True)
+    free = directions[int((sizes > NOTHING * sizes[0]).sum()) :]
+    moved = np.abs(free).max(axis=0, initial=0.0)
+    return [int(place) for place in np.flatnonzero(moved <= NOTHING)]
+
+
+def _equations(sums: Sequence[Sum], hidden: Mask) -> tuple[Ints, Floats]:
+    """The withheld cells, and the sums over them that are known to be constant, a row each."""
+    places = np.flatnonzero(hidden)
     column = np.full(hidden.size, -1)
     column[places] = np.arange(places.size)
     rows = []
@@ -145,12 +164,7 @@ def given_away(sums: Sequence[Sum], hidden: Mask) -> list[int]:
             row[column[one.whole]] = -1.0
         if row.any():
             rows.append(row)
-    if not rows:
-        return []
-    _, sizes, directions = np.linalg.svd(np.array(rows), full_matrices=True)
-    free = directions[int((sizes > NOTHING * sizes[0]).sum()) :]
-    moved = np.abs(free).max(axis=0, initial=0.0)
-    return [int(place) for place in places[moved <= NOTHING]]
+    return places, np.array(rows)
 
 
 def _alone(one: Sum, hidden: Mask) -> bool:

@@ -57,6 +57,13 @@ def test_the_effect_on_the_whole_graph_is_told_where_an_option_asked_for_it() ->
     assert column(table, "Effect on the whole graph") == [("not asked",)]
 
 
+def test_dropping_one_of_two_ties_between_two_people_is_not_the_counterfactual() -> None:
+    parallel = document()
+    parallel["surroundings"]["ties"].append({"ends": ["P0001", "P0002"], "kind": "payment"})
+    table = subject_view(parallel, facts()).counterfactuals
+    assert column(table, "Effect on the whole graph") == [("not asked",)]
+
+
 def test_options_come_with_cost_margin_and_how_they_were_checked() -> None:
     recourse = viewed().recourse
     assert recourse is not None

@@ -215,14 +215,16 @@ def counterfactual_table(
 
 
 def _on_whole_graph(document: Document, removed: list[list[str]]) -> str:
-    """Known where an option drops just these ties."""
+    """Known where an option drops just these ties, and every one of several between two people."""
     subject = document["subject"]
+    kinds = _kinds(document)
     wanted = {tuple(sorted(tie)) for tie in removed}
+    count = sum(len(kinds.get(frozenset(tie), [""])) for tie in removed)
     for option in (document["recourse"] or {"options": ()})["options"]:
         drops = {
             tuple(sorted(action["tie"])) for action in option["actions"] if action["do"] == "drop"
         }
-        if drops == wanted and len(option["actions"]) == len(wanted):
+        if drops == wanted and len(option["actions"]) == count:
             before = subject["probabilities"][subject["decision"]]
             return f"{share(before)} → {share(option['probabilities'][subject['decision']])}"
     return "not asked"

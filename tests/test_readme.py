@@ -1,0 +1,38 @@
+"""Every command that the README shows works as it stands there, one after the other."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.run.audits import SAMPLES, quick_audit
+from tests.run.command import command
+
+README = Path(__file__).parents[1] / "README.md"
+LINE = re.compile(r"^recourse-audit (.+?)(?:\s+#.*)?$", re.MULTILINE)
+
+
+def shown() -> list[list[str]]:
+    return [shlex.split(line) for line in LINE.findall(README.read_text(encoding="utf-8"))]
+
+
+def test_the_readme_shows_every_command() -> None:
+    names = {words[0] for words in shown()}
+    assert {"inspect", "init", "explain", "run", "groups", "report", "letters", "verify"} <= names
+
+
+def test_the_commands_of_the_readme_work_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SAMPLES / "gcn.onnx", tmp_path / "model.onnx")
+    for words in shown():
+        if words[0] == "init":
+            for name in ("nodes.csv", "edges.csv"):
+                shutil.copy(SAMPLES / name, tmp_path / name)
+        finished = command(*words)
+        assert finished.code == 0, (words, finished.err)
+        if words[0] == "init":
+            quick_audit(tmp_path)
