@@ -80,6 +80,8 @@ def assert_right(found: Recourse, desk: QueryDesk, policy: Policy, subject: int,
         for option in found.options
         if table.records(np.array(chosen)) == option.actions
     }
+    drops = [one for one in table.records(np.arange(len(table))) if one.do == "drop"]
+    assert [(one.tie, one.kind) for one in found.droppable] == [(a.tie, a.kind) for a in drops]
     assert found.certificate.possible == len(every)
     assert found.status == ("verified" if working else "certified_infeasible")
     assert len(found.options) == min(len(minimal), policy.settings.options)

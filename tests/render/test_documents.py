@@ -63,7 +63,9 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
     documents = command("explain", settings, "P0001", "P0008", "P0029", "--json").document
     favourable, *refused = (document["recourse"] for document in documents)
     assert favourable["status"] == "already_favourable"
-    assert favourable["options"] == []
+    assert favourable["options"] == favourable["droppable"] == []
+    assert all(set(tie) == {"tie", "kind"} for found in refused for tie in found["droppable"])
+    assert any(found["droppable"] for found in refused)
     kinds = set()
     for found in (favourable, *refused):
         assert {"status", "options", "certificate", "margin", "evaluations", "reason"} <= set(found)

@@ -107,16 +107,21 @@ def test_stopped_while_files_are_written_it_writes_them_again(
 ) -> None:
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
-    put = Bundle.put
+    put, copy = Bundle.put, copied_work(folder)
+    copied: list[bool] = []
 
     def stop(bundle: Bundle, name: str, source: Path) -> None:
         put(bundle, name, source)
-        if name == moment:
+        if copied and name == moment:
             raise ZeroDivisionError
+
+    def work_and_note(*given: Any) -> None:
+        copy(*given)
+        copied.append(True)
 
     with monkeypatch.context() as patch:
         patch.setattr(Bundle, "put", stop)
-        patch.setattr(everyone, "_work", copied_work(folder))
+        patch.setattr(everyone, "_work", work_and_note)
         with pytest.raises(ZeroDivisionError):
             run_here(asked)
     watcher = Quiet()

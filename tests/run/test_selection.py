@@ -1,6 +1,7 @@
 """Whom an audit is about, as the user says it."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from recourse_audit.graph.arrays import Floats
 from recourse_audit.run.audit import Audit, load_audit, whole_answers
 from recourse_audit.run.grouping import group_values
 from recourse_audit.run.selection import Selection, selected
+from recourse_audit.settings import GroupSettings
 from tests.run.audits import quick_audit
 
 
@@ -46,6 +48,15 @@ def test_a_group_by_attribute_and_value(audit: Audit, answers: Floats) -> None:
     values = np.array(group_values(audit.graph, "gender"))
     assert chosen.tolist() == np.flatnonzero(values == "woman").tolist()
     assert len(chosen)
+
+
+def test_a_bin_is_a_group_to_select(audit: Audit, answers: Floats) -> None:
+    groups = GroupSettings(attributes=("income",), bins={"income": (40_000.0,)})
+    binned = replace(audit, settings=audit.settings.model_copy(update={"groups": groups}))
+    chosen = selected(binned, answers, Selection(subjects="income=40000 and over"))
+    income = audit.graph.features[:, audit.graph.feature_names.index("income")]
+    assert chosen.tolist() == np.flatnonzero(income >= 40_000).tolist()
+    assert 0 < len(chosen) < audit.graph.node_count
 
 
 @pytest.mark.parametrize("name", ["ids.txt", "ids.csv"])
