@@ -33,6 +33,7 @@ DOORS = {
     "cryptography": "run/signing.py",
     "dask": "run/",
     "distributed": "run/",
+    "statsmodels": "groups/ordinary.py",
 }
 # Tables are read at one end and written at the other.
 ARROW = {"graph/arrow.py", "run/tables.py"}
@@ -113,6 +114,15 @@ def test_a_heavy_package_comes_in_through_one_door(package: str) -> None:
     modules = heavy_imports(package)
     assert len(modules) <= 1
     assert all(module.startswith(DOORS[package]) for module in modules)
+
+
+def test_statistics_come_in_through_the_door_of_statistics() -> None:
+    modules = {
+        name_of(path)
+        for path in MODULES
+        if any(f"{name}.".startswith("scipy.stats.") for name in imports_of(path))
+    }
+    assert modules <= {"groups/ordinary.py"}
 
 
 def test_only_the_command_line_knows_typer() -> None:

@@ -43,4 +43,5 @@ def pinned_down(rows: Floats, number: Ints, primary: Mask, smallest: int) -> lis
 def _moved(wanted: Floats, rows: Floats, bounds: Bounds) -> Mask:
     """The cells that change on the way furthest towards what is wanted."""
     found = linprog(-wanted, A_eq=rows, b_eq=np.zeros(len(rows)), bounds=bounds, method="highs")
+    assert found.x is not None, "staying where one is agrees with everything"
     return np.asarray(np.abs(found.x) > MOVED)

@@ -61,7 +61,7 @@ def joint_sums(tables: Sequence[Cells]) -> tuple[Ints, list[Floats]]:
     shape = tuple(len(table) for table in attributes)
     joint = np.arange(int(np.prod(shape))).reshape(shape)
     where = {table.name: side for side, table in enumerate(attributes)}
-    rows = []
+    rows: list[Floats] = []
     for table in tables:
         matrix = np.zeros((len(table), joint.size))
         for cell, values in enumerate(table.values):
@@ -163,8 +163,9 @@ def test_an_attacker_who_knows_why_each_cell_is_withheld_cannot_pin_it_down() ->
                 limits += [high, -low]
         for matrix, hidden in zip(rows, withheld.all, strict=True):
             for cell in np.flatnonzero(hidden):
-                ends = [
-                    linprog(
+                reach = 0.0
+                for sign in (1, -1):
+                    found = linprog(
                         sign * matrix[cell],
                         A_ub=np.array(upper),
                         b_ub=np.array(limits),
@@ -172,9 +173,8 @@ def test_an_attacker_who_knows_why_each_cell_is_withheld_cannot_pin_it_down() ->
                         b_eq=values,
                         method="highs",
                     ).x
-                    for sign in (1, -1)
-                ]
-                reach = float(matrix[cell] @ (ends[1] - ends[0]))
+                    assert found is not None
+                    reach -= sign * float(matrix[cell] @ found)
                 total += 1
                 pinned += reach < 0.5
                 assert len(tables) > 1 or reach >= 0.5

@@ -1,0 +1,148 @@
+"""`groups` on real bundles: exit codes, words, files, and an audit that is not finished."""
+
+import csv
+import json
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recourse_audit.run.bundle import FILES
+from tests.groups.stores import drawn_people, make_store
+from tests.run.bundles import ended, request, run_here, started, stop_after
+from tests.run.command import Finished, command, one_line
+
+GROUPS = {"attributes": ["origin", "gender"], "draws": 199, "reference": {"origin": "north"}}
+
+
+def bundle(folder: Path, *, gap: float = 0.0, groups: Any = None, method: str = "louvain") -> Path:
+    """A folder with a made-up store, as far as `groups` reads it."""
+    people = drawn_people(1, gap=gap)
+    make_store(people, method=method, path=folder / "store.sqlite").close()
+    document = {"groups": GROUPS if groups is None else groups}
+    (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+def test_a_gap_ends_with_3_only_if_asked(tmp_path: Path) -> None:
+    folder = bundle(tmp_path, gap=0.35)
+    assert command("groups", folder).code == 0
+    failed = command("groups", folder, "--fail-on", "gap")
+    assert failed.code == 3
+    assert "error: " in failed.err
+    assert "flagged: origin: south has an option less often than north" in failed.err
+    assert "flag" in failed.out  # the view is printed before
+
+
+def test_no_gap_ends_with_0(tmp_path: Path) -> None:
+    finished = command("groups", bundle(tmp_path), "--fail-on", "gap")
+    assert (finished.code, finished.err) == (0, "")
+
+
+def test_the_view_says_what_was_counted_and_how(tmp_path: Path) -> None:
+    out = command("groups", bundle(tmp_path, gap=0.35), columns=160).out
+    for words in (
+        "2,000 people: ",
+        "communities, found in the ties (Louvain)",
+        "south has an option less often than north",
+        "Family: 15 tests",
+        "Holm",
+        "0 could not be tested",
+        "Whom the advice cuts off",
+    ):
+        assert words in out
+
+
+def test_json_and_table_say_the_same(tmp_path: Path) -> None:
+    folder, table = bundle(tmp_path, gap=0.35), tmp_path / "groups.csv"
+    document = command("groups", folder, "--json", "--csv", table).document
+    assert document["finished"] is True
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    [row] = [
+        one
+        for one in rows
+        if (one["table"], one["group"], one["measure"]) == ("origin", "south", "feasibility")
+    ]
+    [made] = [one for one in document["tables"] if one["name"] == "origin"]
+    [gap] = [one for one in made["comparisons"] if one["measure"] == "feasibility"]
+    assert row["verdict"] == gap["verdict"] == "flag"
+    assert float(row["difference"]) == pytest.approx(gap["difference"], rel=1e-5)
+    assert float(row["p_adjusted"]) == pytest.approx(gap["tests"]["adjusted"], rel=1e-5)
+
+
+def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
+    folder = bundle(tmp_path, gap=0.2)
+    assert command("groups", folder, "--json").out == command("groups", folder, "--json").out
+
+
+def test_without_communities_the_view_says_so_first(tmp_path: Path) -> None:
+    out = command("groups", bundle(tmp_path, gap=0.35, method="none"), columns=160).out
+    assert out.startswith("No verdicts: communities are not known (too many ties).")
+    assert "0 flag, 0 no flag, 15 insufficient evidence" in out
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ({"attributes": []}, "names no protected attribute"),
+        ({"attributes": ["age"]}, "the audit holds no groups by 'age'"),
+        (
+            {"attributes": ["origin"], "reference": {"origin": "east"}},
+            "there is nobody whose 'origin' is 'east'; known: north, south",
+        ),
+        ({"attributes": "origin"}, "is not what `run` wrote"),
+    ],
+)
+def test_settings_that_do_not_fit_are_one_sentence(groups: Any, words: str, tmp_path: Path) -> None:
+    finished = command("groups", bundle(tmp_path, groups=groups))
+    assert finished.code == 2
+    assert words in one_line(finished)
+
+
+def refused(*words: str | Path) -> str:
+    finished: Finished = command("groups", *words)
+    assert finished.code == 2
+    return one_line(finished)
+
+
+def test_what_is_no_bundle_is_one_sentence(tmp_path: Path) -> None:
+    assert "there is no such folder" in refused(tmp_path / "nowhere")
+    assert "holds no audit" in refused(tmp_path)
+    folder = bundle(tmp_path)
+    assert "--fail-on bias: is not gap" in refused(folder, "--fail-on", "bias")
+    assert "cannot be written" in refused(folder, "--csv", tmp_path / "no" / "file.csv")
+    (folder / "settings.json").unlink()
+    assert "settings.json: cannot be read" in refused(folder)
+    with closing(sqlite3.connect(folder / "store.sqlite")) as store:
+        store.execute("PRAGMA user_version = 1")
+    assert "is a store of version 1" in refused(folder)
+
+
+def test_a_real_bundle_has_groups(tmp_path: Path) -> None:
+    run_here(request(tmp_path, tmp_path / "out", sample=48))
+    assert all((tmp_path / "out" / name).is_file() for name in FILES)
+    document = command("groups", tmp_path / "out", "--json").document
+    assert (document["done"], document["total"]) == (48, 48)
+    overall = document["overall"]["decisions"]
+    assert (overall["people"], overall["audited"]) == (1800, 48)
+    assert overall["not_audited"] == overall["refused"] - 48
+    assert document["communities"]["method"] == "louvain"
+
+
+def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
+    asked = request(tmp_path, tmp_path / "out", sample=96)
+    process = started("run", asked.settings, "--out", asked.out, "--sample", "96", "--workers", "1")
+    stop_after(process, asked.out, 2, signal.SIGKILL)
+    ended(process)
+    finished = command("groups", asked.out, "--json")
+    assert finished.code == 0
+    assert "THIS AUDIT IS NOT FINISHED: " in finished.err.splitlines()[0]
+    document = finished.document
+    assert document["finished"] is False
+    assert 0 < document["done"] < document["total"] == 96
+    assert document["overall"]["decisions"]["audited"] == document["done"]
+    assert command("groups", asked.out, columns=160).out.startswith("THIS AUDIT IS NOT FINISHED")

@@ -1,0 +1,69 @@
+"""The lending sample with the planted gap is flagged by origin, and its twin is not."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from recourse_audit.groups.bundle import groups_of
+from recourse_audit.groups.records import GroupReport
+from recourse_audit.run.everyone import Request
+from recourse_audit.run.selection import Selection
+from tests.run.audits import SAMPLES
+from tests.run.bundles import run_here
+
+# Small explanations, one change and no draws: some 25 milliseconds a person.
+CHANGES = {
+    "max_nodes = 4": "max_nodes = 2",
+    "max_changes = 3": "max_changes = 1",
+    "options = 3": "options = 1",
+    "budget = 5000": "budget = 300\ndraws = 0",
+}
+
+
+def report_on(sample: str, folder: Path) -> GroupReport:
+    """Audit everyone refused in a sample, and compare its groups."""
+    for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
+        shutil.copy(SAMPLES.parent / sample / name, folder / name)
+    text = (SAMPLES.parent / sample / "audit.toml").read_text(encoding="utf-8")
+    for old, new in CHANGES.items():
+        assert old in text
+        text = text.replace(old, new)
+    settings = folder / "audit.toml"
+    settings.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
+    run_here(Request(settings=settings, out=folder / "out", selection=Selection()))
+    return groups_of(folder / "out")
+
+
+@pytest.fixture(scope="module")
+def with_gap(tmp_path_factory: pytest.TempPathFactory) -> GroupReport:
+    return report_on("lending", tmp_path_factory.mktemp("lending"))
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> GroupReport:
+    return report_on("lending_twin", tmp_path_factory.mktemp("twin"))
+
+
+def test_the_planted_gap_is_flagged_by_origin(with_gap: GroupReport) -> None:
+    flags = {(table, one.group, one.measure): one.direction for table, one in with_gap.flags}
+    assert flags["origin", "south", "feasibility"] == "harder"
+    assert flags["origin", "south", "cost"] == "harder"
+
+
+def test_nothing_is_flagged_where_nothing_is_planted(with_gap: GroupReport) -> None:
+    assert all("origin" in table for table, _ in with_gap.flags)
+
+
+def test_the_twin_is_not_flagged(twin: GroupReport) -> None:
+    assert twin.flags == ()
+    assert len(twin.family) == 51
+
+
+def test_the_adverse_rates_are_those_of_the_card(with_gap: GroupReport, twin: GroupReport) -> None:
+    for report, shares in ((with_gap, (20.5, 41.2)), (twin, (32.3, 30.5))):
+        groups = report.tables[0].by_group[:2]
+        for group, share in zip(groups, shares, strict=True):
+            assert group.decisions is not None
+            assert group.decisions.adverse_rate.share is not None
+            assert round(100 * group.decisions.adverse_rate.share, 1) == share

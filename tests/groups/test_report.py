@@ -1,0 +1,398 @@
+"""The whole summary: counts add up, verdicts follow their rule, and nothing withheld is in it."""
+
+import json
+import re
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recourse_audit.errors import InputError
+from recourse_audit.groups.documents import COLUMNS, groups_csv, groups_document
+from recourse_audit.groups.records import Comparison, GroupReport, GroupTable, Measure
+from recourse_audit.groups.report import group_report
+from tests.groups.stores import (
+    ERROR,
+    FOUND,
+    INFEASIBLE,
+    NOT_FOUND,
+    Person,
+    drawn_people,
+    make_store,
+    settings,
+)
+
+NORTH = {"origin": "north"}
+BANNED = re.compile(r"\b(fair|unfair|bias|biased|unbiased|compliant|proves|because of)\b", re.I)
+
+
+def report_of(people: list[Person], *attributes: str, **more: Any) -> GroupReport:
+    return group_report(make_store(people), settings(*attributes, **more))
+
+
+def table_of(report: GroupReport, name: str) -> GroupTable:
+    [table] = [one for one in report.tables if one.name == name]
+    return table
+
+
+def gap_of(report: GroupReport, group: str, measure: Measure, table: str = "origin") -> Comparison:
+    [found] = [
+        one
+        for one in table_of(report, table).comparisons
+        if one.group == group and one.measure == measure
+    ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def with_gap() -> GroupReport:
+    return report_of(drawn_people(1, gap=0.35), "origin", "gender", reference=NORTH)
+
+
+@pytest.fixture(scope="module")
+def without_gap() -> GroupReport:
+    return report_of(drawn_people(2, people=6000, communities=40), "origin", "gender")
+
+
+def test_counts_add_up_in_every_group_and_over_all_groups() -> None:
+    people = drawn_people(3)
+    for one in people[::7]:
+        one.favourable, one.status = None, ERROR  # the model gave no number
+    for one in people[::5]:
+        one.groups = {"origin": "", "gender": one.groups["gender"]}
+    for one in people[3::11]:
+        if one.status:
+            one.status, one.error = ERROR, "the model's answer is not a number after drop P1 - P2"
+    for one in people[4::11]:
+        one.status = None  # refused, but not in the audit
+    report = report_of(people, "origin", "gender")
+    overall, found = report.overall.decisions, report.overall.outcomes
+    assert overall is not None
+    assert found is not None
+    assert overall.people == len(people)
+    assert overall.undecided == sum(one.favourable is None for one in people)
+    assert overall.not_audited > 0
+    assert report.overall.excluded == {"the model's answer is not a number": found.errors}
+    for table in report.tables:
+        total = dict.fromkeys(("people", "refused", "favourable", "undecided", "audited"), 0)
+        verified = 0
+        for group in table.by_group:
+            counts, audited = group.decisions, group.outcomes
+            assert counts is not None
+            assert audited is not None
+            assert counts.people == counts.refused + counts.favourable + counts.undecided
+            assert counts.refused == counts.audited + counts.not_audited
+            assert counts.audited == (
+                audited.verified
+                + audited.certified_infeasible
+                + audited.not_found_within_budget
+                + audited.errors
+            )
+            assert audited.feasibility.of == counts.audited - audited.errors
+            assert sum(audited.grades.values()) == audited.feasibility.of
+            assert counts.adverse_rate.of == counts.people - counts.undecided
+            for name in total:
+                total[name] += getattr(counts, name)
+            verified += audited.verified
+        assert total == {name: getattr(overall, name) for name in total}
+        assert verified == found.verified
+
+
+def test_the_figures_of_a_group_are_those_of_its_people() -> None:
+    people = drawn_people(4)
+    report = report_of(people, "origin")
+    south = [one for one in people if one.groups["origin"] == "south"]
+    refused = [one for one in south if not one.favourable]
+    [group] = [one for one in table_of(report, "origin").by_group if one.name == "south"]
+    assert group.decisions is not None
+    assert group.outcomes is not None
+    assert group.decisions.adverse_rate.share == len(refused) / len(south)
+    found = [one for one in refused if one.status == FOUND]
+    assert group.outcomes.feasibility.share == len(found) / len(refused)
+    for point in group.outcomes.cost_curve:
+        assert point.count == sum(one.cost <= point.cost for one in found)
+        assert point.share == point.count / len(refused)
+    assert group.outcomes.cost_curve[-1].count == len(found)
+
+
+def test_a_large_gap_is_flagged_and_says_who_finds_it_harder(with_gap: GroupReport) -> None:
+    for measure in ("feasibility", "cost"):
+        gap = gap_of(with_gap, "south", measure)
+        assert gap.verdict == "flag"
+        assert gap.direction == "harder"
+        assert gap.reason.startswith("south has")
+        assert f"corrected for {len(with_gap.family)} tests" in gap.reason
+    assert gap_of(with_gap, "south", "feasibility").below_four_fifths
+    assert "below 0.8" in gap_of(with_gap, "south", "feasibility").reason
+
+
+def test_a_gap_in_favour_of_the_group_is_flagged_and_said() -> None:
+    report = report_of(drawn_people(1, gap=0.35), "origin", reference={"origin": "south"})
+    gap = gap_of(report, "north", "feasibility")
+    assert (gap.verdict, gap.direction) == ("flag", "easier")
+    assert "In favour of the group." in gap.reason
+    assert not gap.below_four_fifths
+
+
+def test_no_gap_is_not_flagged_and_the_rule_of_verdicts_holds(without_gap: GroupReport) -> None:
+    assert without_gap.flags == ()
+    verdicts = set()
+    for table in without_gap.tables:
+        for one in table.comparisons:
+            if not one.primary:
+                assert one.verdict is None
+                continue
+            interval = one.intervals["difference"].clustered
+            assert interval is not None
+            worst = -interval.low if one.measure == "feasibility" else interval.high
+            assert (one.verdict == "no flag") == (worst < without_gap.concern)
+            verdicts.add(one.verdict)
+    assert "no flag" in verdicts
+
+
+def test_few_people_are_insufficient_evidence_with_the_gap_that_could_have_been_seen() -> None:
+    report = report_of(drawn_people(0, people=300), "origin", reference=NORTH)
+    gap = gap_of(report, "south", "feasibility")
+    assert gap.verdict == "insufficient evidence"
+    assert re.search(r"With \d+ communities a gap of [\d.]+% would have been flagged", gap.reason)
+    assert gap.smallest_gap is not None
+    assert gap.smallest_gap_in_family is not None
+    assert report.concern < gap.smallest_gap < gap.smallest_gap_in_family
+
+
+@pytest.mark.parametrize("communities", [2, 5])
+def test_few_communities_are_insufficient_evidence(communities: int) -> None:
+    report = report_of(drawn_people(1, communities=communities, gap=0.5), "origin", reference=NORTH)
+    gap = gap_of(report, "south", "feasibility")
+    assert gap.verdict == "insufficient evidence"
+    assert f"in {communities} communities" in gap.reason
+    assert (gap.tests.clustered, gap.intervals["difference"].clustered) == (None, None)
+    assert report.family == ()
+    assert report.untested == 3
+
+
+def test_where_no_gap_could_be_flagged_that_is_said() -> None:
+    report = report_of(drawn_people(1, communities=6, gap=0.5), "origin", "gender", reference=NORTH)
+    gap = gap_of(report, "south", "feasibility")
+    assert gap.tests.smallest == 1 / 32
+    assert gap.verdict == "insufficient evidence"
+    assert "no gap, however large, could have been flagged" in gap.reason
+
+
+def test_without_communities_there_are_ordinary_figures_and_no_verdicts() -> None:
+    store = make_store(drawn_people(1, gap=0.35), method="none")
+    report = group_report(store, settings("origin", reference=NORTH))
+    gap = gap_of(report, "south", "feasibility")
+    assert gap.verdict == "insufficient evidence"
+    assert "communities are not known (too many ties)" in gap.reason
+    assert gap.intervals["difference"].ordinary is not None
+    assert gap.tests.ordinary is not None
+    assert gap.tests.ordinary < 0.001
+    for group in table_of(report, "origin").by_group:
+        assert group.outcomes is not None
+        assert group.outcomes.feasibility.clustered is None
+
+
+def test_the_unknown_are_counted_and_never_compared() -> None:
+    people = drawn_people(5)
+    for one in people[::4]:
+        one.groups = {"origin": "", "gender": one.groups["gender"]}
+    report = report_of(people, "origin", "gender")
+    unknown = table_of(report, "origin").by_group[-1]
+    assert (unknown.name, unknown.known) == ("unknown", False)
+    assert unknown.decisions is not None
+    assert unknown.decisions.people == len(people[::4])
+    for table in report.tables:
+        for gap in table.comparisons:
+            assert "unknown" not in gap.group
+            assert "unknown" not in gap.reference
+    assert all("unknown" not in test.group for test in report.family)
+
+
+def test_the_largest_known_group_is_the_reference_unless_another_is_named() -> None:
+    people = drawn_people(6)
+    for one in people[: len(people) // 2]:
+        one.groups = {"origin": "", "gender": one.groups["gender"]}
+    report = report_of(people, "origin", "gender", reference={"gender": "woman"})
+    known = [one for one in table_of(report, "origin").by_group if one.known]
+    largest = max(known, key=lambda one: one.decisions.people if one.decisions else 0)
+    assert table_of(report, "origin").reference == largest.name
+    assert table_of(report, "gender").reference == "woman"
+    assert table_of(report, "origin x gender").reference == f"{largest.name}, woman"
+
+
+def test_the_family_is_every_primary_test_corrected_together(with_gap: GroupReport) -> None:
+    tests = [
+        (table.name, one.group, one.measure, one.tests.clustered, one.tests.adjusted)
+        for table in with_gap.tables
+        for one in table.comparisons
+        if one.primary
+    ]
+    family = [(t.table, t.group, t.measure, t.p, t.adjusted) for t in with_gap.family]
+    assert family == tests
+    assert len(family) == 3 * (1 + 1 + 3)
+    p = np.array([one.p for one in with_gap.family])
+    order = np.argsort(p, kind="stable")
+    by_hand = np.minimum(np.maximum.accumulate(p[order] * (p.size - np.arange(p.size))), 1.0)
+    assert [with_gap.family[place].adjusted for place in order] == pytest.approx(by_hand)
+
+
+def test_exploratory_measures_have_both_tests_and_stand_outside_the_family(
+    with_gap: GroupReport,
+) -> None:
+    gap = gap_of(with_gap, "south", "options")
+    assert gap.tests.method == "Brunner-Munzel"
+    assert gap.tests.ordinary is not None
+    assert gap.tests.clustered is not None
+    assert gap.tests.adjusted is None
+    assert "relative_effect" in gap.effect
+
+
+def small_groups() -> list[Person]:
+    """Fewer than 11 from the east, and fewer than 11 audited from the west."""
+    people = drawn_people(7, attributes=["origin"])
+    for place, one in enumerate(people):
+        if place < 7:
+            one.groups = {"origin": "east"}
+        elif place < 60:
+            one.groups = {"origin": "west"}
+            if place >= 12:
+                one.favourable, one.status = True, None
+            else:
+                one.favourable, one.status = False, FOUND if place % 2 else INFEASIBLE
+    return people
+
+
+def test_small_groups_are_withheld_with_what_would_give_them_away() -> None:
+    report = report_of(small_groups(), "origin")
+    why = {(one.group, one.what): one.why for one in report.suppressed}
+    assert why == {
+        ("east", "all figures"): "few_people",
+        ("west", "all figures"): "complementary",
+    }
+    by_name = {one.name: one for one in table_of(report, "origin").by_group}
+    assert by_name["east"].decisions is None
+    assert by_name["east"].outcomes is None
+    assert by_name["west"].decisions is None
+    assert not any("east" in (one.group, one.reference) for one in report.tables[0].comparisons)
+
+
+def test_what_is_withheld_is_in_no_document(tmp_path: Any) -> None:
+    """Only the withheld people are changed, and not a byte of any output is."""
+    people = small_groups()
+    before = report_of(people, "origin")
+    outputs = json.dumps(groups_document(before)), groups_csv(before)
+    # Swap what was decided and found between the two withheld groups: their sum stays.
+    east = [one for one in people if one.groups["origin"] == "east"]
+    west = [one for one in people if one.groups["origin"] == "west"][: len(east)]
+    for one, other in zip(east, west, strict=True):
+        one.groups, other.groups = other.groups, one.groups
+    after = report_of(people, "origin")
+    assert (json.dumps(groups_document(after)), groups_csv(after)) == outputs
+
+
+def test_a_handful_of_people_in_all_is_withheld_entirely() -> None:
+    people = [Person(groups={"origin": "ns"[n % 2]}, status=FOUND) for n in range(10)]
+    report = report_of(people, "origin")
+    assert report.overall.decisions is None
+    assert report.overall.outcomes is None
+    assert report.common_options == ()
+    assert not any(one.by_group for one in report.cut_off)
+    people += [Person(groups={"origin": "ns"[n % 2]}, favourable=True) for n in range(40)]
+    report = report_of(people, "origin")
+    assert report.overall.decisions is not None
+    assert report.overall.outcomes is None
+    assert report.common_options == ()
+
+
+def test_the_same_store_gives_the_same_report(with_gap: GroupReport) -> None:
+    again = report_of(drawn_people(1, gap=0.35), "origin", "gender", reference=NORTH)
+    assert asdict(again) == asdict(with_gap)
+
+
+def test_json_is_plain_and_has_the_names_that_are_promised(with_gap: GroupReport) -> None:
+    document = json.loads(json.dumps(groups_document(with_gap), allow_nan=False))
+    assert document["format"] == 1
+    assert {"overall", "tables", "family", "suppressed", "cut_off", "common_options"} <= set(
+        document
+    )
+    [table] = [one for one in document["tables"] if one["name"] == "origin"]
+    assert {"by_group", "comparisons", "reference"} <= set(table)
+    gap = table["comparisons"][0]
+    assert {"difference", "ratio", "intervals", "tests", "verdict", "reason"} <= set(gap)
+    assert [one["table"] for one in document["flags"]].count("origin") >= 2
+
+
+def test_the_table_has_a_row_a_group_and_measure(with_gap: GroupReport) -> None:
+    header, *rows = groups_csv(with_gap).splitlines()
+    assert header == ",".join(COLUMNS)
+    assert len({tuple(row.split(",")[:4]) for row in rows if '"' not in row}) == len(
+        [row for row in rows if '"' not in row]
+    )
+    assert sum(row.startswith("origin,south,true,feasibility,") for row in rows) == 1
+
+
+def test_no_reason_promises_anything(with_gap: GroupReport, without_gap: GroupReport) -> None:
+    for report in (with_gap, without_gap):
+        for table in report.tables:
+            for one in table.comparisons:
+                assert not BANNED.search(one.reason)
+
+
+def test_bins_stand_in_their_order() -> None:
+    people = drawn_people(8, attributes=["origin"])
+    labels = ["under 5", "5 to under 30", "30 and over"]
+    for place, one in enumerate(people):
+        one.groups = {"age": labels[place % 3]}
+    report = report_of(people, "age", bins={"age": [5, 30]})
+    assert [one.name for one in report.tables[0].by_group] == [*labels, "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "more", "words"),
+    [
+        ([{"other": "x"}], {}, "the audit holds no groups by 'origin'"),
+        ([{"origin": "x"}], {}, "everybody's 'origin' is 'x' or unknown"),
+        ([{"origin": ""}], {}, "everybody's 'origin' is unknown"),
+        ([{"origin": f"{n}.5"} for n in range(21)], {}, "has 21 different numbers"),
+        (
+            [{"origin": "x"}, {"origin": "y"}],
+            {"reference": {"origin": "z"}},
+            "there is nobody whose 'origin' is 'z'; known: x, y",
+        ),
+    ],
+)
+def test_attributes_that_cannot_be_compared_are_refused_in_one_sentence(
+    groups: list[dict[str, str]], more: dict[str, Any], words: str
+) -> None:
+    people = [Person(groups=one) for one in groups * 20]
+    with pytest.raises(InputError, match=re.escape(words)) as raised:
+        report_of(people, "origin", **more)
+    assert "run the audit again" in str(raised.value)
+
+
+def test_no_attributes_at_all_are_refused() -> None:
+    with pytest.raises(InputError, match="names no protected attribute"):
+        group_report(make_store([Person(groups={})]), settings())
+
+
+def test_statuses_that_nobody_has_do_no_harm() -> None:
+    people = [
+        Person(
+            groups={"origin": "ns"[n % 2]},
+            community=n % 9,
+            status=INFEASIBLE if n % 4 else NOT_FOUND,
+            simulatability=None,
+            relevance=None,
+        )
+        for n in range(200)
+    ]
+    report = report_of(people, "origin")
+    gap = gap_of(report, "s", "cost")
+    assert gap.difference == 0
+    assert gap.verdict == "no flag"
+    assert report.overall.outcomes is not None
+    assert report.overall.outcomes.cost.median is None
+    assert report.overall.outcomes.simulatability is None
+    json.dumps(groups_document(replace(report, finished=False)), allow_nan=False)
