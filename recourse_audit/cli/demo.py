@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.bundles import SECONDS_FOR_PIECE, tell_end
+from recourse_audit.cli.bundles import SECONDS_FOR_PIECE, make_pages, tell_end
 from recourse_audit.cli.printing import messages, now, view
+from recourse_audit.errors import PaperError
 from recourse_audit.render.pace import pace
 from recourse_audit.render.terminal import show_model, show_subject
 from recourse_audit.run.audit import explain as explain_subjects
@@ -20,7 +21,7 @@ from recourse_audit.run.selection import Selection
 from recourse_audit.run.workers import Workers
 
 DEMO_SUBJECTS = 2
-DEMO_AUDIT = 12
+DEMO_AUDIT = 24
 
 
 def demo(
@@ -38,12 +39,13 @@ def demo(
     request = Request(
         settings=folder / "audit.toml",
         out=folder / "bundle",
-        selection=Selection(sample=DEMO_AUDIT),
+        selection=Selection(sample=DEMO_AUDIT, stratify="origin"),
         fresh=True,
     )
     with pace(messages, time.monotonic) as watcher:
         crew = Workers(os.cpu_count() or 1, timeout=SECONDS_FOR_PIECE, clock=time.monotonic)
         tell_end(request.out, run_audit(request, crew, now=now, watcher=watcher))
+    trouble = make_pages(request.out, None, None)
     messages.print(
         f"Open {folder / 'bundle' / 'pages' / 'index.html'} in a browser: from there to a report "
         "on each subject, the group summary and the draft letters.\n"
@@ -53,3 +55,5 @@ def demo(
         f"      recourse-audit verify {folder / 'bundle'}\n"
         f"      recourse-audit inspect {folder / 'gat.onnx'}",
     )
+    if trouble:
+        raise PaperError(trouble)

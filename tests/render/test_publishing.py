@@ -67,6 +67,22 @@ def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
     assert contents(bundle) == contents(made)
 
 
+def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missing(
+    made: Path, audited: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    finished = command(*words, "--fail-on", "gap")
+    assert finished.code == 0, finished.err
+    assert f"{out / 'pages' / 'index.html'}: open this" in finished.err
+    assert contents(out) == contents(made)
+    shutil.rmtree(out / "pages")
+    before = {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()}
+    assert command(*words).code == 0
+    assert contents(out) == contents(made)
+    assert {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()} == before
+
+
 def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
     class StoppedError(Exception):
         pass

@@ -46,7 +46,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_cluster_gives_the_bytes_of_one_machine(
     scheduler: LocalCluster, folder: Path, tmp_path: Path
 ) -> None:
-    words = ("run", folder / "audit.toml", "--out", tmp_path / "bundle", "--sample", str(SAMPLE))
+    words = (
+        "run",
+        "--no-pages",
+        folder / "audit.toml",
+        "--out",
+        tmp_path / "bundle",
+        "--sample",
+        str(SAMPLE),
+    )
     finished = command(*words, "--scheduler", scheduler.scheduler_address)
     assert finished.code == 0, finished.err
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
@@ -121,7 +129,7 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence_and_loses_nothing(
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setattr("recourse_audit.run.cluster.SECONDS_TO_CONNECT", 0.5)
     out = tmp_path / "bundle"
-    words = ("run", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    words = ("run", "--no-pages", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE))
     finished = command(*words, "--scheduler", address)
     assert finished.code == 2
     assert finished.err.splitlines()[-1].startswith(

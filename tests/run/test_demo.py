@@ -17,13 +17,13 @@ def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(tmp_path: Path) 
     assert again.code == 0, again.err
     assert again.out == first.out
     assert command("verify", folder / "bundle").code == 0
-
-
-def test_the_demo_shows_a_model_and_people_it_refused(tmp_path: Path) -> None:
-    out = command("demo", "--out", tmp_path / "demo").out
-    assert "deterministic" in out
-    assert out.count("decided denied") == 2
-    assert out.count("Caution.") == 2
+    assert "deterministic" in first.out
+    assert first.out.count("decided denied") == 2
+    assert first.out.count("Caution.") == 2
+    index = folder / "bundle" / "pages" / "index.html"
+    assert f"Open {index} in a browser" in first.err
+    assert index.is_file()
+    assert list((folder / "bundle" / "letters").glob("*.pdf"))
 
 
 def test_a_foreign_folder_is_left_alone_also_one_with_an_audit_in_it(tmp_path: Path) -> None:

@@ -68,7 +68,15 @@ def test_two_workers_give_the_bytes_of_one_and_explain_says_the_same(
     out = tmp_path / "bundle"
     code, said = ended(
         started(
-            "run", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE), "--workers", "2"
+            "run",
+            "--no-pages",
+            folder / "audit.toml",
+            "--out",
+            out,
+            "--sample",
+            str(SAMPLE),
+            "--workers",
+            "2",
         )
     )
     assert code == 0, said
@@ -83,7 +91,17 @@ def test_killed_at_many_moments_the_same_command_ends_with_the_same_bytes(
     folder: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     out, chance = tmp_path / "bundle", Random(7)
-    words = ("run", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE), "--workers", "2")
+    words = (
+        "run",
+        "--no-pages",
+        folder / "audit.toml",
+        "--out",
+        out,
+        "--sample",
+        str(SAMPLE),
+        "--workers",
+        "2",
+    )
     for pieces_first in (0, 1, 3):
         process = started(*words)
         if pieces_first == 0:
@@ -210,7 +228,7 @@ def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
         assert found[name]["subject"] == whole[name]["subject"]
         assert found[name]["recourse"]["status"] == "error"
     assert any("will be tried again" in text for text in watcher.said)
-    again = command("run", asked.settings, "--out", asked.out, "--subjects", ids)
+    again = command("run", "--no-pages", asked.settings, "--out", asked.out, "--subjects", ids)
     assert again.code == 4, "the bundle is finished, with errors"
 
 
@@ -219,7 +237,17 @@ def test_ctrl_c_ends_with_130_keeps_what_is_done_and_leaves_no_worker(
 ) -> None:
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
-    words = ("run", asked.settings, "--out", out, "--sample", str(SAMPLE), "--workers", "1")
+    words = (
+        "run",
+        "--no-pages",
+        asked.settings,
+        "--out",
+        out,
+        "--sample",
+        str(SAMPLE),
+        "--workers",
+        "1",
+    )
     process = started(*words)
     stop_after(process, out, 1, signal.SIGINT)
     code, said = ended(process)
@@ -246,7 +274,9 @@ def _session(process: psutil.Process) -> int | None:
 def test_a_finished_bundle_is_left_as_it_is(folder: Path) -> None:
     out = folder / "bundle"
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
-    finished = command("run", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    finished = command(
+        "run", "--no-pages", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE)
+    )
     assert finished.code == 0
     assert one_line(finished).startswith(f"{out}: was finished before, nothing is changed: 64 sub")
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
@@ -260,11 +290,13 @@ def test_what_changed_since_is_named_and_refused(
     monkeypatch.setattr(everyone, "_work", copied_work(folder))
     if not finished:
         monkeypatch.setattr(everyone, "_seal", lambda *_: 1 / 0)
-    command("run", settings, "--out", out, "--sample", str(SAMPLE))
+    command("run", "--no-pages", settings, "--out", out, "--sample", str(SAMPLE))
     before = contents(out)
 
     def refused(*words: str) -> str:
-        tried = command("run", settings, "--out", out, *(words or ("--sample", str(SAMPLE))))
+        tried = command(
+            "run", "--no-pages", settings, "--out", out, *(words or ("--sample", str(SAMPLE)))
+        )
         assert tried.code == 2
         start, end = f"error: {out}: holds an audit with something else: ", " changed since; choose"
         line = one_line(tried)
@@ -306,7 +338,7 @@ def test_a_place_that_cannot_be_a_bundle_is_refused(
     name: str, words: str, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
-    finished = command("run", folder / "audit.toml", "--out", tmp_path / name)
+    finished = command("run", "--no-pages", folder / "audit.toml", "--out", tmp_path / name)
     assert finished.code == 2
     assert words in one_line(finished)
 
@@ -316,7 +348,7 @@ def test_two_runs_never_write_into_one_bundle(folder: Path, tmp_path: Path) -> N
     (out / "work").mkdir(parents=True)
     other = work.Work(out / "work" / "work.sqlite")
     for words in ([], ["--fresh"]):
-        finished = command("run", folder / "audit.toml", "--out", out, *words)
+        finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
         assert finished.code == 2
         assert "another run is writing into it" in one_line(finished)
     other.close()
@@ -350,13 +382,21 @@ def test_a_record_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as store:
         store.execute("PRAGMA user_version = 9")
-    finished = command("run", folder / "audit.toml", "--out", tmp_path / "bundle")
+    finished = command("run", "--no-pages", folder / "audit.toml", "--out", tmp_path / "bundle")
     assert finished.code == 2
     assert "was begun by a program that writes version 9" in one_line(finished)
 
 
 def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
-    words = ("run", folder / "audit.toml", "--out", folder / "bundle", "--sample", str(SAMPLE))
+    words = (
+        "run",
+        "--no-pages",
+        folder / "audit.toml",
+        "--out",
+        folder / "bundle",
+        "--sample",
+        str(SAMPLE),
+    )
     finished = command(*words, "--fail-on", "infeasible=0.1", "--fail-on", "errors")
     assert finished.code == 3
     assert "infeasible: " in finished.err.splitlines()[-1]
@@ -369,7 +409,9 @@ def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
 
 def test_errors_for_some_subjects_end_with_4(tmp_path: Path) -> None:
     settings, out = small_audit(tmp_path, "some_nan"), tmp_path / "bundle"
-    finished = command("run", settings, "--out", out, "--subjects", "all", "--workers", "1")
+    finished = command(
+        "run", "--no-pages", settings, "--out", out, "--subjects", "all", "--workers", "1"
+    )
     assert finished.code == 4
     broken = [name for name, found in documents(out).items() if "error" in found]
     assert 0 < len(broken) < len(documents(out))

@@ -99,7 +99,7 @@ def test_groups_that_could_not_be_compared_are_refused(
 
 def test_a_run_refuses_them_in_one_sentence_before_any_work(tmp_path: Path) -> None:
     settings = small_audit(tmp_path, old='["gender"]', new='["gender"]\nreference = {gender="x"}')
-    finished = command("run", settings, "--out", tmp_path / "bundle")
+    finished = command("run", "--no-pages", settings, "--out", tmp_path / "bundle")
     assert finished.code == 2
     assert one_line(finished).startswith(f"error: {settings}: groups.reference: there is nobody")
     assert not (tmp_path / "bundle").exists()

@@ -28,7 +28,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_here(request(place, place / "bundle", sample=SAMPLE))
     out = place / "killed"
     process = started(
-        *("run", place / "audit.toml", "--out", out, "--sample", str(SAMPLE), "--workers", "1")
+        *(
+            "run",
+            "--no-pages",
+            place / "audit.toml",
+            "--out",
+            out,
+            "--sample",
+            str(SAMPLE),
+            "--workers",
+            "1",
+        )
     )
     stop_after(process, out, 1, signal.SIGKILL)
     ended(process)
@@ -126,7 +136,17 @@ def test_bins_are_groups_in_every_file(tmp_path: Path) -> None:
         new='attributes = ["f0"]\nbins = { f0 = [0.0] }\ncommunities = "gender"',
     )
     code, said = ended(
-        started("run", settings, "--out", tmp_path / "out", "--subjects", "all", "--workers", "1")
+        started(
+            "run",
+            "--no-pages",
+            settings,
+            "--out",
+            tmp_path / "out",
+            "--subjects",
+            "all",
+            "--workers",
+            "1",
+        )
     )
     assert code == 0, said
     with bundle_store(tmp_path / "out") as opened:

@@ -154,7 +154,7 @@ def test_ids_are_in_the_manifest_only_as_keyed_hashes(folder: Path, tmp_path: Pa
     assert manifest_of(folder / "bundle")["hashed_ids"] == hashed
     short = tmp_path / "short"
     short.write_bytes(b"1234")
-    refused = command("run", folder / "audit.toml", "--id-key", short)
+    refused = command("run", "--no-pages", folder / "audit.toml", "--id-key", short)
     assert refused.code == 2
     assert "is too short for a key" in one_line(refused)
 
@@ -172,7 +172,15 @@ def test_a_consistent_forgery_is_caught_by_the_signature(folder: Path, bundle: P
 
 
 def test_a_finished_bundle_without_the_signature_asked_for_is_not_passed_off(folder: Path) -> None:
-    words = ("run", folder / "audit.toml", "--out", folder / "bundle", "--sample", str(SAMPLE))
+    words = (
+        "run",
+        "--no-pages",
+        folder / "audit.toml",
+        "--out",
+        folder / "bundle",
+        "--sample",
+        str(SAMPLE),
+    )
     assert command(*words, "--sign", folder / "mine.pem").code == 0
     refused = command(*words, "--sign", folder / "other.pem")
     assert refused.code == 2
@@ -182,9 +190,18 @@ def test_a_finished_bundle_without_the_signature_asked_for_is_not_passed_off(fol
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["run", "audit.toml", "--sign", "gone"], "gone: cannot be read (No such file"),
-        (["run", "audit.toml", "--sign", "nodes.csv"], "nodes.csv: is no Ed25519 private key"),
-        (["run", "audit.toml", "--sign", "mine.pub"], "mine.pub: is no Ed25519 private key"),
+        (
+            ["run", "--no-pages", "audit.toml", "--sign", "gone"],
+            "gone: cannot be read (No such file",
+        ),
+        (
+            ["run", "--no-pages", "audit.toml", "--sign", "nodes.csv"],
+            "nodes.csv: is no Ed25519 private key",
+        ),
+        (
+            ["run", "--no-pages", "audit.toml", "--sign", "mine.pub"],
+            "mine.pub: is no Ed25519 private key",
+        ),
         (["verify", "bundle", "--key", "mine.pem"], "mine.pem: is no Ed25519 public key"),
         (["verify", "gone"], "gone: there is no such folder"),
         (["verify", "bundle", "--replay", "2"], "--replay needs --settings FILE"),
