@@ -153,15 +153,17 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert command("letters", bundle, "--date", "2026-03-31").code == 2
     assert command("letters", bundle, "--sign-off", "A. Clerk", "--date", "31.3.").code == 2
     own = request(tmp_path, tmp_path / "unused").settings.read_text(encoding="utf-8")
-    words = '\n[letters]\nsender = "A Bank"\naddress = ["1 Road"]\ncontact = ["Desk 1"]\n'
     filled = tmp_path / "filled.toml"
-    filled.write_text(re.sub(r"\n\[letters[^\[]*(?=\n\[|$)", "", own) + words, encoding="utf-8")
+    named, changes = re.subn(r'(?m)^sender = ".*"$', 'sender = "A Bank of Our Own"', own)
+    assert changes == 1
+    filled.write_text(named, encoding="utf-8")
     finished = command(
         "letters", bundle, "--sign-off", "A. Clerk", "--date", "2026-03-31", "--settings", filled
     )
     assert finished.code == 0, finished.err
     page = next((bundle / "letters").glob("*.html")).read_text(encoding="utf-8")
     assert "A. Clerk" in page
+    assert "A Bank of Our Own" in page
     assert "DRAFT" not in page
     assert "31 March 2026" in page or "March 31, 2026" in page
     manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
