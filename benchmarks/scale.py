@@ -4,8 +4,10 @@
 
 Random graphs of the same mean degree, with people drawn from the lending sample; a whole run with
 two workers on each, with small explanations and single changes. Prints the ratio of the seconds a
-subject took, from the first to the last, and the most memory that all processes had together, what
-they share counted once.
+subject took, from the first to the last; the same of processor time, which other programs on the
+machine change much less, from the first piece to the last; and the most memory that all processes
+had together, what they share counted once: in all, and from when the model had answered for
+everybody on the whole graph.
 """
 
 import argparse
@@ -52,7 +54,11 @@ class Watch:
 
     def __init__(self) -> None:
         self.peak = 0
+        self.peak_at_work = 0
         self.seconds = 0.0
+        self._first: tuple[int, float] | None = None
+        self._subjects = 0
+        self._busy = 0.0
         self._start = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
@@ -70,9 +76,19 @@ class Watch:
 
     def advance(self, subjects: int, queries: int) -> None:
         self.seconds = time.perf_counter() - self._start
+        self._subjects += subjects
+        self._busy = sum(_busy(worker) for worker in psutil.Process().children())
+        self._first = self._first or (self._subjects, self._busy)
 
     def say(self, text: str) -> None:
         print(f"# {text}")
+
+    @property
+    def processor_time(self) -> float:
+        """Seconds a subject that workers were busy, after the first piece."""
+        assert self._first is not None
+        subjects, busy = self._first
+        return (self._busy - busy) / max(self._subjects - subjects, 1)
 
     def _look(self) -> None:
         parent = psutil.Process()
@@ -84,6 +100,13 @@ class Watch:
                 except psutil.Error:
                     continue
             self.peak = max(self.peak, held)
+            if self._start:
+                self.peak_at_work = max(self.peak_at_work, held)
+
+
+def _busy(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
@@ -106,8 +129,8 @@ def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
     return path
 
 
-def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, float]:
-    """Seconds a subject, and the peak of memory in MB, of one run."""
+def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, Watch]:
+    """Seconds a subject of one run, and what was seen of its memory."""
     with tempfile.TemporaryDirectory() as name, Watch() as watch:
         settings = make_files(Path(name), nodes, ties, seed)
         request = Request(
@@ -118,7 +141,7 @@ def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, fl
         crew = Workers(2, timeout=3600.0, clock=time.monotonic)
         summary = run_audit(request, crew, now=lambda: "", watcher=watch)
     print(f"# {nodes} nodes: {summary.subjects} subjects, {summary.statuses}")
-    return watch.seconds / summary.subjects, watch.peak / 2**20
+    return watch.seconds / summary.subjects, watch
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -127,10 +150,12 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--ties", type=int, default=10_000_000)
     given = parser.parse_args(argv)
-    small, _ = measured(given.nodes // SMALL, given.ties // SMALL, given.subjects, 0)
-    large, peak = measured(given.nodes, given.ties, given.subjects, 0)
+    small, other = measured(given.nodes // SMALL, given.ties // SMALL, given.subjects, 0)
+    large, watch = measured(given.nodes, given.ties, given.subjects, 0)
     report("scale_cost_per_subject", large / small)
-    report("scale_peak_mb", peak)
+    report("scale_processor_time_per_subject", watch.processor_time / other.processor_time)
+    report("scale_peak_mb", watch.peak / 2**20)
+    report("scale_peak_at_work_mb", watch.peak_at_work / 2**20)
     print(f"# {1000 * small:.1f} ms a subject on the small graph, {1000 * large:.1f} on the large")
 
 

@@ -252,6 +252,11 @@ class _ParquetTable(Table):
         self._data.validate(full=True)
 
 
+def give_back_memory() -> None:
+    """Hand the system what reading took and no array needs; pyarrow would keep it for later."""
+    pa.default_memory_pool().release_unused()
+
+
 def keys_of(ids: Strings) -> Keys:
     """The ids of a graph as keys to match with."""
     return Keys(values=pa.array(ids.tolist(), pa.large_string()))

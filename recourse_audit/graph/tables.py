@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Strings, Ties, build_graph
-from recourse_audit.graph.arrow import Keys, Table, arrow_errors, match, open_table
+from recourse_audit.graph.arrow import (
+    Keys,
+    Table,
+    arrow_errors,
+    give_back_memory,
+    match,
+    open_table,
+)
 from recourse_audit.graph.columns import (
     check_column,
     code_kinds,
@@ -41,6 +48,7 @@ def read_tables(settings: GraphSettings) -> Graph:
         nodes = _read_nodes(settings)
     with arrow_errors(str(settings.edges)):
         ties = _read_ties(settings, nodes.keys)
+    give_back_memory()
     return build_graph(
         ids=nodes.ids,
         features=nodes.features,

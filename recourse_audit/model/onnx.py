@@ -43,6 +43,8 @@ _UNKNOWN_OPERATOR = (
     "No Op registered",
     "Could not find an implementation",
 )
+# A question with more nodes and arcs than this goes to a session of its own.
+LARGE = 2**18
 # A file reference as protobuf writes it: key "location", then a length of one or two bytes.
 _REFERENCE = re.compile(rb"\x0a\x08location\x12([\x00-\x7f]|[\x80-\xff][\x01-\x7f])")
 
@@ -53,6 +55,7 @@ class OnnxModel:
     def __init__(self, settings: ModelSettings, *, complete: bool = True) -> None:
         self.path = settings.path
         self.files = (settings.path, *external_files(settings.path))
+        self._stamps = _stamps(self.files)
         self._session = _open(settings.path)
         ports = tuple(
             InputPort(name=p.name, dtype=_type(p.type), shape=tuple(p.shape))
@@ -104,7 +107,7 @@ class OnnxModel:
         """Run one query; rows come in the order asked for, also from a model with fixed sizes."""
         feeds = self._feeder.fill(query)
         try:
-            (raw,) = self._session.run(self._output_names, feeds)
+            (raw,) = self._session_for(query).run(self._output_names, feeds)
         except FAILURES as error:
             raise ModelError(
                 f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
@@ -123,6 +126,18 @@ class OnnxModel:
             f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
             f"{slots} nodes, so it is no node classifier; name another with model.output_name"
         )
+
+    def _session_for(self, query: Query) -> onnxruntime.InferenceSession:
+        """The open session; for a large query one that gives all its memory back when it is done.
+
+        What the runtime once took for a query it keeps for the next, which makes small ones fast;
+        after one about a million nodes it would keep gigabytes to the end.
+        """
+        if len(query.nodes) + query.arc_count <= LARGE:
+            return self._session
+        if _stamps(self.files) != self._stamps:
+            raise ModelError(f"{self.path}: has changed since it was opened; restore it")
+        return _open(self.path, keeps_memory=False)
 
     def _output(self, settings: ModelSettings) -> OutputPort:
         ports = [
@@ -183,8 +198,15 @@ def external_files(path: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def _open(path: Path) -> onnxruntime.InferenceSession:
+def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
+    """What tells a file from one that was put in its place; None for one that is gone."""
+    found = [path.stat() if path.exists() else None for path in files]
+    return [None if one is None else (one.st_size, one.st_mtime_ns) for one in found]
+
+
+def _open(path: Path, *, keeps_memory: bool = True) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
+    options.enable_cpu_mem_arena = keeps_memory
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 
 
@@ -20,9 +20,9 @@ class Union:
 
     nodes: Ints
     node_starts: Ints
-    sources: Ints
-    targets: Ints
-    ties: Ints
+    sources: NDArray[np.integer]
+    targets: NDArray[np.integer]
+    ties: NDArray[np.integer]
     arc_starts: Ints
 
     def __len__(self) -> int:
@@ -70,17 +70,23 @@ def pool_of(graph: Graph) -> Pool:
 
 
 def whole(graph: Graph) -> Union:
-    """The whole graph as one question, nodes in the order of the file, ties in canonical order."""
-    sources = np.concatenate((graph.arc_source, graph.loop_node)).astype(np.int64)
-    targets = np.concatenate((graph.arc_target, graph.loop_node)).astype(np.int64)
+    """The whole graph as one question, nodes in the order of the file, ties in canonical order.
+
+    Its arrays are as narrow as those of the graph, or the same: here that is what memory goes into.
+    """
+    sources = _followed(graph.arc_source, graph.loop_node)
     return Union(
         nodes=np.arange(graph.node_count),
         node_starts=np.array([0, graph.node_count]),
         sources=sources,
-        targets=targets,
-        ties=np.concatenate((graph.arc_tie, graph.loop_tie)).astype(np.int64),
+        targets=_followed(graph.arc_target, graph.loop_node),
+        ties=_followed(graph.arc_tie, graph.loop_tie),
         arc_starts=np.array([0, len(sources)]),
     )
+
+
+def _followed(arcs: Indices, loops: Indices) -> Indices:
+    return np.concatenate((arcs, loops)) if len(loops) else arcs
 
 
 def induced(graph: Graph, nodes: NDArray[np.integer]) -> Union:
@@ -128,7 +134,7 @@ def side_by_side(unions: Sequence[Union], rows: Sequence[Ints]) -> tuple[Union, 
     return union, _shifted(rows, nodes)
 
 
-def _shifted(parts: Sequence[Ints], shifts: Ints) -> Ints:
+def _shifted(parts: Sequence[NDArray[np.integer]], shifts: Ints) -> Ints:
     return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
 
 

@@ -8,6 +8,7 @@ end, one hop less deep. Without a depth the part is the whole.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import reach, spans
@@ -27,9 +28,9 @@ class Surroundings:
     nodes: Ints
     full: Ints
     arcs: Ints
-    sources: Ints
-    targets: Ints
-    ties: Ints
+    sources: NDArray[np.integer]
+    targets: NDArray[np.integer]
+    ties: NDArray[np.integer]
 
     def place(self, nodes: Ints | Indices) -> Ints:
         """Where nodes of the graph are in here; `OUTSIDE` for those that are not."""

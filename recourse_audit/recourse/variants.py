@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
@@ -49,9 +50,9 @@ class _Sheet:
     starts: Ints
     nodes: Ints
     features: Floats
-    sources: Ints
-    targets: Ints
-    ties: Ints
+    sources: NDArray[np.integer]
+    targets: NDArray[np.integer]
+    ties: NDArray[np.integer]
     keep: Mask
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.onnx import OnnxModel
@@ -96,16 +97,16 @@ class SumNetwork:
         drawn = random.normal(0, 1.2 / np.sqrt(shape[0]), size=shape)
         return drawn.astype(self.dtype).astype(np.float64)
 
-    def _weights(self, pool: Pool, ties: Ints) -> Floats:
+    def _weights(self, pool: Pool, ties: NDArray[np.integer]) -> Floats:
         if self.form == "weight":
             assert pool.weight is not None
-            return pool.weight[ties].astype(np.float64)
+            return np.asarray(pool.weight[ties], np.float64)
         if self.form == "attributes":
             assert pool.attributes is not None
             return np.asarray(pool.attributes[ties].astype(np.float64).sum(axis=1))
         if self.form == "type":
             assert pool.kind is not None
-            return np.array(KIND_WEIGHTS)[pool.kind[ties]]
+            return np.asarray(np.array(KIND_WEIGHTS)[pool.kind[ties]])
         return np.ones(len(ties))
 
     def _headed(self, values: Floats) -> Floats:

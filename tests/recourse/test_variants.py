@@ -9,6 +9,7 @@ import pytest
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.desk import QueryDesk
+from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.verification import Verifier
@@ -157,8 +158,9 @@ def test_sample_models_answer_for_surroundings_as_for_the_whole_graph(
             assert np.exp(answer) == pytest.approx(expected, abs=2e-5)
 
 
-def test_an_answer_close_to_the_line_is_asked_again_on_the_whole_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("too_large", [False, True])
+def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not_too_large(
+    too_large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = town(1)
     desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
@@ -166,7 +168,8 @@ def test_an_answer_close_to_the_line_is_asked_again_on_the_whole_graph(
     bench = bench_of(graph, desk)
     verifier = Verifier(bench, table)
     rows = np.arange(6)[:, None]
-    close = np.abs(bench.judge.log_odds(verifier.answers(rows)))
+    known = verifier.answers(rows)
+    close = np.abs(bench.judge.log_odds(known))
     bench.noise = float(np.sort(close)[2]) / 10
     again: list[Ints] = []
     real = Verifier.on_whole_graph
@@ -176,7 +179,13 @@ def test_an_answer_close_to_the_line_is_asked_again_on_the_whole_graph(
         return real(self, combinations)
 
     monkeypatch.setattr(Verifier, "on_whole_graph", seen)
-    verifier.answers(rows)
+    arcs = len(graph.arc_source)
+    monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", arcs - 1 if too_large else arcs)
+    answers = verifier.answers(rows)
+    if too_large:
+        assert not again
+        assert np.array_equal(answers, known)
+        return
     [asked_again] = again
     assert sorted(asked_again[:, 0].tolist()) == sorted(np.argsort(close)[:3].tolist())
 
