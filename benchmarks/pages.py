@@ -17,7 +17,7 @@ from unittest.mock import patch
 from recourse_audit.render.mailing import Mailing, mail
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.paper import Paper
-from recourse_audit.render.press import file_name
+from recourse_audit.render.press import Work, file_name
 from recourse_audit.render.publishing import Edition, publish
 from recourse_audit.render.views.index import index_view
 from recourse_audit.render.views.index_rows import Links
@@ -33,7 +33,7 @@ MANY = 20_000
 def letters_a_second(bundle: Path, letters: int) -> float:
     """Letters of a whole command with two processes, their start included."""
     start = time.perf_counter()
-    mail(bundle, Mailing(), workers=2)
+    mail(bundle, Mailing(), Work(workers=2))
     return letters / (time.perf_counter() - start)
 
 
@@ -51,7 +51,7 @@ def outside_layout(bundle: Path) -> float:
 
     start = time.perf_counter()
     with patch.object(Paper, "pdf", watched):
-        mail(bundle, Mailing(), workers=1)
+        mail(bundle, Mailing())
     return 1 - inside / (time.perf_counter() - start)
 
 
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> None:
         run_audit(request, Workers(2, timeout=3600.0, clock=time.monotonic), now=lambda: "")
         print(f"letters_a_second: {letters_a_second(bundle, given.subjects):.3g}", flush=True)
         print(f"letters_outside_layout: {outside_layout(bundle):.3g}", flush=True)
-        publish(bundle, Edition(), workers=2)
+        publish(bundle, Edition(), Work(workers=2))
         pages = [path.stat().st_size for path in (bundle / "pages" / "subjects").glob("*.html")]
         print(f"report_page_kb: {max(pages) / 1000:.0f}")
         print(f"index_of_20000_mb: {index_of_many(bundle, Path(place)) / 1e6:.2f}", flush=True)

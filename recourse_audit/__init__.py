@@ -7,6 +7,9 @@
 """
 
 from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
+from recourse_audit.groups.bundle import groups_of
+from recourse_audit.render.mailing import Mailing, mail
+from recourse_audit.render.publishing import Edition, publish
 from recourse_audit.run.audit import Audit, explain, load_audit, open_audit
 from recourse_audit.run.everyone import Request, Summary, run_audit
 from recourse_audit.run.selection import Selection
@@ -16,6 +19,8 @@ from recourse_audit.settings import Settings, load_settings
 
 __all__ = [
     "Audit",
+    "Edition",
+    "Mailing",
     "Request",
     "Selection",
     "Settings",
@@ -25,9 +30,12 @@ __all__ = [
     "explain",
     "from_arrays",
     "from_networkx",
+    "groups_of",
     "load_audit",
     "load_settings",
+    "mail",
     "open_audit",
+    "publish",
     "read_graph",
     "run_audit",
     "verify",

@@ -13,7 +13,8 @@ from recourse_audit.errors import InputError, PaperError
 from recourse_audit.render.mailing import Mailed, Mailing, mail
 from recourse_audit.render.pages import eject as eject_templates
 from recourse_audit.render.pieces import number, plain
-from recourse_audit.render.progress import progress
+from recourse_audit.render.press import Work
+from recourse_audit.render.progress import Steps, progress
 from recourse_audit.render.publishing import Edition, Published, publish
 from recourse_audit.render.views.letter import Signer as SignedBy
 from recourse_audit.render.views.letter import SignOff
@@ -102,15 +103,7 @@ def publish_pages(
 ) -> Published:
     """Make pages, and say where they are."""
     with progress(messages) as steps:
-        made = publish(
-            bundle,
-            edition,
-            workers=workers or os.cpu_count() or 1,
-            signer=signer,
-            again=again,
-            begin=lambda total: steps.begin("Making pages", total),
-            done=steps.advance,
-        )
+        made = publish(bundle, edition, _work("Making pages", steps, workers, signer, again))
     messages.print(f"{bundle / 'pages' / 'index.html'}: open this; {number(made.subjects, 'page')}")
     return made
 
@@ -125,18 +118,22 @@ def write_letters(
 ) -> Mailed:
     """Make letters, and say where they are."""
     with progress(messages) as steps:
-        made = mail(
-            bundle,
-            mailing,
-            workers=workers or os.cpu_count() or 1,
-            signer=signer,
-            again=again,
-            begin=lambda total: steps.begin("Writing letters", total),
-            done=steps.advance,
-        )
+        made = mail(bundle, mailing, _work("Writing letters", steps, workers, signer, again))
     what = number(made.letters, "letter" if mailing.sign_off is not None else "draft")
     messages.print(f"{bundle / 'letters'}: {what} for {number(made.subjects, 'subject')}")
     return made
+
+
+def _work(
+    doing: str, steps: Steps, workers: int | None, signer: Signer | None, again: bool
+) -> Work:
+    return Work(
+        workers=workers or os.cpu_count() or 1,
+        signer=signer,
+        again=again,
+        begin=lambda total: steps.begin(doing, total),
+        done=steps.advance,
+    )
 
 
 def _signed_off(name: str, day: str | None) -> SignOff:

@@ -4,7 +4,6 @@ Drafts have no date; a letter that is signed off has the name and the day of who
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,12 +13,12 @@ from recourse_audit.errors import InputError, PaperError
 from recourse_audit.render.letters import LetterDesk
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.paper import Paper
-from recourse_audit.render.press import Job, file_name, press_all
+from recourse_audit.render.press import ALONE, Job, Work, file_name, press_all
 from recourse_audit.render.views.letter import SignOff
+from recourse_audit.run.bundle import writing
 from recourse_audit.run.fingerprint import digest
 from recourse_audit.run.reading import finished_store
 from recourse_audit.run.rendered import Rendered
-from recourse_audit.run.signing import Signer
 from recourse_audit.settings import Settings, load_settings, parse_settings
 
 NAME = "letters"
@@ -52,20 +51,8 @@ class Mailed:
     trouble: str = ""
 
 
-def mail(
-    folder: Path,
-    mailing: Mailing,
-    *,
-    workers: int = 1,
-    signer: Signer | None = None,
-    again: bool = True,
-    begin: Callable[[int], None] = lambda _: None,
-    done: Callable[[int], None] = lambda _: None,
-) -> Mailed:
-    """Make all letters of a bundle, in place of those that are there.
-
-    Without `again`, letters that were made the same way before are left as they are.
-    """
+def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
+    """Make all letters of a bundle, in place of those that are there."""
     pages = Pages(mailing.templates)
     rendered = Rendered(bundle=folder, name=NAME)
     with finished_store(folder) as store:
@@ -77,13 +64,13 @@ def mail(
         Paper(pages)
     except PaperError as error:
         trouble = str(error)
-    facts = _facts(mailing, settings, pages)
-    if again or not rendered.is_done(facts):
-        rendered.begin(facts)
-        begin(len(names))
+    facts = _facts(mailing, settings, pages, on_paper=not trouble)
+    if work.again or not rendered.is_done(facts):
         opener = _Opener(mailing=mailing, settings=settings, on_paper=not trouble)
         job = Job(rendered=rendered, opener=opener)
-        rendered.seal(press_all(job, list(names), workers=workers, done=done), signer)
+        with writing(folder):
+            rendered.begin(facts)
+            rendered.seal(press_all(job, list(names), work), work.signer)
     known = set(names.values())
     return Mailed(
         subjects=len(names),
@@ -120,12 +107,13 @@ def _desk(settings: Settings, pages: Pages, mailing: Mailing) -> LetterDesk:
     )
 
 
-def _facts(mailing: Mailing, settings: Settings, pages: Pages) -> dict[str, Any]:
+def _facts(mailing: Mailing, settings: Settings, pages: Pages, *, on_paper: bool) -> dict[str, Any]:
     sign_off = mailing.sign_off
     return {
         "what": NAME,
         "version": version("recourse-audit"),
         "templates": pages.digest(),
+        "paper": on_paper,
         "letters": settings.letters.model_dump(mode="json"),
         "reasons": None if mailing.reasons is None else digest(mailing.reasons),
         "addresses": None if mailing.addresses is None else digest(mailing.addresses),

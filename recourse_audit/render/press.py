@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from recourse_audit.errors import InputError
 from recourse_audit.run.bundle import Bundle
 from recourse_audit.run.rendered import Rendered
+from recourse_audit.run.signing import Signer
 from recourse_audit.run.store import open_store
 
 SUBJECTS_TOGETHER = 16
@@ -44,25 +45,41 @@ class Job:
     opener: Opener
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """How files are made: by how many, signed by whom, and who is told how far it has come.
+
+    Without `again`, files that were made the same way before are left as they are.
+    """
+
+    workers: int = 1
+    signer: Signer | None = None
+    again: bool = True
+    begin: Callable[[int], None] = lambda _: None
+    done: Callable[[int], None] = lambda _: None
+
+
+ALONE = Work()
+
+
 def file_name(number: int, subject: str) -> str:
     """The name of a subject's files, without ending: safe on every system, and distinct."""
     kept = "".join(letter for letter in subject if letter.isascii() and _plain(letter))
     return f"{number:06d}-{kept[:LONGEST_NAME]}".rstrip("-")
 
 
-def press_all(
-    job: Job, numbers: Sequence[int], *, workers: int, done: Callable[[int], None]
-) -> set[str]:
-    """Have the files of all these subjects made; their names. `done` is told of each few."""
+def press_all(job: Job, numbers: Sequence[int], work: Work) -> set[str]:
+    """Have the files of all these subjects made; their names."""
+    work.begin(len(numbers))
     runs = [
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
     names: set[str] = set()
-    with _hands(job, min(workers, len(runs))) as pressed:
+    with _hands(job, min(work.workers, len(runs))) as pressed:
         for run, made in zip(runs, pressed(runs), strict=True):
             names.update(made)
-            done(len(run))
+            work.done(len(run))
     return names
 
 

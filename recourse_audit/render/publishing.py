@@ -6,7 +6,6 @@ made, and no PDF.
 
 import json
 import sqlite3
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,17 +16,17 @@ from recourse_audit.groups.bundle import groups_of
 from recourse_audit.groups.documents import groups_csv, groups_document
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.paper import Paper
-from recourse_audit.render.press import Job, file_name, press_all
+from recourse_audit.render.press import ALONE, Job, Work, file_name, press_all
 from recourse_audit.render.views.facts import AuditFacts, facts_of
 from recourse_audit.render.views.groups import groups_view, verdicts_of
 from recourse_audit.render.views.index import index_view
 from recourse_audit.render.views.index_rows import Links
 from recourse_audit.render.views.redaction import Level
 from recourse_audit.render.views.subject import subject_view
-from recourse_audit.run.bundle import MANIFEST, Bundle
+from recourse_audit.run.bundle import MANIFEST, Bundle, writing
+from recourse_audit.run.fingerprint import digest_of
 from recourse_audit.run.reading import finished_store
 from recourse_audit.run.rendered import Rendered
-from recourse_audit.run.signing import Signer
 from recourse_audit.run.store import meta_of, open_store
 
 NAME = "pages"
@@ -51,48 +50,36 @@ class Published:
     trouble: str = ""
 
 
-def publish(
-    folder: Path,
-    edition: Edition,
-    *,
-    workers: int = 1,
-    signer: Signer | None = None,
-    again: bool = True,
-    begin: Callable[[int], None] = lambda _: None,
-    done: Callable[[int], None] = lambda _: None,
-) -> Published:
-    """Make all pages of a bundle, in place of those that are there.
-
-    Without `again`, pages that were made the same way before are left as they are.
-    """
+def publish(folder: Path, edition: Edition, work: Work = ALONE) -> Published:
+    """Make all pages of a bundle, in place of those that are there."""
     pages = Pages(edition.templates)
     rendered = Rendered(bundle=folder, name=NAME)
     paper, trouble = _paper(pages)
-    facts = _facts(edition, pages, folder)
-    with finished_store(folder) as store:
+    facts = _facts(edition, pages, folder, on_paper=paper is not None)
+    with finished_store(folder) as store, writing(folder):
         names = dict(store.execute("SELECT number, id FROM subjects ORDER BY number").fetchall())
-        if again or not rendered.is_done(facts):
+        if work.again or not rendered.is_done(facts):
             rendered.begin(facts)
-            begin(len(names))
             on_paper = edition.pdf and paper is not None
             opener = _Opener(bundle=folder, edition=edition, on_paper=on_paper)
             job = Job(rendered=rendered, opener=opener)
-            files = press_all(job, list(names), workers=workers, done=done)
+            files = press_all(job, list(names), work)
             for name, content in _summaries(store, folder, pages, paper, names).items():
                 rendered.put(name, content)
                 files.add(name)
-            rendered.seal(files, signer)
+            rendered.seal(files, work.signer)
     return Published(subjects=len(names), trouble=trouble)
 
 
-def _facts(edition: Edition, pages: Pages, folder: Path) -> dict[str, Any]:
+def _facts(edition: Edition, pages: Pages, folder: Path, *, on_paper: bool) -> dict[str, Any]:
     return {
         "what": NAME,
         "version": version("recourse-audit"),
         "templates": pages.digest(),
         "level": edition.level,
         "pdf": edition.pdf,
-        "letters": sorted(_letters(folder)),
+        "paper": on_paper,
+        "letters": digest_of(" ".join(sorted(_letters(folder)))),
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from recourse_audit.errors import InputError
 from recourse_audit.render.mailing import Mailing, mail
-from recourse_audit.render.press import FINISHED, file_name
+from recourse_audit.render.press import FINISHED, Work, file_name
 from recourse_audit.render.publishing import Edition, publish
 from recourse_audit.run.verification import verify
 from tests.run.bundles import contents, request, run_here
@@ -62,8 +62,8 @@ def test_every_subject_has_a_page_and_a_letter_and_the_index_leads_to_them(made:
 def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
     made: Path, bundle: Path
 ) -> None:
-    mail(bundle, Mailing(), workers=2)
-    publish(bundle, Edition(), workers=2)
+    mail(bundle, Mailing(), Work(workers=2))
+    publish(bundle, Edition(), Work(workers=2))
     assert contents(bundle) == contents(made)
 
 
@@ -91,7 +91,7 @@ def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path)
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        mail(bundle, Mailing(), done=stop)
+        mail(bundle, Mailing(), Work(done=stop))
     (note,) = (bundle / "letters.new" / FINISHED).iterdir()
     finished = json.loads(note.read_text(encoding="utf-8"))
     kept = {name: (bundle / "letters.new" / name).stat().st_mtime_ns for name in finished}
@@ -106,14 +106,14 @@ def test_pages_made_before_are_left_alone_unless_made_again(made: Path, tmp_path
     shutil.copytree(made, tmp_path / "bundle")
     index = tmp_path / "bundle" / "pages" / "index.html"
     index.write_text("changed", encoding="utf-8")
-    publish(tmp_path / "bundle", Edition(), again=False)
+    publish(tmp_path / "bundle", Edition(), Work(again=False))
     assert index.read_text(encoding="utf-8") == "changed"
-    publish(tmp_path / "bundle", Edition(level="reviewer"), again=False)
+    publish(tmp_path / "bundle", Edition(level="reviewer"), Work(again=False))
     assert index.read_text(encoding="utf-8") != "changed"
 
 
 def test_reports_go_on_paper_when_asked(bundle: Path) -> None:
-    publish(bundle, Edition(pdf=True), workers=2)
+    publish(bundle, Edition(pdf=True), Work(workers=2))
     papers = sorted((bundle / "pages" / "subjects").glob("*.pdf"))
     assert len(papers) == SAMPLE
     with pikepdf.open(papers[0]) as paper:
