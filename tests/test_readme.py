@@ -27,6 +27,7 @@ def test_the_commands_of_the_readme_work_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 4)
     shutil.copy(SAMPLES / "gcn.onnx", tmp_path / "model.onnx")
     for words in shown():
         if words[0] == "init":

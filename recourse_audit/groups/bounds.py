@@ -12,7 +12,6 @@ changed are asked for one by one.
 """
 
 import numpy as np
-from scipy.optimize import linprog
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 
@@ -42,6 +41,8 @@ def pinned_down(rows: Floats, number: Ints, primary: Mask, smallest: int) -> lis
 
 def _moved(wanted: Floats, rows: Floats, bounds: Bounds) -> Mask:
     """The cells that change on the way furthest towards what is wanted."""
+    from scipy.optimize import linprog
+
     found = linprog(-wanted, A_eq=rows, b_eq=np.zeros(len(rows)), bounds=bounds, method="highs")
     assert found.x is not None, "staying where one is agrees with everything"
     return np.asarray(np.abs(found.x) > MOVED)

@@ -17,7 +17,7 @@ from recourse_audit.run.verification import verify
 from tests.run.bundles import contents, request, run_here
 from tests.run.command import command, one_line
 
-SAMPLE = 20
+SAMPLE = 6
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,11 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("audit")
     run_here(request(place, place / "bundle", sample=SAMPLE))
     return place
+
+
+@pytest.fixture(autouse=True)
+def _two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recourse_audit.render.press.SUBJECTS_TOGETHER", 2)
 
 
 @pytest.fixture(scope="module")

@@ -79,5 +79,6 @@ def quick_audit(folder: Path, model: str = "gcn") -> Path:
     path = lending_audit(folder, model, max_nodes=3)
     text = path.read_text(encoding="utf-8")
     text = text.replace("max_changes = 3", "max_changes = 1").replace("draws = 5", "draws = 0")
+    text = text.replace("[groups]", "[groups]\ncrossed = false\ndraws = 199")
     path.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
     return path

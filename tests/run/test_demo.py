@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.run.command import command, one_line
 
 
-def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(tmp_path: Path) -> None:
+def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 4)
     folder = tmp_path / "demo"
     folder.mkdir()
     first = command("demo", "--out", folder)
