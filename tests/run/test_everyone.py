@@ -29,6 +29,7 @@ from tests.run.bundles import Quiet, contents, ended, request, run_here, started
 from tests.run.command import command, one_line
 
 SAMPLE = 64
+TRIES = 5
 
 
 @pytest.fixture(scope="module")
@@ -247,10 +248,14 @@ def test_ctrl_c_ends_with_130_keeps_what_is_done_and_leaves_no_worker(
         str(SAMPLE),
         "--workers",
         "1",
+        "--fresh",
     )
-    process = started(*words)
-    stop_after(process, out, 1, signal.SIGINT)
-    code, said = ended(process)
+    for _ in range(TRIES):  # on a busy machine the signal may come after the end
+        process = started(*words)
+        stop_after(process, out, 1, signal.SIGINT)
+        code, said = ended(process)
+        if code != 0:
+            break
     assert code == 130, said
     assert said.splitlines()[-1] == (
         f"interrupted; the same command continues, from what is in {out}"
