@@ -1,6 +1,6 @@
 """How often groups are flagged where nothing differs, and how often where something does.
 
-`python -m benchmarks.calibration [--networks 400] [--communities 36]` draws networks as the lending
+`python -m benchmarks.calibration [--networks 400] [--communities 36 12] [--named]` draws networks as the lending
 sample was drawn, has the sample's own model decide on everybody, and compares the groups as
 `recourse-audit groups` does. Whether somebody who is refused has an option, and at what cost, is
 drawn by the circle they are in: an audit of everybody on all these networks would take days.
@@ -9,7 +9,8 @@ Without a gap, communities differ in who lives there (origin) and in how many of
 exposed to others' bad records, and the two have nothing to do with each other. That is the case in
 which tests of independent people are wrong. With the gap, origin follows exposure, as in the
 sample. A network is one draw, so the truth that an interval should cover is zero without a gap, and
-the mean over all networks with it.
+the mean over all networks with it. With `--named` communities are those that were dealt, as if a
+column named them; without, those that Louvain's method finds in the ties.
 """
 
 import argparse
@@ -36,7 +37,7 @@ from recourse_audit.groups.report import group_report
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.run.communities import communities_of
+from recourse_audit.run.communities import Communities, communities_of
 from recourse_audit.run.store import SCHEMA
 from recourse_audit.settings import GraphSettings, GroupSettings, ModelSettings
 
@@ -57,6 +58,7 @@ class Plan:
     seed: int
     gap: bool
     communities: int
+    named: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,36 +78,39 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--networks", type=int, default=400)
     parser.add_argument("--communities", type=int, nargs="+", default=[36, 12])
+    parser.add_argument("--named", action="store_true", help="Communities as they were dealt.")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args(arguments)
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
         for gap in (False, True):
             for communities in asked.communities if not gap else asked.communities[:1]:
                 plans = [
-                    Plan(seed=seed, gap=gap, communities=communities)
+                    Plan(seed=seed, gap=gap, communities=communities, named=asked.named)
                     for seed in range(asked.networks)
                 ]
                 _tell(plans[0], list(pool.map(findings_of, plans, chunksize=4)))
 
 
 def _tell(plan: Plan, networks: list[list[Finding]]) -> None:
-    name = f"{'gap' if plan.gap else 'no_gap'}_{plan.communities}"
+    found = "_named" if plan.named else ""
+    name = f"{'gap' if plan.gap else 'no_gap'}_{plan.communities}{found}"
     _print(f"{name}_networks", len(networks))
     by_measure: dict[str, list[Finding]] = defaultdict(list)
     for findings in networks:
         for one in findings:
             by_measure[one.measure].append(one)
     alpha = SETTINGS.alpha
-    for measure, found in by_measure.items():
+    for measure, all_found in by_measure.items():
         own = f"{name}_{measure}"
-        truth = float(np.mean([one.difference for one in found])) if plan.gap else 0.0
-        _print(f"{own}_mean_difference", float(np.mean([one.difference for one in found])))
-        _print(f"{own}_rejected_ordinary", _share(one.ordinary <= alpha for one in found))
-        _print(f"{own}_rejected_clustered", _share(one.clustered <= alpha for one in found))
-        for kind in found[0].covers:
-            covered = (one.covers[kind][0] <= truth <= one.covers[kind][1] for one in found)
+        mean = float(np.mean([one.difference for one in all_found]))
+        truth = mean if plan.gap else 0.0
+        _print(f"{own}_mean_difference", mean)
+        _print(f"{own}_rejected_ordinary", _share(one.ordinary <= alpha for one in all_found))
+        _print(f"{own}_rejected_clustered", _share(one.clustered <= alpha for one in all_found))
+        for kind in all_found[0].covers:
+            covered = (one.covers[kind][0] <= truth <= one.covers[kind][1] for one in all_found)
             _print(f"{own}_covered_{kind}", _share(covered))
-        _print(f"{own}_flagged", _share(one.flagged for one in found))
+        _print(f"{own}_flagged", _share(one.flagged for one in all_found))
     _print(f"{name}_any_flag", _share(any(one.flagged for one in found) for found in networks))
 
 
@@ -159,7 +164,9 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
     desk = QueryDesk(_model(), pool_of(graph))
     answers = desk.ask_raw(whole(graph), np.arange(graph.node_count))
     refused = answers.argmax(axis=1) == 0
-    found = communities_of(graph, SETTINGS, seed=0)
+    found = Communities(method="column", seed=0, column="dealt", numbers=person.community)
+    if not plan.named:
+        found = communities_of(graph, SETTINGS, seed=0)
     assert found.numbers is not None
     store.executescript(SCHEMA)
     store.execute("INSERT INTO meta VALUES ('communities', ?)", [found.document])
