@@ -1,9 +1,10 @@
 """How often groups are flagged where nothing differs, and how often where something does.
 
-`python -m benchmarks.calibration [--networks 400] [--communities 36 12] [--named]` draws networks as the lending
-sample was drawn, has the sample's own model decide on everybody, and compares the groups as
-`recourse-audit groups` does. Whether somebody who is refused has an option, and at what cost, is
-drawn by the circle they are in: an audit of everybody on all these networks would take days.
+`python -m benchmarks.calibration [--networks 400] [--communities 36 12] [--named]` draws networks
+as the lending sample was drawn, has the sample's own model decide on everybody, and compares the
+groups as `recourse-audit groups` does. Whether somebody who is refused has an option, and at what
+cost, is drawn by the circle they are in: an audit of everybody on all these networks would take
+days.
 
 Without a gap, communities differ in who lives there (origin) and in how many of their people are
 exposed to others' bad records, and the two have nothing to do with each other. That is the case in
