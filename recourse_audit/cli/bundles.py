@@ -12,10 +12,19 @@ from recourse_audit.cli.groups import GAP, flagged
 from recourse_audit.cli.paper import publish_pages, write_letters
 from recourse_audit.cli.printing import AsJson, messages, now, print_json
 from recourse_audit.documents import FORMAT
-from recourse_audit.errors import FindingError, InputError, PaperError, VerificationError
+from recourse_audit.errors import (
+    AuditError,
+    FindingError,
+    InputError,
+    PaperError,
+    SettingsError,
+    VerificationError,
+)
 from recourse_audit.groups.bundle import groups_of
+from recourse_audit.render.letters import LetterDesk
 from recourse_audit.render.mailing import Mailing
 from recourse_audit.render.pace import pace
+from recourse_audit.render.pages import Pages
 from recourse_audit.render.pieces import number, plain
 from recourse_audit.render.progress import progress
 from recourse_audit.render.publishing import Edition
@@ -29,6 +38,7 @@ from recourse_audit.run.thresholds import exceeded, read_thresholds
 from recourse_audit.run.verification import Verdict
 from recourse_audit.run.verification import verify as verify_bundle
 from recourse_audit.run.workers import Crew, Workers
+from recourse_audit.settings import load_settings
 
 SECONDS_FOR_PIECE = 3600.0
 
@@ -87,6 +97,7 @@ def run(
         id_key=None if id_key is None else read_id_key(id_key),
         signer=None if sign is None else read_signer(sign),
     )
+    _check(settings, pages=pages, gap=GAP in (fail_on or ()))
     crew: Crew = Workers(workers or os.cpu_count() or 1, timeout=timeout, clock=time.monotonic)
     if scheduler is not None:
         crew = Cluster(scheduler, timeout=timeout)
@@ -97,7 +108,7 @@ def run(
         messages.print(f"interrupted; the same command continues, from what is in {out}")
         raise typer.Exit(130) from None
     tell_end(out, summary)
-    trouble = make_pages(out, workers, request.signer) if pages else ""
+    trouble = make_pages(out, settings, workers, request.signer) if pages else ""
     findings = list(exceeded(summary.statuses, limits))
     if GAP in (fail_on or ()) and (gaps := flagged(groups_of(out))):
         findings.append(gaps)
@@ -109,9 +120,26 @@ def run(
         raise typer.Exit(4)
 
 
-def make_pages(out: Path, workers: int | None, signer: Signer | None) -> str:
+def _check(settings: Path, *, pages: bool, gap: bool) -> None:
+    """Refuse before the work what would be refused after it."""
+    asked = load_settings(settings)
+    if gap and not asked.groups.attributes:
+        raise SettingsError(
+            f"{settings}: groups.attributes: names no protected attribute, so --fail-on {GAP} has "
+            "nothing to look at; name some, or leave it out"
+        )
+    if pages:
+        try:
+            LetterDesk(asked, Pages())
+        except AuditError as error:
+            raise SettingsError(
+                f"{settings}: {error}; with --no-pages, letters are left for later"
+            ) from None
+
+
+def make_pages(out: Path, settings: Path, workers: int | None, signer: Signer | None) -> str:
     """Make draft letters and pages of an audit that has just ended; why there is no PDF, or ""."""
-    write_letters(out, Mailing(), workers, signer, again=False)
+    write_letters(out, Mailing(settings=settings), workers, signer, again=False)
     return publish_pages(out, Edition(), workers, signer, again=False).trouble
 
 

@@ -45,7 +45,7 @@ def demo(
     with pace(messages, time.monotonic) as watcher:
         crew = Workers(os.cpu_count() or 1, timeout=SECONDS_FOR_PIECE, clock=time.monotonic)
         tell_end(request.out, run_audit(request, crew, now=now, watcher=watcher))
-    trouble = make_pages(request.out, None, None)
+    trouble = make_pages(request.out, request.settings, None, None)
     messages.print(
         f"Open {folder / 'bundle' / 'pages' / 'index.html'} in a browser: from there to a report "
         "on each subject, the group summary and the draft letters.\n"

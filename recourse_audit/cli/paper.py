@@ -28,6 +28,9 @@ Templates = Annotated[
 Processes = Annotated[int | None, typer.Option(min=1, help="One a core if not given.")]
 Sign = Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")]
 MOST_NAMED = 5
+KEPT = "kept as they are"
+# A letter names the day until which it holds, and there are no days after the year 9999.
+LAST_DAY = date(2999, 12, 31)
 
 
 def report(
@@ -104,7 +107,9 @@ def publish_pages(
     """Make pages, and say where they are."""
     with progress(messages) as steps:
         made = publish(bundle, edition, _work("Making pages", steps, workers, signer, again))
-    messages.print(f"{bundle / 'pages' / 'index.html'}: open this; {number(made.subjects, 'page')}")
+    kept = f", {KEPT}" if made.kept else ""
+    pages = number(made.subjects, "page")
+    messages.print(f"{bundle / 'pages' / 'index.html'}: open this; {pages}{kept}")
     return made
 
 
@@ -119,8 +124,10 @@ def write_letters(
     """Make letters, and say where they are."""
     with progress(messages) as steps:
         made = mail(bundle, mailing, _work("Writing letters", steps, workers, signer, again))
-    what = number(made.letters, "letter" if mailing.sign_off is not None else "draft")
-    messages.print(f"{bundle / 'letters'}: {what} for {number(made.subjects, 'subject')}")
+    drafts = mailing.sign_off is None and not made.kept
+    what = number(made.letters, "draft" if drafts else "letter")
+    kept = f", {KEPT}" if made.kept else ""
+    messages.print(f"{bundle / 'letters'}: {what} for {number(made.subjects, 'subject')}{kept}")
     return made
 
 
@@ -142,8 +149,10 @@ def _signed_off(name: str, day: str | None) -> SignOff:
     try:
         on = date.fromisoformat(day) if day is not None else today()
     except ValueError:
-        raise InputError(f"--date must be a day such as 2026-03-31 (got {day!r})") from None
-    return SignOff(name=SignedBy(name), day=on)
+        on = date.max
+    if on > LAST_DAY:
+        raise InputError(f"--date must be a day such as 2026-03-31 (got {day!r})")
+    return SignOff(name=SignedBy(plain(name.strip())), day=on)
 
 
 def _tell_gaps(made: Mailed) -> None:

@@ -9,12 +9,14 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import category
 
 from recourse_audit.errors import InputError
 from recourse_audit.render.views.letter import AddressLine, Reason
 
 LONGEST = 200
 MOST_LINES = 5
+_BREAKS = re.compile(r"[ \t\r\n]+")
 _WORDS = re.compile(r"[\w.@-]+")
 
 
@@ -68,17 +70,26 @@ def _csv(path: Path, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, strict=True)
-            names = [name for name in table.fieldnames or () if name != "id"]
-            chosen = [name for name in names if name.startswith(prefix)]
-            if "id" not in (table.fieldnames or ()) or not chosen:
+            columns = list(table.fieldnames or ())
+            chosen = [name for name in columns if name != "id" and name.startswith(prefix)]
+            if "id" not in columns or not chosen:
                 raise InputError(
                     f"{path}: needs the column id and at least one named {prefix or 'line'}1 or "
-                    f"alike (got {', '.join(table.fieldnames or ()) or 'nothing'})"
+                    f"alike (got {', '.join(columns) or 'nothing'})"
                 )
+            twice = [name for name in columns if columns.count(name) > 1]
+            if twice:
+                raise InputError(f"{path}: has two columns named {twice[0]!r}; number them")
             for row in table:
                 if not row["id"]:
                     raise InputError(f"{path}, line {table.line_num}: has no id")
-                texts = [(row[name] or "").strip() for name in chosen]
+                if None in row:
+                    # What a comma cut off would be missing from a letter, and nobody would know.
+                    raise InputError(
+                        f"{path}, line {table.line_num}: has more fields than there are columns; "
+                        "put a text with a comma in quotation marks"
+                    )
+                texts = [_text(path, row[name] or "") for name in chosen]
                 yield f", line {table.line_num}", row["id"], [text for text in texts if text]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
@@ -95,7 +106,15 @@ def _toml(path: Path) -> Iterator[tuple[str, str, list[str]]]:
     for own, texts in reasons.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f"{path}: reasons.{own} must be a list of texts")
-        yield "", own, [text.strip() for text in texts if text.strip()]
+        yield "", own, [text for text in (_text(path, one) for one in texts) if text]
+
+
+def _text(path: Path, text: str) -> str:
+    """A text on one line; what no printer prints is no text."""
+    line = _BREAKS.sub(" ", text).strip()
+    if any(category(letter) == "Cc" for letter in line):
+        raise InputError(f"{path}: has a control character in {line!r}; write it without")
+    return line
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

@@ -37,7 +37,7 @@ class Mailing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mailed:
-    """What was made; `trouble` says why no PDF was.
+    """What was made, or `kept` from before; `trouble` says why no PDF was.
 
     `open_slots` are keys of the settings without which letters stay drafts, `unworded` names that
     letters use for want of a word, `strangers` ids of the user's files that are no subject's.
@@ -48,6 +48,7 @@ class Mailed:
     open_slots: tuple[str, ...]
     unworded: tuple[str, ...]
     strangers: tuple[str, ...]
+    kept: bool = False
     trouble: str = ""
 
 
@@ -65,7 +66,8 @@ def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
     except PaperError as error:
         trouble = str(error)
     facts = _facts(mailing, settings, pages, on_paper=not trouble)
-    if work.again or not rendered.is_done(facts):
+    kept = not work.again and rendered.is_there(paper=not trouble)
+    if not kept:
         opener = _Opener(mailing=mailing, settings=settings, on_paper=not trouble)
         job = Job(rendered=rendered, opener=opener)
         with writing(folder):
@@ -78,6 +80,7 @@ def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
         open_slots=tuple(desk.open_slots),
         unworded=tuple(desk.unworded),
         strangers=tuple(sorted(({*desk.reasons} | {*desk.addresses}) - known)),
+        kept=kept,
         trouble=trouble,
     )
 

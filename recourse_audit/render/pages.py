@@ -78,7 +78,24 @@ class Pages:
             ) from None
         except TemplateSyntaxError as error:
             raise TemplateError(f"{error.filename}:{error.lineno}: {error.message}") from None
-        except (Mistake, TypeError, ValueError, AttributeError, LookupError) as error:
+        except UnicodeDecodeError as error:
+            # While a template is read, so that no line of it is on the way here.
+            broken = self._undecodable()
+            if broken is None:
+                raise
+            raise TemplateError(f"{broken}: is not text in UTF-8 ({error.reason})") from None
+        except RecursionError as error:
+            raise TemplateError(
+                f"{self._place(error) or name}: the template includes or calls itself without end"
+            ) from None
+        except (
+            Mistake,
+            TypeError,
+            ValueError,
+            AttributeError,
+            LookupError,
+            ArithmeticError,
+        ) as error:
             place = self._place(error)
             if place is None:
                 raise
@@ -86,11 +103,30 @@ class Pages:
 
     def piece(self, name: str) -> bytes:
         """A file of the templates, as it is."""
-        for folder in self.folders:
-            path = (folder / name).resolve()
-            if path.is_relative_to(folder.resolve()) and path.is_file():
-                return path.read_bytes()
-        raise TemplateError(f"{name}: there is no such piece in {self._places()}")
+        path = self._found(name)
+        if path is None:
+            raise TemplateError(f"{name}: there is no such piece in {self._places()}")
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise TemplateError(f"{path}: cannot be read ({error.strerror})") from None
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file in the templates."""
+        return self._found(name) is not None
+
+    def names(self, inside: str) -> tuple[str, ...]:
+        """The names of the files in a folder of the templates."""
+        return tuple(
+            sorted(
+                {
+                    path.name
+                    for folder in self.folders
+                    for path in (folder / inside).glob("*")
+                    if path.is_file()
+                }
+            )
+        )
 
     def text(self, name: str) -> str:
         """A file of the templates that is text."""
@@ -127,8 +163,25 @@ class Pages:
     def _script(self, name: str) -> Markup:
         return Markup("<script>{}</script>").format(Markup(self.text(name)))  # noqa: S704
 
+    def _found(self, name: str) -> Path | None:
+        for folder in self.folders:
+            path = (folder / name).resolve()
+            if path.is_relative_to(folder.resolve()) and path.is_file():
+                return path
+        return None
+
     def _places(self) -> str:
         return " or ".join(str(folder) for folder in self.folders)
+
+    def _undecodable(self) -> Path | None:
+        """The first template of ours or the user's that is not text."""
+        for folder in self.folders:
+            for path in sorted(folder.rglob("*.html")):
+                try:
+                    path.read_text(encoding="utf-8")
+                except UnicodeDecodeError:
+                    return path
+        return None
 
     def _place(self, error: Exception) -> str | None:
         """File and line of the innermost template that a mistake was made in."""

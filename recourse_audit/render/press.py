@@ -49,7 +49,8 @@ class Job:
 class Work:
     """How files are made: by how many, signed by whom, and who is told how far it has come.
 
-    Without `again`, files that were made the same way before are left as they are.
+    Without `again`, files that were made of the same bundle before are left as they are: they may
+    be signed off, or for other readers.
     """
 
     workers: int = 1

@@ -102,6 +102,12 @@ class Profile(Section):
 def load_profile(settings: LetterSettings, pages: Pages) -> Profile:
     """Read and check the profile that the settings name, and what they say to it."""
     name = f"profiles/{settings.profile}.toml"
+    if not pages.has(name):
+        known = ", ".join(one.removesuffix(".toml") for one in pages.names("profiles"))
+        raise SettingsError(
+            f"letters.profile: there is no profile {settings.profile}, only {known}; choose one of "
+            f"them, or write {name} in a folder for --templates"
+        )
     text = pages.text(name)
     try:
         profile = Profile.model_validate(tomllib.loads(text))

@@ -44,9 +44,10 @@ class Edition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What was made; `trouble` says why no PDF was, if one should have been."""
+    """What was made, or `kept` from before; `trouble` says why no PDF was, if one should be."""
 
     subjects: int
+    kept: bool = False
     trouble: str = ""
 
 
@@ -58,7 +59,8 @@ def publish(folder: Path, edition: Edition, work: Work = ALONE) -> Published:
     facts = _facts(edition, pages, folder, on_paper=paper is not None)
     with finished_store(folder) as store, writing(folder):
         names = dict(store.execute("SELECT number, id FROM subjects ORDER BY number").fetchall())
-        if work.again or not rendered.is_done(facts):
+        kept = not work.again and rendered.is_there(paper=paper is not None)
+        if not kept:
             rendered.begin(facts)
             on_paper = edition.pdf and paper is not None
             opener = _Opener(bundle=folder, edition=edition, on_paper=on_paper)
@@ -68,7 +70,7 @@ def publish(folder: Path, edition: Edition, work: Work = ALONE) -> Published:
                 rendered.put(name, content)
                 files.add(name)
             rendered.seal(files, work.signer)
-    return Published(subjects=len(names), trouble=trouble)
+    return Published(subjects=len(names), kept=kept, trouble=trouble)
 
 
 def _facts(edition: Edition, pages: Pages, folder: Path, *, on_paper: bool) -> dict[str, Any]:

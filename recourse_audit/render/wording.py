@@ -123,10 +123,8 @@ def _catalogue(language: str, pages: Pages) -> tuple[str, str]:
     """Name and text of the catalogue; that of `es` serves for `es_US` too."""
     for one in dict.fromkeys((language, language.split("_", maxsplit=1)[0])):
         name = catalogue_name(one)
-        try:
+        if pages.has(name):
             return name, pages.text(name)
-        except TemplateError:
-            continue
     raise TemplateError(
         f"there is no catalogue for letters in {language!r}; write {catalogue_name(language)} in a "
         f"folder for --templates, starting from {catalogue_name('en')}"

@@ -61,12 +61,15 @@ class Rendered:
         for name in OURS:
             (self.new / name).unlink(missing_ok=True)
 
-    def is_done(self, facts: dict[str, Any]) -> bool:
-        """Whether the folder is there already, made of this bundle and with these facts."""
+    def is_there(self, *, paper: bool) -> bool:
+        """Whether the folder is there already, made of this bundle, whoever asked for it.
+
+        Made where no PDF could be, it is not all there once one can (`paper`).
+        """
         try:
             manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-            whole = {"format": FORMAT, "of": digest(self.bundle / MANIFEST), **facts}
-            return bool({key: manifest[key] for key in whole} == json.loads(json.dumps(whole)))
+            made_of = manifest["of"] == digest(self.bundle / MANIFEST)
+            return bool(made_of and (manifest["paper"] or not paper))
         except (OSError, ValueError, KeyError, TypeError):
             return False
 

@@ -261,6 +261,9 @@ def test_without_reasons_nothing_is_given_as_one() -> None:
         ("r.csv", "id,text\nP1,a\n", "needs the column id and at least one named reason1"),
         ("r.csv", f"id,reason\n{OWN},{'a' * 201}\n", "a reason of P0007 has 201 letters"),
         ("r.csv", "id,reason\n,a\n", "line 2: has no id"),
+        ("r.csv", f"id,reason\n{OWN},too late, and too often\n", "line 2: has more fields than"),
+        ("r.csv", f"id,reason,reason\n{OWN},a,b\n", "has two columns named 'reason'"),
+        ("r.csv", f"id,reason\n{OWN},a\x00b\n", "has a control character"),
         ("r.toml", "P1 = 3\n", r"needs one table \[reasons\]"),
         ("r.toml", "[reasons]\nP1 = 3\n", "reasons.P1 must be a list of texts"),
         ("r.toml", "[reasons\n", "cannot be read"),
@@ -271,6 +274,12 @@ def test_a_file_of_reasons_that_cannot_be_used_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         desk(reasons=reasons_file(tmp_path, text, name))
+
+
+def test_an_address_that_a_comma_would_cut_short_is_refused(tmp_path: Path) -> None:
+    path = reasons_file(tmp_path, f"id,name,street\n{OWN},Maria Muster,Long Lane 5,10115 Berlin\n")
+    with pytest.raises(InputError, match="line 2: has more fields than there are columns"):
+        desk(addresses=path)
 
 
 def test_a_missing_file_of_reasons_is_refused(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ def test_the_policy_of_a_page_names_its_styles_and_script_by_their_hashes(tmp_pa
         ("{% include 'nowhere.html' %}", "nowhere.html: there is no such template in "),
         ("\n{{ head('nowhere.css') }}", "nowhere.css: there is no such piece in "),
         ("\n\n{{ 1 + 'a' }}", "page.html:3: "),
+        ("\n{{ 1 / 0 }}", "page.html:2: "),
+        ("\n\n{% include 'page.html' %}", "page.html:3: the template includes or calls itself"),
     ],
 )
 def test_a_mistake_in_a_template_is_named_by_file_and_line(
@@ -61,6 +63,13 @@ def test_a_mistake_in_a_template_is_named_by_file_and_line(
     with pytest.raises(TemplateError) as caught:
         pages.render("page.html", view=object())
     assert words in str(caught.value)
+
+
+def test_a_template_that_is_not_text_is_named(tmp_path: Path) -> None:
+    folder = own(tmp_path, page="")
+    (folder / "page.html").write_bytes(b"\xff\xfe")
+    with pytest.raises(TemplateError, match=r"page\.html: is not text in UTF-8"):
+        Pages(folder).render("page.html", view=object())
 
 
 def test_a_piece_of_the_user_takes_the_place_of_ours_and_changes_the_digest(tmp_path: Path) -> None:

@@ -116,7 +116,8 @@ def test_a_language_that_a_profile_lacks_is_refused() -> None:
 
 
 def test_a_profile_that_is_not_there_is_refused() -> None:
-    with pytest.raises(TemplateError, match=r"profiles/mars\.toml: there is no such piece"):
+    known = r"there is no profile mars, only eu, generic, us-credit; choose one of them"
+    with pytest.raises(SettingsError, match=known):
         loaded("mars")
 
 

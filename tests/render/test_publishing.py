@@ -111,10 +111,56 @@ def test_pages_made_before_are_left_alone_unless_made_again(made: Path, tmp_path
     shutil.copytree(made, tmp_path / "bundle")
     index = tmp_path / "bundle" / "pages" / "index.html"
     index.write_text("changed", encoding="utf-8")
-    publish(tmp_path / "bundle", Edition(), Work(again=False))
+    assert publish(tmp_path / "bundle", Edition(level="reviewer"), Work(again=False)).kept
     assert index.read_text(encoding="utf-8") == "changed"
-    publish(tmp_path / "bundle", Edition(level="reviewer"), Work(again=False))
+    assert not publish(tmp_path / "bundle", Edition(level="reviewer")).kept
     assert index.read_text(encoding="utf-8") != "changed"
+
+
+def test_a_second_run_keeps_letters_that_are_signed_off_and_pages_for_reviewers(
+    made: Path, audited: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(made, bundle)
+    signed = ("--sign-off", "A. Clerk", "--date", "2026-03-31")
+    assert command("letters", bundle, *signed).code == 0
+    assert command("report", bundle, "--level", "reviewer").code == 0
+    before = contents(bundle)
+    finished = command("run", audited / "audit.toml", "--out", bundle, "--sample", str(SAMPLE))
+    assert finished.code == 0, finished.err
+    assert contents(bundle) == before
+    assert f"{SAMPLE} letters for {SAMPLE} subjects, kept as they are" in finished.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "more"),
+    [
+        (
+            'profile = "generic"',
+            'profile = "mars"',
+            "letters.profile: there is no profile mars",
+            (),
+        ),
+        ("attributes = [", "attributes = []\n#", "so --fail-on gap has", ("--fail-on", "gap")),
+    ],
+)
+def test_what_would_stop_a_run_at_its_end_stops_it_at_its_beginning(
+    old: str, new: str, words: str, more: tuple[str, ...], tmp_path: Path
+) -> None:
+    settings = request(tmp_path, tmp_path / "unused").settings
+    text = settings.read_text(encoding="utf-8")
+    assert old in text
+    settings.write_text(text.replace(old, new, 1), encoding="utf-8")
+    finished = command("run", settings, "--out", tmp_path / "bundle", "--sample", "2", *more)
+    assert finished.code == 2
+    assert words in one_line(finished)
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_date_that_leaves_no_day_to_hold_until_is_refused(made: Path) -> None:
+    finished = command("letters", made, "--sign-off", "A. Clerk", "--date", "9999-12-31")
+    assert finished.code == 2
+    assert "--date must be a day" in one_line(finished)
 
 
 def test_reports_go_on_paper_when_asked(bundle: Path) -> None:

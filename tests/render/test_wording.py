@@ -158,6 +158,13 @@ def test_a_catalogue_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         Wording("it", own_catalogue(tmp_path, HEAD + 'msgid "closing\nmsgstr 3\nnonsense\n'))
 
 
+def test_a_catalogue_in_another_encoding_is_not_called_missing(tmp_path: Path) -> None:
+    pages = own_catalogue(tmp_path, HEAD)
+    (tmp_path / catalogue_name("it")).write_bytes("é".encode("latin-1"))
+    with pytest.raises(TemplateError, match=r"letters\.po: is not text in UTF-8"):
+        Wording("it", pages)
+
+
 @pytest.mark.parametrize("path", PIECES, ids=lambda path: path.name)
 def test_no_piece_promises_or_names_a_cause(path: Path) -> None:
     # Texts go over several lines in catalogues and templates.

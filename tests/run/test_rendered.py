@@ -51,8 +51,20 @@ def test_a_folder_is_sealed_and_the_evidence_is_as_before(bundle: Path) -> None:
     assert verify(bundle).problems == ()
     assert Bundle(folder=bundle).state() == "finished"
     subprocess.run(["sha256sum", "-c", "--quiet", "checksums.txt"], cwd=rendered.folder, check=True)
-    assert rendered.is_done(FACTS)
-    assert not rendered.is_done(FACTS | {"level": "reviewer"})
+
+
+def test_a_folder_of_this_bundle_is_there_until_there_can_be_more_of_it(bundle: Path) -> None:
+    rendered = Rendered(bundle=bundle, name="pages")
+    assert not rendered.is_there(paper=False)
+    rendered.begin({"paper": False, "level": "reviewer"})
+    rendered.seal(set())
+    assert rendered.is_there(paper=False)
+    assert not rendered.is_there(paper=True)
+    rendered.begin({"paper": True, "level": "reviewer"})
+    rendered.seal(set())
+    assert rendered.is_there(paper=True)
+    (bundle / "manifest.json").write_text("{}", encoding="utf-8")
+    assert not rendered.is_there(paper=True)
 
 
 def test_one_changed_byte_anywhere_in_a_folder_is_found_and_named(bundle: Path) -> None:
