@@ -79,12 +79,13 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--networks", type=int, default=400)
     parser.add_argument("--communities", type=int, nargs="+", default=[36, 12])
+    parser.add_argument("--only", choices=("gap", "no_gap"), help="One half of it.")
     parser.add_argument("--named", action="store_true", help="Communities as they were dealt.")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args(arguments)
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
-        for gap in (False, True):
-            for communities in asked.communities if not gap else asked.communities[:1]:
+        for gap in (True, False) if asked.only is None else (asked.only == "gap",):
+            for communities in asked.communities:
                 plans = [
                     Plan(seed=seed, gap=gap, communities=communities, named=asked.named)
                     for seed in range(asked.networks)

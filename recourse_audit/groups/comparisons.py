@@ -1,7 +1,7 @@
 """A group against the reference group in one measure: the gap, its intervals and its tests."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from recourse_audit.groups.clustered import (
     ratio_interval,
     sums_of,
 )
+from recourse_audit.groups.inversion import wild_interval
 from recourse_audit.groups.measures import spread_of
 from recourse_audit.groups.ordinary import (
     brunner_munzel,
@@ -224,7 +225,7 @@ def _clustered_rates(question: Question, sample: Sample) -> _Clustered:
         without = np.divide(*sums.means_without())
     return _Clustered(
         communities=count,
-        gap=estimate(value, error, count, settings.alpha),
+        gap=_inverted(estimate(value, error, count, settings.alpha), sums, question),
         ratio=ratio_interval(group / reference, without, settings.alpha) if reference else None,
         bootstrap=percentile_interval(
             sums, alpha=settings.alpha, draws=settings.draws, seed=question.seed
@@ -248,14 +249,36 @@ def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Cl
     value, error, count = jackknife(2 * effect - 1, 2 * without - 1)
     with np.errstate(all="ignore"):
         odds = without / (1 - without)
+    doubled = sums_of(2 * mid_ranks(sample.values), sample.member, sample.community)
     return _Clustered(
         communities=count,
-        gap=estimate(value, error, count, settings.alpha),
+        gap=_inverted(estimate(value, error, count, settings.alpha), doubled, question),
         ratio=ratio_interval(effect / (1 - effect), odds, settings.alpha) if effect < 1 else None,
         p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
         smallest_p=smallest_p(sums),
         score=sums.difference,
     )
+
+
+def _inverted(estimated: Estimate, sums: Sums, question: Question) -> Estimate:
+    """The estimate with the interval that agrees with its test.
+
+    Where no community is mixed the test is the harder of two, of which this inverts one; there the
+    interval is as wide as the jackknife's at least.
+    """
+    jackknifed = estimated.interval
+    interval = wild_interval(
+        sums,
+        alpha=question.settings.alpha,
+        draws=question.settings.draws,
+        seed=question.seed,
+        reach=jackknifed.high - estimated.value,
+    )
+    if not sums.mixed:
+        interval = Interval(
+            low=min(interval.low, jackknifed.low), high=max(interval.high, jackknifed.high)
+        )
+    return replace(estimated, interval=interval)
 
 
 def _within(interval: Interval) -> Interval:

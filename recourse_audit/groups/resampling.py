@@ -121,7 +121,7 @@ def wild_test(sums: Sums, *, draws: int, seed: int) -> float:
         size = np.full(len(weights), part @ part) if signs else weights**2 @ part**2
         variance = size - 2 * m1 * with1 + 2 * m0 * with0
         variance += m1**2 * squares[0] + m0**2 * squares[1] - 2 * m1 * m0 * squares[2]
-        return _studentised(m1 - m0, variance, size)
+        return studentised(m1 - m0, variance, size)
 
     found = float(statistic(np.ones((1, len(sums))))[0])
     return _share_as_large(found, statistic, wild_weights(len(sums), draws, seed), _exact(sums))
@@ -136,7 +136,7 @@ def permutation_test(sums: Sums, *, draws: int, seed: int) -> float:
     def statistic(labels: Floats) -> Floats:
         group = labels @ sides
         (m1, v1), (m0, v0) = _mean_and_variance(group), _mean_and_variance(whole - group)
-        return _studentised(m1 - m0, v1 + v0, v1 + v0 + m1**2 + m0**2)
+        return studentised(m1 - m0, v1 + v0, v1 + v0 + m1**2 + m0**2)
 
     found = float(statistic(labels[None, :].astype(np.float64))[0])
     chosen = int(labels.sum())
@@ -232,7 +232,7 @@ def _mean_and_variance(sums: Floats) -> tuple[Floats, Floats]:
     return mean, (score2 - 2 * mean * product + mean**2 * people2) / people**2
 
 
-def _studentised(difference: Floats, variance: Floats, scale: Floats) -> Floats:
+def studentised(difference: Floats, variance: Floats, scale: Floats) -> Floats:
     """|t|; zero for no difference, infinite for one without any spread."""
     nothing = variance <= CLOSE**2 * 1e4 * scale
     none = np.abs(difference) <= CLOSE * np.sqrt(scale)
