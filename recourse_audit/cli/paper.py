@@ -1,7 +1,8 @@
 """`report` and `letters`: what people read, made from a finished bundle."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -105,7 +106,7 @@ def publish_pages(
     again: bool = True,
 ) -> Published:
     """Make pages, and say where they are."""
-    with progress(messages) as steps:
+    with _interruptible(bundle), progress(messages) as steps:
         made = publish(bundle, edition, _work("Making pages", steps, workers, signer, again))
     kept = f", {KEPT}" if made.kept else ""
     pages = number(made.subjects, "page")
@@ -122,13 +123,23 @@ def write_letters(
     again: bool = True,
 ) -> Mailed:
     """Make letters, and say where they are."""
-    with progress(messages) as steps:
+    with _interruptible(bundle), progress(messages) as steps:
         made = mail(bundle, mailing, _work("Writing letters", steps, workers, signer, again))
     drafts = mailing.sign_off is None and not made.kept
     what = number(made.letters, "draft" if drafts else "letter")
     kept = f", {KEPT}" if made.kept else ""
     messages.print(f"{bundle / 'letters'}: {what} for {number(made.subjects, 'subject')}{kept}")
     return made
+
+
+@contextmanager
+def _interruptible(bundle: Path) -> Iterator[None]:
+    """Ctrl-C is answered with what becomes of the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        messages.print(f"interrupted; the same command continues, from what is in {bundle}")
+        raise typer.Exit(130) from None
 
 
 def _work(

@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
-from recourse_audit.groups.people import Population
+from recourse_audit.groups.people import REFUSED, Population
 from recourse_audit.groups.records import Suppressed
 from recourse_audit.groups.suppression import Withheld, withhold_outcomes, withhold_people
 from recourse_audit.settings import GroupSettings
@@ -60,7 +60,8 @@ def lay_out(population: Population, settings: GroupSettings) -> Layout:
         return Layout(
             tables=tables, people=_all(people), outcomes=_all(people), left_out=tuple(left_out)
         )
-    hidden = withhold_people(tables, people, smallest)
+    refused = np.flatnonzero(population.decided == REFUSED)
+    hidden = withhold_people(tables, people, [table.counts(refused) for table in tables], smallest)
     if usable.size < smallest:
         outcomes = _all(people)
     else:

@@ -47,23 +47,35 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """Counts of all cells of all tables together, and what is withheld of them so far."""
+    """Counts of all cells of all tables together, and what is withheld of them so far.
+
+    `found` of the `number` were refused, or have an option. `bounded` if it is known of every
+    withheld number whether it is under the threshold.
+    """
 
     number: Ints
-    found: Ints | None
+    found: Ints
+    bounded: bool
     primary: Mask
     hidden: Mask
     smallest: int
 
 
-def withhold_people(tables: Sequence[Cells], people: Sequence[Ints], smallest: int) -> Withheld:
+def withhold_people(
+    tables: Sequence[Cells], people: Sequence[Ints], refused: Sequence[Ints], smallest: int
+) -> Withheld:
     """Find the cells of which nothing is shown; one without anybody is no secret."""
-    number = np.concatenate(people)
+    number, found = np.concatenate(people), np.concatenate(refused)
     primary = (number > 0) & (number < smallest)
     return _withhold(
         tables,
         _State(
-            number=number, found=None, primary=primary, hidden=primary.copy(), smallest=smallest
+            number=number,
+            found=found,
+            bounded=True,
+            primary=primary,
+            hidden=primary.copy(),
+            smallest=smallest,
         ),
     )
 
@@ -81,7 +93,12 @@ def withhold_outcomes(
     return _withhold(
         tables,
         _State(
-            number=number, found=found, primary=primary, hidden=primary.copy(), smallest=smallest
+            number=number,
+            found=found,
+            bounded=False,
+            primary=primary,
+            hidden=primary.copy(),
+            smallest=smallest,
         ),
     )
 
@@ -138,7 +155,7 @@ def _followed(sums: Sequence[Sum], state: _State) -> list[int]:
     if not len(rows):
         return []
     fixed = given_away(rows)
-    if not fixed and state.found is None:
+    if not fixed and state.bounded:
         fixed = pinned_down(rows, state.number[places], state.primary[places], state.smallest)
     return [int(places[column]) for column in fixed]
 
@@ -176,19 +193,19 @@ def _alone(one: Sum, hidden: Mask) -> bool:
 def _cornered(one: Sum, state: _State) -> bool:
     """Whether what is left for the withheld parts is the least or the most that they can be.
 
-    Of people, each of them is known to be under the threshold or not. Of options found, as many as
-    there are people, or none, would say it of everyone; unless the whole sum says so already.
+    Of people, each of them is known to be under the threshold or not. As many refused, or with an
+    option, as there are people, or none, would say it of everyone; unless the whole sum says so
+    already.
     """
     parts = one.parts[state.hidden[one.parts]]
     if not parts.size or (one.whole != TOTAL and state.hidden[one.whole]):
         return False
     left = int(state.number[parts].sum())
-    if state.found is not None:
-        outright = (0, int(state.number[one.parts].sum()))
-        return (
-            int(state.found[parts].sum()) in (0, left)
-            and int(state.found[one.parts].sum()) not in outright
-        )
+    outright = (0, int(state.number[one.parts].sum()))
+    everyone = int(state.found[parts].sum()) in (0, left)
+    told = everyone and int(state.found[one.parts].sum()) not in outright
+    if told or not state.bounded:
+        return told
     small = state.primary[parts]
     least = int(np.where(small, 1, state.smallest).sum())
     most = int(small.sum()) * (state.smallest - 1) if small.all() else None

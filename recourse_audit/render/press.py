@@ -5,6 +5,7 @@ beside the files, so that an interrupted press goes on where it stopped.
 """
 
 import json
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -97,8 +98,13 @@ def _hands(job: Job, workers: int) -> Iterator[Pressed]:
     pool = ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(job,)
     )
+
+    def pressed(runs: Sequence[tuple[int, ...]]) -> Iterator[list[str]]:
+        with _deaf_to_interrupts():
+            return pool.map(_press, runs)
+
     try:
-        yield lambda runs: pool.map(_press, runs)
+        yield pressed
     except BrokenProcessPool:
         raise InputError(
             f"{job.rendered.bundle}: a process that made {job.rendered.name} was ended from "
@@ -106,6 +112,22 @@ def _hands(job: Job, workers: int) -> Iterator[Pressed]:
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started here inherit that Ctrl-C is for the one who gives out work.
+
+    They must not learn it themselves: until then each would answer Ctrl-C with a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield  # Windows sends Ctrl-C in another way
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _at_work: dict[str, tuple[Job, Press | None]] = {}

@@ -114,7 +114,7 @@ def all_drawn(count: int) -> Iterator[Case]:
 def one_drawn(seed: int) -> Case:
     tables = drawn(seed)
     counts = [table.counts() for table in tables]
-    return tables, counts, withhold_people(tables, counts, SMALLEST)
+    return tables, counts, withhold_people(tables, counts, counts, SMALLEST)
 
 
 def test_no_withheld_number_of_people_follows_from_what_is_shown() -> None:
@@ -225,5 +225,25 @@ def test_small_groups_of_one_attribute_by_hand(
         ),
         crossed=True,
     )[0]
-    withheld = withhold_people([table], [table.counts()], SMALLEST)
+    withheld = withhold_people([table], [table.counts()], [table.counts()], SMALLEST)
+    assert tuple(withheld.all[0].tolist()) == hidden
+
+
+@pytest.mark.parametrize(
+    ("refused", "hidden"),
+    [
+        ((100, 10, 5, 6, 0), (False, True, True, True, False)),  # all of the two small ones
+        ((100, 10, 0, 0, 0), (False, True, True, True, False)),  # none of them
+        ((100, 10, 5, 0, 0), (False, False, True, True, False)),  # all of one, but nobody knows
+        ((0, 0, 0, 0, 0), (False, False, True, True, False)),  # the total says it of everybody
+    ],
+)
+def test_that_everybody_withheld_was_refused_or_nobody_does_not_follow(
+    refused: tuple[int, ...], hidden: tuple[bool, ...]
+) -> None:
+    sizes = (500, 40, 5, 6, 0)
+    places = np.repeat(np.arange(len(sizes)), sizes)
+    attribute = Attribute(name="a", groups=tuple("vwxyz"), places=places)
+    table = Cells(attributes=(attribute,), values=tuple((one,) for one in range(5)), cell=places)
+    withheld = withhold_people([table], [np.array(sizes)], [np.array(refused)], SMALLEST)
     assert tuple(withheld.all[0].tolist()) == hidden

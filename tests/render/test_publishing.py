@@ -3,16 +3,20 @@
 import json
 import re
 import shutil
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pikepdf
 import pytest
 
 from recourse_audit.errors import InputError
 from recourse_audit.render.mailing import Mailing, mail
-from recourse_audit.render.press import FINISHED, Work, file_name
+from recourse_audit.render.press import FINISHED, Job, Work, file_name, press_all
 from recourse_audit.render.publishing import Edition, publish
+from recourse_audit.run.reading import finished_store
+from recourse_audit.run.rendered import Rendered
 from recourse_audit.run.verification import verify
 from tests.run.bundles import contents, request, run_here
 from tests.run.command import command, one_line
@@ -105,6 +109,41 @@ def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path)
     assert again == kept
     assert contents(bundle / "letters") == contents(made / "letters")
     assert not (bundle / "letters.new").exists()
+
+
+class _Listening:
+    """A press, and its opener, that writes down whether its process would hear Ctrl-C."""
+
+    def open(self) -> "_Listening":
+        return self
+
+    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]:
+        deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return {f"{number}-{document['subject']['id']}": str(deaf).encode()}
+
+
+def test_ctrl_c_is_heard_by_the_one_who_gives_out_work_alone(bundle: Path) -> None:
+    rendered = Rendered(bundle=bundle, name="letters")
+    rendered.begin({})
+    with finished_store(bundle) as store:
+        numbers = [number for (number,) in store.execute("SELECT number FROM subjects")]
+    names = press_all(Job(rendered=rendered, opener=_Listening()), numbers, Work(workers=2))
+    assert {(rendered.new / name).read_bytes() for name in names} == {b"True"}
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.mark.parametrize(("name", "made_by"), [("letters", "mail"), ("report", "publish")])
+def test_an_interrupt_is_answered_with_what_becomes_of_the_work(
+    name: str, made_by: str, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"recourse_audit.cli.paper.{made_by}", interrupt)
+    finished = command(name, bundle)
+    assert finished.code == 130
+    said = f"interrupted; the same command continues, from what is in {bundle}\n"
+    assert finished.err == said
 
 
 def test_pages_made_before_are_left_alone_unless_made_again(made: Path, tmp_path: Path) -> None:
