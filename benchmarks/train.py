@@ -3,7 +3,8 @@
     python -m benchmarks.train --data DIR --models DIR [NAME …]
 
 Two-layer GCN, 16 hidden units, Adam at 0.01, at most 500 epochs with early stopping, nodes split
-50:20:30 at random with a fixed seed. Writes NAME.onnx, and NAME.test.npy with the test nodes.
+50:20:30 at random with a fixed seed. Writes NAME.onnx, NAME.test.npy with the test nodes, and,
+last, NAME.pt with the weights for those who look inside.
 """
 
 import argparse
@@ -41,11 +42,15 @@ def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def train(folder: Path, out: Path, name: str, seed: int) -> None:
+    """Train and export one model; nodes without a label, or with one by convention, stay out."""
     torch.manual_seed(seed)
     arrays = load_arrays(folder, name)
     x, edges = torch.tensor(arrays["x"]).float(), torch.tensor(arrays["edge_index"])
     y = torch.tensor(arrays["y"])
-    labelled = np.flatnonzero(arrays["y"] >= 0)
+    known = arrays["y"] >= 0
+    if "no_label" in arrays:
+        known &= ~arrays["no_label"]
+    labelled = np.flatnonzero(known)
     fit, check, test = (labelled[part] for part in split(len(labelled), seed))
     model = GCN(x.shape[1], int(y.max()) + 1)
     if x.max() > 10:  # measured quantities, not bags of words
@@ -85,7 +90,8 @@ def train(folder: Path, out: Path, name: str, seed: int) -> None:
         verbose=False,
     )
     np.save(out / f"{name}.test.npy", test)
-    print(f"{name}_test_accuracy: {float(right[test].mean()):.3f}")
+    torch.save({**model.state_dict(), "accuracy": right[test].mean()}, out / f"{name}.pt")
+    print(f"{name}_test_accuracy: {float(right[test].mean()):.3f}", flush=True)
 
 
 def main() -> None:
