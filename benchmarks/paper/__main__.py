@@ -14,12 +14,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.paper.kept import Kept
+from benchmarks.paper.kept import Kept, Key
 from benchmarks.paper.page import write_page
 from benchmarks.paper.peers import compare_peers
 from benchmarks.paper.perturbed import perturb
 from benchmarks.paper.places import Place
 from benchmarks.paper.plans import FULL, QUICK, Plan
+from benchmarks.paper.reading import MODEL
 from benchmarks.paper.table import fill_table
 from benchmarks.paper.varied import time_explainer, vary
 
@@ -47,6 +48,13 @@ def main(argv: list[str] | None = None) -> None:
     if options.nodes is not None:
         plan = replace(plan, nodes=options.nodes)
     parts = options.parts or [*PARTS, "page"]
+    missing = [
+        str(options.data / f"{name}.npz")
+        for name in wanted_graphs(plan, parts, options.graphs)
+        if not (options.data / f"{name}.npz").is_file()
+    ]
+    if missing:
+        parser.error(f"{missing[0]} is not there; --data is the folder of the data sets")
     page = options.page or (options.work if options.quick else DOCS) / "paper.md"
     with Kept(options.work / f"results{'_quick' if options.quick else ''}.sqlite") as kept:
         measure(kept, options.data, options.work, plan, parts, options.graphs)
@@ -55,19 +63,30 @@ def main(argv: list[str] | None = None) -> None:
             print(f"{page} is written", flush=True)
 
 
+def wanted_graphs(plan: Plan, parts: list[str], graphs: list[str] | None) -> list[str]:
+    """The graphs that some part needs, in the order of the paper."""
+    every = dict.fromkeys(
+        name for part, (_, of) in PARTS.items() if part in parts for name in of(plan)
+    )
+    return [name for name in every if graphs is None or name in graphs]
+
+
 def measure(
     kept: Kept, data: Path, work: Path, plan: Plan, parts: list[str], graphs: list[str] | None
 ) -> None:
     """Make what is missing, part by part within a graph, so that a graph is opened once."""
     jobs = {name: (run, of(plan)) for name, (run, of) in PARTS.items() if name in parts}
-    every = dict.fromkeys(name for _, names in jobs.values() for name in names)
-    wanted = [name for name in every if graphs is None or name in graphs]
+    wanted = wanted_graphs(plan, parts, graphs)
     if wanted:
-        import torch
-
+        try:
+            import torch
+        except ImportError:
+            sys.exit("the methods that look inside need torch: pip install -e '.[tables]'")
         torch.set_num_threads(1)
     for name in wanted:
         place = Place(data, work, name)
+        about = {"fingerprint": place.fingerprint, "accuracy": place.accuracy}
+        kept.put(Key(part=MODEL, graph=name, method="GCN"), about)
         for part, (run, names) in jobs.items():
             if name in names:
                 start = time.perf_counter()

@@ -1,6 +1,6 @@
 """Methods beside each other on the same subjects: means, marks, paired tests, dominance."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +87,7 @@ def beats(one: Column, other: Column) -> str:
     return "better" if float(np.mean(one - other)) > 0 else "worse"
 
 
-def common(columns: Mapping[str, Mapping[int, Sequence[float]]]) -> list[int]:
-    """The subjects for whom every method has a result, ascending."""
-    shared = [set(column) for column in columns.values()]
+def common(columns: Iterable[Iterable[int]]) -> list[int]:
+    """The subjects that every method has, ascending."""
+    shared = [set(column) for column in columns]
     return sorted(set.intersection(*shared)) if shared else []

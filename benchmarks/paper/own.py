@@ -5,13 +5,13 @@ The choice of GNN-MOExp, and what Shapley and MOEB would have chosen, come from 
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.paper.kept import Kept, Key, setting_of
+from benchmarks.paper.kept import Kept, Key
 from benchmarks.paper.places import SEED, Place
+from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
 from recourse_audit.records import SearchResult
 from recourse_audit.search.blocks import Block
@@ -28,25 +28,9 @@ PICKS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
-    """C and D of the paper, and how many subgraphs of a subject are asked about at most."""
-
-    max_nodes: int
-    max_hops: int
-    budget: int
-
-
-def setting(place: Place, size: Size) -> str:
-    """All that a result of the table depends on."""
-    return setting_of(
-        C=size.max_nodes, D=size.max_hops, budget=size.budget, model=place.fingerprint
-    )
-
-
 def search_all(kept: Kept, part: str, place: Place, size: Size, subjects: list[int]) -> None:
     """Search for every subject that has no result yet, one at a time, and keep all picks."""
-    settled = setting(place, size)
+    settled = size.setting(place.fingerprint)
     missing = [
         subject for subject in subjects if not kept.holds(_key(part, place, OURS, subject, settled))
     ]

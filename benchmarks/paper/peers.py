@@ -13,36 +13,39 @@ import numpy as np
 
 from benchmarks.paper.edits import Around, Edit, answer_after, pair_between
 from benchmarks.paper.explanations import pairs_around
-from benchmarks.paper.kept import Kept, Key, setting_of
+from benchmarks.paper.kept import Kept, Key
 from benchmarks.paper.places import SEED, Place
 from benchmarks.paper.plans import Plan
+from benchmarks.paper.rivals import (
+    ANY,
+    CF,
+    GREEDY,
+    METHODS,
+    MOST_CHANGES,
+    NEW,
+    OWN,
+    RANDOM,
+    RANDOM_NEW,
+    RANDOM_TRIES,
+)
 from benchmarks.recourse import DROP, DROP_AND_ADD, World, open_world
 from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.settings import DecisionSettings
 
 PART = "peers"
-MOST_CHANGES = 3
 GREEDY_CANDIDATES = 300
 DEPTH = 2
 FAVOURABLE = {"german": 1}
-OWN, ANY, NEW = "ours: own ties", "ours: any tie near", "ours: own ties and new ones"
 POLICIES: dict[str, dict[str, Any]] = {
     OWN: DROP,
     ANY: {"kind": "*", "whose": "any", "allow": ["drop"]},
     NEW: DROP_AND_ADD,
 }
-CF, GREEDY = "CF-GNNExplainer", "greedy removal"
-RANDOM, RANDOM_TRIES, RANDOM_NEW = (
-    "random removals, one draw",
-    "random removals, as many tries as ours",
-    "random new ties, one draw",
-)
-METHODS = (*POLICIES, CF, GREEDY, RANDOM, RANDOM_TRIES, RANDOM_NEW)
 
 
 def compare_peers(kept: Kept, place: Place, plan: Plan) -> None:
     """Make what is missing for a graph, subject by subject, all methods of one together."""
-    settled = setting_of(budget=plan.peer_budget, draws=plan.draws, model=place.fingerprint)
+    settled = plan.peer_setting(place.fingerprint)
     contest = Contest(place, plan)
     for subject in contest.subjects(plan.peer_nodes):
         keys = {

@@ -14,7 +14,6 @@ import numpy as np
 
 from benchmarks.engines import open_bench
 from benchmarks.paper.kept import Kept, Key
-from benchmarks.paper.own import Size, setting
 from benchmarks.paper.places import SEED, Place
 from benchmarks.paper.plans import Plan
 from recourse_audit.caveats.stability import Standing, linked, moved, standing
@@ -60,7 +59,7 @@ def add_ties(kept: Kept, place: Place, plan: Plan, scope: Scope) -> None:
             graph=place.name,
             method=str(other),
             subject=subject,
-            setting=setting_of_scope(place, scope),
+            setting=plan.size.setting(place.fingerprint),
         )
         for subject in subjects
         for other in _strangers(place.graph, subject, plan.links)
@@ -90,7 +89,7 @@ def change_models(kept: Kept, place: Place, plan: Plan, scope: Scope) -> None:
                 graph=place.name,
                 method=f"{distance:g}",
                 subject=subject,
-                setting=setting_of_scope(place, scope),
+                setting=plan.size.setting(place.fingerprint),
             )
             for subject in subjects
         }
@@ -102,12 +101,6 @@ def change_models(kept: Kept, place: Place, plan: Plan, scope: Scope) -> None:
         for subject, key in missing.items():
             document = _document(before[subject], after[subject])
             kept.put(key, document | {"strength": distance})
-
-
-def setting_of_scope(place: Place, scope: Scope) -> str:
-    """All that a result depends on."""
-    size = Size(max_nodes=scope.max_nodes, max_hops=scope.max_hops, budget=scope.budget)
-    return setting(place, size)
 
 
 def _document(before: Standing, after: Standing) -> dict[str, Any]:

@@ -2,9 +2,23 @@
 
 from dataclasses import dataclass
 
+from benchmarks.paper.kept import setting_of
 from benchmarks.paper.published import GRAPHS
 
 PEERS = ("cora", "citeseer", "german")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """C and D of the paper, and how many subgraphs of a subject are asked about at most."""
+
+    max_nodes: int
+    max_hops: int
+    budget: int
+
+    def setting(self, fingerprint: str) -> str:
+        """All that a search's result depends on."""
+        return setting_of(C=self.max_nodes, D=self.max_hops, budget=self.budget, model=fingerprint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +35,7 @@ class Plan:
     varied_nodes: int = 100
     sizes: tuple[int, ...] = (2, 3, 4, 5)
     distances: tuple[int, ...] = (1, 2, 3)
-    # GNNExplainer on the whole graph, as its example has it.
+    # GNNExplainer on the whole graph.
     timed: tuple[str, ...] = ("cora",)
     timed_nodes: int = 20
     # Fig. 8.
@@ -35,6 +49,26 @@ class Plan:
     peer_nodes: int = 100
     peer_budget: int = 1000
     draws: int = 20
+
+    @property
+    def size(self) -> Size:
+        """What the table is made with."""
+        return Size(max_nodes=self.max_nodes, max_hops=self.max_hops, budget=self.budget)
+
+    @property
+    def sizes_varied(self) -> tuple[Size, ...]:
+        """Other C at the usual D, and other D at the usual C."""
+        by_size = [(C, self.max_hops) for C in self.sizes]
+        by_distance = [
+            (self.max_nodes, D) for D in self.distances if (self.max_nodes, D) not in by_size
+        ]
+        return tuple(
+            Size(max_nodes=C, max_hops=D, budget=self.budget) for C, D in by_size + by_distance
+        )
+
+    def peer_setting(self, fingerprint: str) -> str:
+        """All that a result of the peers depends on."""
+        return setting_of(budget=self.peer_budget, draws=self.draws, model=fingerprint)
 
 
 FULL = Plan()

@@ -4,7 +4,7 @@ import time
 
 from benchmarks.paper.explanations import grown, pairs_around
 from benchmarks.paper.kept import Kept, Key
-from benchmarks.paper.own import Size, search_all, setting
+from benchmarks.paper.own import search_all
 from benchmarks.paper.places import Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.scoring import Scorer
@@ -15,10 +15,9 @@ PART = "table"
 
 def fill_table(kept: Kept, place: Place, plan: Plan) -> None:
     """Make what is missing of a graph's row."""
-    size = Size(max_nodes=plan.max_nodes, max_hops=plan.max_hops, budget=plan.budget)
     subjects = place.test_nodes(plan.nodes)
-    search_all(kept, PART, place, size, subjects)
-    settled = setting(place, size)
+    search_all(kept, PART, place, plan.size, subjects)
+    settled = plan.size.setting(place.fingerprint)
     for method in OPENERS:
         keys = [
             Key(part=PART, graph=place.name, method=method, subject=subject, setting=settled)

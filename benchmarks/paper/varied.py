@@ -3,7 +3,7 @@
 import time
 
 from benchmarks.paper.kept import Kept, Key, setting_of
-from benchmarks.paper.own import Size, search_all
+from benchmarks.paper.own import search_all
 from benchmarks.paper.places import Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.weighing import EXPLAINER_EPOCHS
@@ -12,16 +12,14 @@ VARIED, TIMED = "varied", "timed"
 
 
 def vary(kept: Kept, place: Place, plan: Plan) -> None:
-    """Search again with other C at the usual D, and other D at the usual C."""
+    """Search again with other C and D."""
     subjects = place.test_nodes(plan.varied_nodes)
-    sizes = [(C, plan.max_hops) for C in plan.sizes]
-    sizes += [(plan.max_nodes, D) for D in plan.distances if plan.max_hops != D]
-    for C, D in sizes:
-        search_all(kept, VARIED, place, Size(max_nodes=C, max_hops=D, budget=plan.budget), subjects)
+    for size in plan.sizes_varied:
+        search_all(kept, VARIED, place, size, subjects)
 
 
 def time_explainer(kept: Kept, place: Place, plan: Plan) -> None:
-    """GNNExplainer as PyG's example has it: the whole graph, masks of ties and of features."""
+    """GNNExplainer as PyG gives it to its users: the whole graph, here with a mask of ties only."""
     settled = setting_of(epochs=EXPLAINER_EPOCHS, model=place.fingerprint)
     keys = [
         Key(part=TIMED, graph=place.name, method="GNNExp", subject=subject, setting=settled)
@@ -42,7 +40,6 @@ def time_explainer(kept: Kept, place: Place, plan: Plan) -> None:
         model.eval(),
         algorithm=GNNExplainer(epochs=EXPLAINER_EPOCHS),
         explanation_type="model",
-        node_mask_type="attributes",
         edge_mask_type="object",
         model_config={
             "mode": "multiclass_classification",
