@@ -8,12 +8,11 @@ fingerprint included, so that a result of another model is never taken for one o
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (
@@ -44,7 +43,7 @@ class Result:
     document: dict[str, Any]
 
 
-class Kept(AbstractContextManager["Kept"]):
+class Kept:
     """The results so far; several processes may write to one file, each its own graphs."""
 
     def __init__(self, path: Path) -> None:
@@ -52,6 +51,9 @@ class Kept(AbstractContextManager["Kept"]):
         self._store = sqlite3.connect(path, timeout=WAIT)
         self._store.execute(SCHEMA)
         self._store.commit()
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,

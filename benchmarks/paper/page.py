@@ -132,8 +132,8 @@ def _introduction(reading: Reading, tables: dict[str, GraphTable]) -> Iterator[s
     yield ""
     yield (
         "The models are two-layer GCNs with 16 hidden units, trained as the paper says in its "
-        "reproducibility section (Adam at 0.01, up to 500 epochs with early stopping, 50:20:30 at random), "
-        "and exported. Our side sees the ONNX file only; so do the scores of all methods. "
+        "reproducibility section (Adam at 0.01, up to 500 epochs with early stopping, 50:20:30 at "
+        "random), and exported. Our side sees the ONNX file only; so do the scores of all methods. "
         f"C = {plan.max_nodes}, D = {plan.max_hops}, at most {plan.budget:,} subgraphs a node. "
         "Test nodes are drawn at random among those with a tie. Times are of one thread."
     )

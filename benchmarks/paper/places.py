@@ -79,10 +79,11 @@ class Place:
         """Test nodes with a tie, in one random order: asking for more keeps those there are."""
         test = np.load(self.folder / f"{self.name}.test.npy")
         tied = test[np.diff(self.graph.starts)[test] > 0]
-        return np.random.default_rng(SEED).permutation(tied)[:count].tolist()
+        return [int(node) for node in np.random.default_rng(SEED).permutation(tied)[:count]]
 
     def training_nodes(self, count: int) -> list[int]:
         """Nodes with a tie that are not in the test set."""
         able = np.diff(self.graph.starts) > 0
         able[np.load(self.folder / f"{self.name}.test.npy")] = False
-        return np.random.default_rng(SEED).permutation(np.flatnonzero(able))[:count].tolist()
+        drawn = np.random.default_rng(SEED).permutation(np.flatnonzero(able))[:count]
+        return [int(node) for node in drawn]

@@ -45,7 +45,7 @@ class OfPairs:
 
     def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
         del subject
-        return self._table[pairs]
+        return np.asarray(self._table[pairs])
 
 
 class Gradients:
