@@ -20,13 +20,18 @@ class Attending(torch.nn.Module):
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        self.first = GATConv(features, HIDDEN, heads=HEADS)
+        # In front of the layer's own product, and no wider: together they are one linear map, and
+        # this one takes sparse features.
+        self.words = torch.nn.Parameter(torch.empty(features, HIDDEN * HEADS))
+        torch.nn.init.xavier_uniform_(self.words)
+        self.first = GATConv(HIDDEN * HEADS, HIDDEN, heads=HEADS)
         self.second = GATConv(HIDDEN * HEADS, classes, heads=HEADS, concat=False)
 
     def forward(
         self, x: torch.Tensor, arcs: torch.Tensor
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        hidden, (_, one) = self.first(x, arcs, return_attention_weights=True)
+        product = torch.sparse.mm(x, self.words)
+        hidden, (_, one) = self.first(product, arcs, return_attention_weights=True)
         logits, (_, two) = self.second(hidden.relu(), arcs, return_attention_weights=True)
         return logits, [one, two]
 
@@ -35,7 +40,8 @@ def attention(graph: Graph, place: Place) -> np.ndarray:
     """The weight of every pair."""
     torch.manual_seed(0)
     state = place.network.state
-    x = (torch.from_numpy(np.asarray(graph.features, np.float32)) - state["shift"]) / state["scale"]
+    x = torch.from_numpy(np.asarray(graph.features, np.float32))
+    x = ((x - state["shift"]) / state["scale"]).to_sparse().coalesce()
     arcs = torch.from_numpy(np.stack((graph.arc_source, graph.arc_target)).astype(np.int64))
     said = place.network.whole()[1].argmax(1)
     model = Attending(x.shape[1], int(said.max()) + 1)

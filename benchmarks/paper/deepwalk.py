@@ -10,7 +10,7 @@ import torch
 from recourse_audit.graph.arrays import Graph
 
 WALKS, LENGTH, WINDOW, DIMENSIONS, NEGATIVES = 5, 20, 5, 64, 3
-BATCH = 50_000
+BATCH = 20_000
 RATE = 0.01
 
 

@@ -113,7 +113,7 @@ def _strangers(graph: Graph, subject: int, count: int) -> list[int]:
     able = np.ones(graph.node_count, bool)
     able[[subject, *graph.neighbours(subject).tolist()]] = False
     random = np.random.default_rng((SEED, subject))
-    return random.permutation(np.flatnonzero(able))[:count].tolist()
+    return [int(node) for node in random.permutation(np.flatnonzero(able))[:count]]
 
 
 def _moved(place: Place, distance: float, scope: Scope) -> OnnxModel:
