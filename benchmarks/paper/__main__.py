@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[Callable[[Kept, Place, Plan], None], Callable[[Plan], tup
     "varied": (vary, lambda plan: plan.varied),
     "timed": (time_explainer, lambda plan: plan.timed),
     "perturbed": (perturb, lambda plan: (plan.perturbed,)),
-    "peers": (compare_peers, lambda plan: plan.peers),
+    "peers": (compare_peers, lambda plan: tuple(plan.peers)),
 }
 
 

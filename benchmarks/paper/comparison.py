@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from recourse_audit.search.objectives import RESOLUTION
+
 LEVEL = 0.05
 Column = NDArray[np.floating]
 
@@ -70,14 +72,30 @@ class Dominance:
 
 
 def dominance(one: tuple[Column, Column], other: tuple[Column, Column]) -> Dominance:
-    """How often a method's pair of objectives dominates another's, subject by subject."""
-    no_worse = (one[0] >= other[0]) & (one[1] >= other[1])
-    no_better = (one[0] <= other[0]) & (one[1] <= other[1])
+    """How often a method's pair of objectives dominates another's, subject by subject.
+
+    Figures that differ by no more than two steps of the resolution count as equal: the same pair
+    scored twice may come out so.
+    """
+    ahead = [_compared(mine, theirs) for mine, theirs in zip(one, other, strict=True)]
+    no_worse, no_better = np.min(ahead, axis=0) >= 0, np.max(ahead, axis=0) <= 0
     return Dominance(
         dominates=float(np.mean(no_worse & ~no_better)),
         dominated=float(np.mean(no_better & ~no_worse)),
         equal=float(np.mean(no_worse & no_better)),
     )
+
+
+def _compared(one: Column, other: Column) -> Column:
+    difference = one - other
+    return np.where(np.abs(difference) <= 2.5 * RESOLUTION, 0.0, np.sign(difference))
+
+
+def agreement(own: Mapping[str, float], published: Mapping[str, float]) -> float:
+    """How alike two tables order the same methods: Spearman's rank correlation."""
+    names = list(own)
+    found = stats.spearmanr([own[name] for name in names], [published[name] for name in names])
+    return float(found.statistic)
 
 
 def beats(one: Column, other: Column) -> str:

@@ -52,24 +52,37 @@ class Around:
     """All that a subject's answer can come from in a model of some depth, one tie beyond it."""
 
     def __init__(self, graph: Graph, desk: QueryDesk, subject: int, depth: int) -> None:
-        self._graph, self._desk = graph, desk
-        self._nodes = reach(graph, np.array([subject]), depth + 1)
-        positions, _ = spans(graph.starts, self._nodes)
-        inside = np.isin(graph.neighbour[positions], self._nodes)
-        self._pairs = np.unique(graph.neighbour_pair[positions[inside]])
-        self._row = np.searchsorted(self._nodes, [subject])
+        self._desk = desk
+        nodes = reach(graph, np.array([subject]), depth + 1)
+        positions, _ = spans(graph.starts, nodes)
+        inside = np.isin(graph.neighbour[positions], nodes)
+        pairs = np.unique(graph.neighbour_pair[positions[inside]])
+        self._base = with_pairs(graph, nodes, pairs)
+        # Which pair each arc belongs to; loops come last and belong to none.
+        self._pair = np.full(len(self._base.sources), -1)
+        _, owner = spans(graph.pair_starts, pairs)
+        self._pair[: len(owner)] = pairs[owner]
+        self._row = np.searchsorted(nodes, [subject])
 
     def answers(self, removals: Sequence[tuple[int, ...]]) -> np.ndarray:
         """Log-probabilities of the subject after each of several removals."""
         found = []
         for first in range(0, len(removals), AT_ONCE):
-            some = removals[first : first + AT_ONCE]
-            unions = [
-                with_pairs(self._graph, self._nodes, np.setdiff1d(self._pairs, gone))
-                for gone in some
-            ]
-            found.append(self._desk.ask(*side_by_side(unions, [self._row] * len(some))))
+            unions = [self._without(gone) for gone in removals[first : first + AT_ONCE]]
+            found.append(self._desk.ask(*side_by_side(unions, [self._row] * len(unions))))
         return np.concatenate(found)
+
+    def _without(self, gone: tuple[int, ...]) -> Union:
+        base = self._base
+        left = np.flatnonzero(~np.isin(self._pair, gone))
+        return Union(
+            nodes=base.nodes,
+            node_starts=base.node_starts,
+            sources=base.sources[left],
+            targets=base.targets[left],
+            ties=base.ties[left],
+            arc_starts=np.array([0, len(left)]),
+        )
 
 
 def pair_between(graph: Graph, one: int, other: int) -> int:

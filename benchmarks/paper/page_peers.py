@@ -72,6 +72,12 @@ def _verdicts(title: str, found: dict[str, Documents], subjects: list[int]) -> I
     for method in (OWN, ANY):
         share = seconds[CF] / seconds[method]
         yield f"{title}: {method} takes 1/{share:.3g} of the time of {CF} as written here."
+    if flips[ANY] < flips[OWN]:
+        yield (
+            f"{title}: {ANY} flips fewer ({flips[ANY]:.0%}) than {OWN} ({flips[OWN]:.0%}): there "
+            "are more ties near than evaluations in the budget, and much of it goes to ties that "
+            "do not matter."
+        )
     if flips[ANY] < flips[CF]:
         yield (
             f"{title}: {CF} flips more ({flips[CF]:.0%}) than {ANY} ({flips[ANY]:.0%}): it may "

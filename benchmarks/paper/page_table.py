@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from benchmarks.paper.comparison import Marked, beats, dominance, marked, p_value
+from benchmarks.paper.comparison import Marked, agreement, beats, dominance, marked, p_value
 from benchmarks.paper.published import (
     BEATEN,
     GRAPHS,
@@ -102,6 +102,23 @@ def _not_beaten(table: GraphTable) -> Iterator[str]:
                 yield f"{method} is better in {figures}"
             elif verdict == "no telling":
                 yield f"{method} in {figures}, is too close to tell (p = {p_value(own, other):.2g})"
+
+
+def agreement_lines(tables: Tables) -> Iterator[str]:
+    """How far our order of the methods is the paper's, and who is best in either."""
+    for graph, table in tables.items():
+        if len(table.methods) < 3:
+            continue
+        words = []
+        for what, (_, published) in OBJECTIVES.items():
+            own = {name: float(column.mean()) for name, column in table.objective(what).items()}
+            paper = dict(zip(METHODS, published[graph], strict=True))
+            first, theirs = max(own, key=own.__getitem__), max(paper, key=paper.__getitem__)
+            best = f"{first} is best in both"
+            if first != theirs:
+                best = f"{first} is best here, {theirs} there"
+            words.append(f"{what}: ρ = {agreement(own, paper):.2f}, {best}")
+        yield f"  - {TITLES[graph]}: {'; '.join(words)}."
 
 
 def picks_table(tables: Tables) -> Iterator[str]:

@@ -48,7 +48,7 @@ def compare_peers(kept: Kept, place: Place, plan: Plan) -> None:
     """Make what is missing for a graph, subject by subject, all methods of one together."""
     settled = plan.peer_setting(place.fingerprint)
     contest = Contest(place, plan)
-    for subject in contest.subjects(plan.peer_nodes):
+    for subject in contest.subjects(plan.peers[place.name]):
         keys = {
             method: Key(
                 part=PART, graph=place.name, method=method, subject=subject, setting=settled

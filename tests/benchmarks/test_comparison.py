@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.paper.comparison import beats, common, dominance, marked, p_value
+from benchmarks.paper.comparison import agreement, beats, common, dominance, marked, p_value
 
 
 def test_marks_go_from_the_best_to_the_worst() -> None:
@@ -57,6 +57,20 @@ def test_dominance_counts_every_subject_once() -> None:
     other = (np.array([-1.0, 0.0, -1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]))
     found = dominance(own, other)
     assert (found.dominates, found.equal, found.neither, found.dominated) == (0.25,) * 4
+
+
+def test_the_noise_of_scoring_twice_is_not_dominance() -> None:
+    own = (np.array([-0.1, -0.1]), np.array([0.3, 0.3]))
+    again = (own[0] + 2e-6, own[1] - np.array([2e-6, 4e-6]))
+    found = dominance(own, again)
+    assert found.equal == 0.5
+    assert found.dominates == 0.5
+
+
+def test_agreement_is_one_for_the_same_order_and_minus_one_for_the_opposite() -> None:
+    own = {"a": 1.0, "b": 2.0, "c": 5.0}
+    assert agreement(own, {"c": 0.3, "b": 0.2, "a": 0.1}) == pytest.approx(1)
+    assert agreement(own, {"c": 0.1, "b": 0.2, "a": 0.3}) == pytest.approx(-1)
 
 
 def test_only_subjects_that_every_method_has_are_compared() -> None:

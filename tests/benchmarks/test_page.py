@@ -77,6 +77,8 @@ def test_the_best_stands_in_bold_with_the_papers_figure_beside_it(tmp_path: Path
     assert re.fullmatch(r"-0\.\d{3} ▼ \(-0\.530\)", cells[4])
     assert "Best simulatability: Cora." in page
     assert f"Cora, {NODES} nodes: all of them." in page
+    assert "Cora: simulatability: ρ = 0." in page
+    assert "GNN-MOExp is best here, Shapley there" in page
     assert "Not measured yet: Citeseer." in page
     assert "Accuracy of the models on test nodes: Cora 0.875." in page
 
@@ -144,6 +146,7 @@ def test_every_picture_of_the_page_is_there_and_says_what_it_shows(tmp_path: Pat
         assert title.text
         assert " at " in title.text
     assert "9 comparisons, 4 with another decision." in page
+    assert "by 0.50 where the decision changed and by 0.50 where it did not: **not**" in page
     assert "Explanations when the model is changed: not measured yet." in page
 
 
