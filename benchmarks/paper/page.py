@@ -53,7 +53,7 @@ CHOICES = """\
 WHY_OTHERS = """\
 - Our figures are not the paper's. Its authors' code is not public, and a graph's figures all move
   with how confident its model is, so with what the paper leaves open: here weight decay 5e-4,
-  dropout 0.5, patience 40, one split. How alike the two order the methods (Spearman's ρ):"""
+  dropout 0.5, patience 40, one split. How alike the two order the methods (rank correlation):"""
 PEERS_TEXT = f"""\
 All methods get the same nodes, and every edit is judged by the ONNX file on the whole graph. *Said
 to* is the share that the method itself counts as flipped. On Cora and Citeseer any other class

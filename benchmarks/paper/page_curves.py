@@ -105,8 +105,8 @@ def _trends(found: Mapping[str, Varied]) -> Iterator[str]:
     slowest = max((seconds for one in found.values() for seconds in one.all_seconds()), default=0.0)
     verdict = "no more than" if slowest <= PAPERS_SECONDS else "**more** than"
     yield (
-        f"- The slowest mean is {short_time(slowest)} a node: {verdict} the {PAPERS_SECONDS} s that "
-        "the paper's took at most on Cora and Citeseer, on its computer."
+        f"- The slowest mean is {short_time(slowest)} a node: {verdict} the {PAPERS_SECONDS} s of "
+        "the paper, on its computer, for Cora and Citeseer."
     )
     yield ""
 

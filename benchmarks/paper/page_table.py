@@ -117,7 +117,7 @@ def agreement_lines(tables: Tables) -> Iterator[str]:
             best = f"{first} is best in both"
             if first != theirs:
                 best = f"{first} is best here, {theirs} there"
-            words.append(f"{what}: ρ = {agreement(own, paper):.2f}, {best}")
+            words.append(f"{what} {agreement(own, paper):.2f}, {best}")
         yield f"  - {TITLES[graph]}: {'; '.join(words)}."
 
 
