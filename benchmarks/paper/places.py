@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.paper.network import Network
 
 SEED = 0
+SAME = 1e-3
 
 
 class Place:
@@ -64,9 +65,14 @@ class Place:
 
     @cached_property
     def network(self) -> "Network":
+        """The same model seen from inside, checked against the ONNX file on the whole graph."""
         from benchmarks.paper.network import Network
 
-        return Network(self.graph, self.weights)
+        network = Network(self.graph, self.weights)
+        inside = network.whole()[1].log_softmax(1).numpy()
+        difference = float(np.abs(np.exp(inside) - np.exp(self.bench.whole)).max())
+        assert difference < SAME, f"{self.name}: weights and ONNX file differ by {difference}"
+        return network
 
     @cached_property
     def accuracy(self) -> float:
