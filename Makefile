@@ -5,13 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
 MODELS ?=
+WORK ?=
+QUICK ?=
+# Apart from the other one: torch is in no lock.
+TABLES := .venv-tables
 
 # Homebrew's libraries lie where only Homebrew's own Python looks for them.
 ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
 
-.PHONY: help demo test lint bench lock clean setup-run setup-dev
+.PHONY: help demo test lint bench tables lock clean setup-run setup-dev
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -31,11 +35,19 @@ lint: setup-dev ## Check style and types only
 bench: setup-dev ## Measure speed and scale; DATA=folder MODELS=folder adds real graphs
 	@$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)") $(if $(MODELS),--models "$(MODELS)")
 
+tables: ## Make the paper's tables again; DATA=folder WORK=folder, QUICK=1 for ten minutes
+	@test -n "$(DATA)" && test -n "$(WORK)" || \
+		{ echo "make tables needs DATA=folder of data sets and WORK=folder for models and results" >&2; exit 2; }
+	@test "$(TABLES)/ready" -nt pyproject.toml || { \
+		"$(or $(PYTHON),python3)" -m venv $(TABLES) && \
+		$(TABLES)/bin/python -m pip install --quiet -e '.[tables]' && touch $(TABLES)/ready; }
+	@$(TABLES)/bin/python -m benchmarks.paper --data "$(DATA)" --work "$(WORK)" $(if $(QUICK),--quick)
+
 lock: ## Pin every package again, to the newest that pyproject.toml allows (needs uv)
 	@sh scripts/lock.sh
 
 clean: ## Remove the virtual environment and everything that was built
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(TABLES) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One after the other, so that `make -j demo test` never has two installers in one environment.

@@ -7,6 +7,9 @@ import numpy as np
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 
+# Whether a word occurs, not how often: PyG reads these graphs so, and with it whoever uses them.
+COUNTS = ("amazon_", "coauthor_")
+
 
 def load_arrays(folder: Path, name: str) -> dict[str, np.ndarray]:
     """The arrays of one data set, with its features dense."""
@@ -18,6 +21,8 @@ def load_arrays(folder: Path, name: str) -> dict[str, np.ndarray]:
         owner = np.repeat(np.arange(rows), np.diff(arrays["x_indptr"]))
         x[owner, arrays["x_indices"]] = arrays["x_data"]
         arrays["x"] = x
+    if name.startswith(COUNTS):
+        arrays["x"] = np.minimum(arrays["x"], 1)
     return arrays
 
 

@@ -1,0 +1,98 @@
+"""The paper's tables again, and the tools that people would use instead; needs the tables extra.
+
+    python -m benchmarks.paper --data DIR --work DIR [--quick] [--graphs NAME …] [--parts PART …]
+
+Every result is kept in the working folder as it is made, so that a run that was stopped goes on
+where it was; models are trained there once. At the end, or with `--parts page` alone, the page is
+written from what there is. Two of these may share a working folder, each with graphs of its own.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.paper.kept import Kept, Key
+from benchmarks.paper.page import write_page
+from benchmarks.paper.peers import compare_peers
+from benchmarks.paper.perturbed import perturb
+from benchmarks.paper.places import Place
+from benchmarks.paper.plans import FULL, QUICK, Plan
+from benchmarks.paper.reading import MODEL
+from benchmarks.paper.table import fill_table
+from benchmarks.paper.varied import time_explainer, vary
+
+DOCS = Path(__file__).parents[2] / "docs"
+PARTS: dict[str, tuple[Callable[[Kept, Place, Plan], None], Callable[[Plan], tuple[str, ...]]]] = {
+    "table": (fill_table, lambda plan: plan.graphs),
+    "varied": (vary, lambda plan: plan.varied),
+    "timed": (time_explainer, lambda plan: plan.timed),
+    "perturbed": (perturb, lambda plan: (plan.perturbed,)),
+    "peers": (compare_peers, lambda plan: tuple(plan.peers)),
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of npz data sets")
+    parser.add_argument("--work", type=Path, required=True, help="folder of models and results")
+    parser.add_argument("--quick", action="store_true", help="two graphs, few nodes")
+    parser.add_argument("--graphs", nargs="+", help="only these")
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS, "page"], help="only these")
+    parser.add_argument("--nodes", type=int, help="test nodes of each graph in the table")
+    parser.add_argument("--page", type=Path, help="docs/paper.md; WORK/paper.md with --quick")
+    options = parser.parse_args(argv)
+    plan = QUICK if options.quick else FULL
+    if options.nodes is not None:
+        plan = replace(plan, nodes=options.nodes)
+    parts = options.parts or [*PARTS, "page"]
+    missing = [
+        str(options.data / f"{name}.npz")
+        for name in wanted_graphs(plan, parts, options.graphs)
+        if not (options.data / f"{name}.npz").is_file()
+    ]
+    if missing:
+        parser.error(f"{missing[0]} is not there; --data is the folder of the data sets")
+    page = options.page or (options.work if options.quick else DOCS) / "paper.md"
+    with Kept(options.work / f"results{'_quick' if options.quick else ''}.sqlite") as kept:
+        measure(kept, options.data, options.work, plan, parts, options.graphs)
+        if "page" in parts:
+            write_page(kept, plan, page)
+            print(f"{page} is written", flush=True)
+
+
+def wanted_graphs(plan: Plan, parts: list[str], graphs: list[str] | None) -> list[str]:
+    """The graphs that some part needs, in the order of the paper."""
+    every = dict.fromkeys(
+        name for part, (_, of) in PARTS.items() if part in parts for name in of(plan)
+    )
+    return [name for name in every if graphs is None or name in graphs]
+
+
+def measure(
+    kept: Kept, data: Path, work: Path, plan: Plan, parts: list[str], graphs: list[str] | None
+) -> None:
+    """Make what is missing, part by part within a graph, so that a graph is opened once."""
+    jobs = {name: (run, of(plan)) for name, (run, of) in PARTS.items() if name in parts}
+    wanted = wanted_graphs(plan, parts, graphs)
+    if wanted:
+        try:
+            import torch
+        except ImportError:
+            sys.exit("the methods that look inside need torch: pip install -e '.[tables]'")
+        torch.set_num_threads(1)
+    for name in wanted:
+        place = Place(data, work, name)
+        about = {"fingerprint": place.fingerprint, "accuracy": place.accuracy}
+        kept.put(Key(part=MODEL, graph=name, method="GCN"), about)
+        for part, (run, names) in jobs.items():
+            if name in names:
+                start = time.perf_counter()
+                run(kept, place, plan)
+                print(f"# {name}, {part}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

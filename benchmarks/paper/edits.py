@@ -1,0 +1,92 @@
+"""The whole graph with some ties gone and some new: what every counterfactual is judged on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.neighbourhoods import reach, spans
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.queries import Union, side_by_side, whole, with_pairs
+
+AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Pairs of the graph that lose their ties, and new ties by their ends."""
+
+    removed: tuple[int, ...] = ()
+    added: tuple[tuple[int, int], ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.removed) + len(self.added)
+
+
+def edited(graph: Graph, edit: Edit) -> Union:
+    """The whole graph after an edit, as one question; for models that are told ends only."""
+    union = whole(graph)
+    gone, _ = spans(graph.pair_starts, np.array(edit.removed, np.int64))
+    left = np.ones(len(union.sources), bool)
+    left[gone] = False
+    new = np.array(edit.added, np.int64).reshape(-1, 2)
+    sources = np.concatenate((union.sources[left], new[:, 0], new[:, 1]))
+    return Union(
+        nodes=union.nodes,
+        node_starts=union.node_starts,
+        sources=sources,
+        targets=np.concatenate((union.targets[left], new[:, 1], new[:, 0])),
+        ties=np.zeros(len(sources), np.int64),
+        arc_starts=np.array([0, len(sources)]),
+    )
+
+
+def answer_after(graph: Graph, desk: QueryDesk, subject: int, edit: Edit) -> np.ndarray:
+    """The log-probabilities of the subject on the whole graph after an edit."""
+    assert not desk.needs_ties, "an edited graph says nothing of its ties but their ends"
+    return np.asarray(desk.ask(edited(graph, edit), np.array([subject]))[0])
+
+
+class Around:
+    """All that a subject's answer can come from in a model of some depth, one tie beyond it."""
+
+    def __init__(self, graph: Graph, desk: QueryDesk, subject: int, depth: int) -> None:
+        self._desk = desk
+        nodes = reach(graph, np.array([subject]), depth + 1)
+        positions, _ = spans(graph.starts, nodes)
+        inside = np.isin(graph.neighbour[positions], nodes)
+        pairs = np.unique(graph.neighbour_pair[positions[inside]])
+        self._base = with_pairs(graph, nodes, pairs)
+        # Which pair each arc belongs to; loops come last and belong to none.
+        self._pair = np.full(len(self._base.sources), -1)
+        _, owner = spans(graph.pair_starts, pairs)
+        self._pair[: len(owner)] = pairs[owner]
+        self._row = np.searchsorted(nodes, [subject])
+
+    def answers(self, removals: Sequence[tuple[int, ...]]) -> np.ndarray:
+        """Log-probabilities of the subject after each of several removals."""
+        found = []
+        for first in range(0, len(removals), AT_ONCE):
+            unions = [self._without(gone) for gone in removals[first : first + AT_ONCE]]
+            found.append(self._desk.ask(*side_by_side(unions, [self._row] * len(unions))))
+        return np.concatenate(found)
+
+    def _without(self, gone: tuple[int, ...]) -> Union:
+        base = self._base
+        left = np.flatnonzero(~np.isin(self._pair, gone))
+        return Union(
+            nodes=base.nodes,
+            node_starts=base.node_starts,
+            sources=base.sources[left],
+            targets=base.targets[left],
+            ties=base.ties[left],
+            arc_starts=np.array([0, len(left)]),
+        )
+
+
+def pair_between(graph: Graph, one: int, other: int) -> int:
+    """The number of the pair of two nodes that are tied."""
+    place = int(np.searchsorted(graph.neighbours(one), other))
+    assert graph.neighbours(one)[place] == other, "the two are not tied"
+    return int(graph.neighbour_pair[graph.starts[one] + place])

@@ -1,0 +1,214 @@
+"""The page's curves: quality and time by C and D, time a node of every method, perturbations."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.paper.kept import Result
+from benchmarks.paper.pictures import lines
+from benchmarks.paper.published import METHODS, OURS, TITLES
+from benchmarks.paper.reading import GraphTable, Reading
+from recourse_audit.caveats.stability import curve
+from recourse_audit.records import StabilityPoint, StabilityRow
+
+Pictures = dict[str, str]
+PAPERS_SECONDS = 3
+CHANGED = {True: "decision changed", False: "decision unchanged"}
+STRENGTHS = {
+    "links": "minus the cosine of the new message and the class's weights",
+    "models": "distance of the last layer's weights",
+}
+TITLE = {
+    "links": "Explanations when a new tie is made",
+    "models": "Explanations when the model is changed",
+}
+
+
+class Varied:
+    """Means over nodes for each C and D of one graph."""
+
+    def __init__(self, reading: Reading, graph: str) -> None:
+        self._means: dict[tuple[int, int], dict[str, float]] = {}
+        for size in reading.plan.sizes_varied:
+            found = reading.of_searches("varied", graph, size).get(OURS, {})
+            if found:
+                self._means[size.max_nodes, size.max_hops] = {
+                    what: float(np.mean([document[what] for document in found.values()]))
+                    for what in ("simulatability", "relevance", "seconds", "subgraphs")
+                } | {"nodes": len(found)}
+        self._plan = reading.plan
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    def by_size(self, what: str) -> list[tuple[float, float]]:
+        """A figure over C at the usual D."""
+        hops = self._plan.max_hops
+        return [(C, mean[what]) for (C, D), mean in sorted(self._means.items()) if hops == D]
+
+    def by_distance(self, what: str) -> list[tuple[float, float]]:
+        """A figure over D at the usual C."""
+        most = self._plan.max_nodes
+        return [(D, mean[what]) for (C, D), mean in sorted(self._means.items()) if most == C]
+
+    def all_seconds(self) -> list[float]:
+        """Mean times a node."""
+        return [mean["seconds"] for mean in self._means.values()]
+
+    def rows(self, title: str) -> Iterator[str]:
+        for (C, D), mean in sorted(self._means.items()):
+            yield (
+                f"| {title} | {C} | {D} | {mean['nodes']} | {mean['simulatability']:.4f} | "
+                f"{mean['relevance']:.3f} | {mean['subgraphs']:,.0f} | "
+                f"{1000 * mean['seconds']:.0f} ms |"
+            )
+
+
+def varied_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
+    """Fig. 6 and 7: a table, and four pictures."""
+    found = {graph: Varied(reading, graph) for graph in reading.plan.varied}
+    found = {graph: varied for graph, varied in found.items() if len(varied)}
+    yield "| graph | C | D | nodes | ν | \\|μ\\| | subgraphs | time a node |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for graph, varied in found.items():
+        yield from varied.rows(TITLES[graph])
+    yield ""
+    for what, words in (
+        ("simulatability", "mean simulatability ν"),
+        ("relevance", "mean relevance |μ|"),
+        ("seconds", "seconds a node"),
+    ):
+        for axis, name in (("C", "by_size"), ("D", "by_distance")):
+            series = {
+                TITLES[graph]: (varied.by_size if axis == "C" else varied.by_distance)(what)
+                for graph, varied in found.items()
+            }
+            meant = "nodes in an explanation" if axis == "C" else "ties from the subject"
+            file = f"paper_{what}_{name}.svg"
+            title = f"{words[0].upper()}{words[1:]} by {axis}"
+            pictures[file] = lines(title, f"{axis}: {meant}, at most", words, series)
+            yield f"![{title}](pictures/{file})"
+    yield ""
+    yield from _trends(found)
+
+
+def _trends(found: Mapping[str, Varied]) -> Iterator[str]:
+    """Whether the paper's two observations hold: ν grows with C and D, |μ| falls."""
+    for graph, varied in found.items():
+        for axis, by in (("C", varied.by_size), ("D", varied.by_distance)):
+            up, down = _goes(by("simulatability")), _goes(by("relevance"))
+            yield (
+                f"- {TITLES[graph]}, with {axis}: simulatability {up}, relevance {down}; in the "
+                "paper the one grows and the other falls."
+            )
+    slowest = max((seconds for one in found.values() for seconds in one.all_seconds()), default=0.0)
+    verdict = "no more than" if slowest <= PAPERS_SECONDS else "**more** than"
+    yield (
+        f"- The slowest mean is {short_time(slowest)} a node: {verdict} the {PAPERS_SECONDS} s of "
+        "the paper, on its computer, for Cora and Citeseer."
+    )
+    yield ""
+
+
+def _goes(points: Sequence[tuple[float, float]]) -> str:
+    steps = np.diff([y for _, y in points])
+    if len(steps) == 0:
+        return "was measured once only"
+    if (steps >= -1e-9).all():
+        return "grows"
+    return "falls" if (steps <= 1e-9).all() else "grows and falls"
+
+
+def time_table(tables: Mapping[str, GraphTable]) -> Iterator[str]:
+    """Mean seconds a node of every method, training apart."""
+    others = [method for method in METHODS if method not in ("Shapley", "MOEB")]
+    yield f"| graph | {' | '.join(others)} | trained before: EMB, GAT, PGExp |"
+    yield f"|---|{'---|' * len(others)}---|"
+    for graph, table in tables.items():
+        cells = [
+            short_time(float(table.column(method, "seconds").mean()))
+            if method in table.methods
+            else "not yet"
+            for method in others
+        ]
+        before = [
+            short_time(float(table.column(method, "preparation").max()))
+            if method in table.methods
+            else "not yet"
+            for method in ("EMB", "GAT", "PGExp")
+        ]
+        yield f"| {TITLES[graph]} | {' | '.join(cells)} | {', '.join(before)} |"
+    yield ""
+
+
+def short_time(seconds: float) -> str:
+    """Seconds, or milliseconds where that reads better."""
+    if seconds >= 10:
+        return f"{seconds:.0f} s"
+    if seconds >= 0.1:
+        return f"{seconds:.2f} s"
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.001 else "<1 ms"
+
+
+def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
+    """Fig. 8: mean Jaccard distance over strength, changed and unchanged decisions apart."""
+    graph = reading.plan.perturbed
+    for part, strength in STRENGTHS.items():
+        found = reading.of_graph(part, graph, reading.plan.size)
+        rows = [stability_row(result) for result in found]
+        if not rows:
+            yield f"{TITLE[part]}: not measured yet."
+            continue
+        curves = {changed: curve(rows, changed=changed) for changed in CHANGED}
+        series = {
+            CHANGED[changed]: [(point.strength, point.explanation) for point in points]
+            for changed, points in curves.items()
+        }
+        title = f"{TITLE[part]}, {TITLES[graph]}"
+        file = f"paper_{part}.svg"
+        pictures[file] = lines(title, strength, "mean Jaccard distance of explanations", series)
+        yield f"![{title}](pictures/{file})"
+        yield ""
+        yield f"{len(rows)} comparisons, {sum(row.changed for row in rows)} with another decision."
+        yield ""
+        yield from (f"- {CHANGED[changed]}: {_told(points)}" for changed, points in curves.items())
+        yield f"- {_sanity(rows)}"
+        yield ""
+
+
+def stability_row(result: Result) -> StabilityRow:
+    """A kept comparison with the strength that the paper measures."""
+    document = result.document
+    blank = StabilityRow(
+        subject=str(result.key.subject),
+        perturbation=result.key.method,
+        strength=0.0,
+        changed=bool(document["changed"]),
+        explanation=document["explanation"],
+        options=None,
+    )
+    return replace(blank, strength=round(float(document["strength"]), 6))
+
+
+def _sanity(rows: Sequence[StabilityRow]) -> str:
+    """Whether explanations move more where the decision changed, as the paper finds."""
+    means = {
+        changed: float(np.mean([row.explanation or 0.0 for row in rows if row.changed == changed]))
+        for changed in CHANGED
+        if any(row.changed == changed for row in rows)
+    }
+    if len(means) < len(CHANGED):
+        return "There is nothing to compare: all decisions changed, or none."
+    verdict = "as in the paper" if means[True] > means[False] else "**not** as in the paper"
+    return (
+        f"Over all strengths explanations move by {means[True]:.2f} where the decision changed and "
+        f"by {means[False]:.2f} where it did not: {verdict}."
+    )
+
+
+def _told(found: Sequence[StabilityPoint]) -> str:
+    if not found:
+        return "none."
+    values = ", ".join(f"{point.explanation:.2f} at {point.strength:.2g}" for point in found)
+    return f"mean distance {values}."

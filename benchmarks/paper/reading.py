@@ -1,0 +1,90 @@
+"""What the page is written from: kept results, by graph and method, of the models as they are."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.paper.comparison import common
+from benchmarks.paper.kept import Kept, Result
+from benchmarks.paper.plans import Plan, Size
+from benchmarks.paper.published import METHODS, OURS
+
+MODEL = "model"
+Documents = dict[int, dict[str, Any]]
+
+
+class Reading:
+    """The results of a plan; those of other models or other settings are passed over."""
+
+    def __init__(self, kept: Kept, plan: Plan) -> None:
+        self.plan = plan
+        self._kept = kept
+        self.models = {found.key.graph: found.document for found in kept.rows(MODEL)}
+
+    def of_searches(self, part: str, graph: str, size: Size) -> dict[str, Documents]:
+        """Results by method and subject, of searches of one size and what goes with them."""
+        if graph not in self.models:
+            return {}
+        setting = size.setting(self.models[graph]["fingerprint"])
+        return _by_method(list(self._kept.rows(part, graph=graph, setting=setting)))
+
+    def of_peers(self, graph: str) -> dict[str, Documents]:
+        """Results of the counterfactual methods."""
+        if graph not in self.models:
+            return {}
+        setting = self.plan.peer_setting(self.models[graph]["fingerprint"])
+        return _by_method(list(self._kept.rows("peers", graph=graph, setting=setting)))
+
+    def of_graph(self, part: str, graph: str, size: Size | None = None) -> list[Result]:
+        """Every result of a part by the model as it is, of searches of one size if one is given."""
+        if graph not in self.models:
+            return []
+        own = self.models[graph]["fingerprint"]
+        rows = [row for row in self._kept.rows(part, graph=graph) if own in row.key.setting]
+        return [row for row in rows if size is None or row.key.setting == size.setting(own)]
+
+
+def _by_method(rows: list[Result]) -> dict[str, Documents]:
+    found: dict[str, Documents] = {}
+    for row in rows:
+        found.setdefault(row.key.method, {})[row.key.subject] = row.document
+    return found
+
+
+class GraphTable:
+    """A row of Table III: both objectives of the methods, on the subjects that all of them have.
+
+    A method counts as measured once it has half of the subjects that the search has; the rest of a
+    run that was stopped early would leave hardly any subject to compare.
+    """
+
+    def __init__(self, results: dict[str, Documents]) -> None:
+        enough = len(results.get(OURS, ())) / 2
+        self.methods = tuple(
+            name for name in METHODS if results.get(name) and len(results[name]) >= enough
+        )
+        self.subjects = common([results[name] for name in self.methods])
+        self._results = results
+
+    def __len__(self) -> int:
+        return len(self.subjects) if OURS in self.methods else 0
+
+    def column(self, method: str, what: str) -> np.ndarray:
+        """One figure of one method, subject by subject."""
+        documents = self._results[method]
+        return np.array([float(documents[subject][what]) for subject in self.subjects])
+
+    def objective(self, what: str) -> dict[str, np.ndarray]:
+        """One objective of all methods that were measured."""
+        return {method: self.column(method, what) for method in self.methods}
+
+    def has(self, pick: str) -> bool:
+        """Whether another way of choosing among the search's pairs was kept for these subjects."""
+        return set(self.subjects) <= set(self._results.get(pick, ()))
+
+    def share_exhaustive(self) -> float:
+        """For how many subjects every explanation was tried."""
+        documents = self._results[OURS]
+        return float(
+            np.mean([documents[subject]["coverage"] == "exhaustive" for subject in self.subjects])
+        )

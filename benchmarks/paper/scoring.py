@@ -1,0 +1,60 @@
+"""Both objectives of an explanation that some method gave, asked of the ONNX file.
+
+The very objectives of the search: simulatability, eq. (4), and relevance, eq. (5), of the
+counterfactual with the largest |μ|, which is the best there is once the explanation is given.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.paper.explanations import Pairs, nodes_of, parts
+from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.queries import side_by_side, with_pairs
+from recourse_audit.search.objectives import Whole, comparable, figures, simulatability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """An explanation with its best counterfactual: what is removed, and both objectives."""
+
+    tree: Pairs
+    removed: Pairs
+    simulatability: float
+    relevance: float
+
+
+class Scorer:
+    """Asks the model about explanations on one graph."""
+
+    def __init__(self, graph: Graph, desk: QueryDesk, answers: Floats) -> None:
+        """`answers` holds every node's log-probabilities on the whole graph."""
+        self._graph = graph
+        self._desk = desk
+        self._whole = Whole.of_answers(answers)
+
+    def score(self, subject: int, tree: Pairs) -> Scored:
+        """Try every counterfactual of an explanation, and keep the most relevant.
+
+        Of several: the fewest removed ties, then the order of the graph.
+        """
+        assert tree, "a subject without ties has no explanation"
+        some = list(parts(self._graph, subject, tree))
+        unions = [
+            with_pairs(self._graph, nodes_of(self._graph, subject, part), np.array(part, int))
+            for part in some
+        ]
+        rows = [np.searchsorted(union.nodes, [subject]) for union in unions]
+        answers = self._desk.ask(*side_by_side(unions, rows))
+        own = self._whole.of(np.full(len(some), subject))
+        score = simulatability(own, answers)
+        removed = np.array([len(tree) - len(part) for part in some[:-1]])
+        change = comparable(np.abs(score[-1] - score[:-1]) / removed)
+        best = int(np.lexsort((removed, -change))[0])
+        return Scored(
+            tree=tree,
+            removed=tuple(pair for pair in tree if pair not in some[best]),
+            simulatability=float(figures(comparable(score[-1:]))[0]),
+            relevance=float(figures(change[best : best + 1])[0]),
+        )

@@ -1,0 +1,174 @@
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import numpy as np
+import pytest
+
+from benchmarks.paper.kept import Kept, Key
+from benchmarks.paper.page import write_page
+from benchmarks.paper.plans import Plan
+from benchmarks.paper.published import METHODS, OURS
+from benchmarks.paper.reading import MODEL
+from benchmarks.paper.rivals import ANY, CF, RANDOM
+from benchmarks.paper.rivals import METHODS as RIVALS
+
+PLAN = Plan(graphs=("cora", "citeseer"), sizes=(3, 4), distances=(1, 2))
+NODES = 30
+
+
+def plant(kept: Kept, graph: str, levels: dict[str, tuple[float, float]]) -> None:
+    """Results of a table whose means are about as given."""
+    random = np.random.default_rng(0)
+    kept.put(Key(part=MODEL, graph=graph, method="GCN"), {"fingerprint": "f1", "accuracy": 0.875})
+    for method, (one, other) in levels.items():
+        for subject in range(NODES):
+            noise = random.normal(0, 0.01)
+            document = {
+                "simulatability": one + noise,
+                "relevance": other + noise,
+                "seconds": 0.02,
+                "preparation": 3.0,
+                "coverage": "exhaustive",
+                "subgraphs": 700,
+            }
+            kept.put(table_key(graph, method, subject), document)
+
+
+def table_key(graph: str, method: str, subject: int, part: str = "table") -> Key:
+    setting = PLAN.size.setting("f1")
+    return Key(part=part, graph=graph, method=method, subject=subject, setting=setting)
+
+
+def flat(level: float, relevance: float) -> dict[str, tuple[float, float]]:
+    return dict.fromkeys(METHODS, (level, relevance))
+
+
+def written(kept: Kept, folder: Path) -> str:
+    write_page(kept, PLAN, folder / "paper.md")
+    return (folder / "paper.md").read_text(encoding="utf-8")
+
+
+def row_of(page: str, title: str, graph: str) -> list[str]:
+    """The cells of a graph's row in the table below a title."""
+    below = page.split(title, maxsplit=1)[1]
+    line = next(line for line in below.splitlines() if line.startswith(f"| {graph} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_page_says_that_nothing_was_measured_where_nothing_was(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        page = written(kept, tmp_path)
+    assert "Not measured yet: Cora, Citeseer." in page
+    assert "| Cora | 0 | (-0.196) |" in page
+    assert "Best simulatability: nowhere" in page
+
+
+def test_the_best_stands_in_bold_with_the_papers_figure_beside_it(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        levels = flat(-0.5, 0.1) | {OURS: (-0.02, 0.6), "MOEB": (-0.2, 0.3), "Grad": (-0.9, 0.05)}
+        plant(kept, "cora", levels)
+        page = written(kept, tmp_path)
+    cells = row_of(page, "Simulatability", "Cora")
+    assert cells[1] == str(NODES)
+    assert re.fullmatch(r"\*\*-0\.0\d\d ●\*\* \(-0\.049\)", cells[-1])
+    assert re.fullmatch(r"-0\.\d{3} ○ \(-0\.108\)", cells[-2])
+    assert re.fullmatch(r"-0\.\d{3} ▼ \(-0\.530\)", cells[4])
+    assert "Best simulatability: Cora." in page
+    assert f"Cora, {NODES} nodes: all of them." in page
+    assert "Cora: simulatability 0." in page
+    assert "GNN-MOExp is best here, Shapley there" in page
+    assert "Not measured yet: Citeseer." in page
+    assert "Accuracy of the models on test nodes: Cora 0.875." in page
+
+
+def test_the_page_admits_where_another_method_is_better(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1) | {OURS: (-0.3, 0.05), "EMB": (-0.15, 0.3)})
+        page = written(kept, tmp_path)
+    assert "GNN-MOExp is **not** best on Cora: EMB has -0.1" in page
+    assert "**not** all of them" in page
+    assert "EMB is better in simulatability" in page
+    assert "GNN-MOExp is dominated by EMB on Cora (100.0% of nodes)" in page
+
+
+def test_results_of_another_model_do_not_count(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1))
+        retrained = {"fingerprint": "f2", "accuracy": 0.9}
+        kept.put(Key(part=MODEL, graph="cora", method="GCN"), retrained)
+        page = written(kept, tmp_path)
+    assert "Not measured yet: Cora, Citeseer." in page
+
+
+def test_a_method_that_was_hardly_begun_does_not_shrink_the_table(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        levels = flat(-0.5, 0.1)
+        del levels["PGExp"]
+        plant(kept, "cora", levels)
+        kept.put(table_key("cora", "PGExp", 0), {"simulatability": 0.0, "relevance": 1.0})
+        page = written(kept, tmp_path)
+    cells = row_of(page, "Simulatability", "Cora")
+    assert cells[1] == str(NODES)
+    assert cells[2 + METHODS.index("PGExp")] == "(-0.272)"
+    assert "PGExp was not measured" in page
+
+
+def test_every_section_names_the_command_that_made_it(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1))
+        page = written(kept, tmp_path)
+    sections = page.split("\n## ")[1:]
+    assert len(sections) == 7
+    for section in sections[:-1]:
+        assert "\n\nMade by `python -m benchmarks.paper --data DIR --work DIR --parts " in section
+
+
+def test_every_picture_of_the_page_is_there_and_says_what_it_shows(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1))
+        for size in PLAN.sizes_varied:
+            document = {"simulatability": -0.1, "relevance": 0.3, "seconds": 0.1, "subgraphs": 9}
+            setting = size.setting("f1")
+            key = Key(part="varied", graph="cora", method=OURS, subject=1, setting=setting)
+            kept.put(key, document)
+        for strength in range(-4, 5):
+            document = {"changed": strength > 0, "explanation": 0.5, "strength": strength / 4}
+            kept.put(table_key("cora", str(strength), 1, "links"), document)
+        page = written(kept, tmp_path)
+    files = re.findall(r"\]\((pictures/[^)]+)\)", page)
+    assert len(files) == 7
+    for file in files:
+        root = Xml.parse(tmp_path / file).getroot()
+        title = root.find("{http://www.w3.org/2000/svg}title")
+        assert title is not None
+        assert title.text
+        assert " at " in title.text
+    assert "9 comparisons, 4 with another decision." in page
+    assert "by 0.50 where the decision changed and by 0.50 where it did not: **not**" in page
+    assert "Explanations when the model is changed: not measured yet." in page
+
+
+def peer(flipped: float, seconds: float) -> dict[str, Any]:
+    return {"claimed": True, "flipped": flipped, "size": 2, "seconds": seconds, "queries": 9}
+
+
+@pytest.mark.parametrize("beaten", [True, False])
+def test_a_method_that_loses_to_random_edits_is_named(tmp_path: Path, beaten: bool) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1))
+        for method in RIVALS:
+            share = 0.5 if method == RANDOM else 0.25 if method == CF and beaten else 1.0
+            key = Key(
+                part="peers",
+                graph="cora",
+                method=method,
+                subject=4,
+                setting=PLAN.peer_setting("f1"),
+            )
+            kept.put(key, peer(share, 1.0 if method == CF else 0.1))
+        page = written(kept, tmp_path)
+    assert (f"Cora: {CF} flips **fewer** (25%) than {RANDOM} (50%)." in page) == beaten
+    assert f"Cora: {ANY} takes 1/10 of the time" in page
+    assert "| Citeseer | 0 | not measured yet |" in page
