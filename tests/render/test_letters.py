@@ -330,6 +330,15 @@ def test_tricks_in_ids_words_and_reasons_are_text(tmp_path: Path) -> None:
     assert "49" not in text.split("</style>")[1].replace("+49", "")
 
 
+def test_a_reference_that_would_turn_the_text_around_is_written_out() -> None:
+    found = document(option(move("savings", 1.0, 2.0)))
+    found["subject"]["id"] = "P\u202e7\x00"
+    text = text_of(found)
+    assert "\u202e" not in text
+    assert "\x00" not in text
+    assert r"P\u202e7\x00" in text
+
+
 def test_the_settings_of_a_letter_are_checked() -> None:
     for key, value, words in (
         ("language", "../x", "must be a language"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from recourse_audit.render.pieces import plain
 from recourse_audit.render.profiles import Block, Profile
 from recourse_audit.render.views.letter import Letter
 from recourse_audit.render.views.letter_sentences import StepText, Words, limits_of, steps_of
@@ -96,25 +97,25 @@ def letter_page(
 ) -> LetterPage:
     """Put a letter into words."""
     teller = _Teller(letter, wording, profile, settings)
-    say, signed = wording.say, letter.sign_off
+    say, signed, reference = wording.say, letter.sign_off, plain(letter.reference)
     dated = wording.day(signed.day) if signed else say("date.open")
     contact = settings.contact or (teller.gap("contact"),)
     details = (
-        Detail(label=say("label.reference"), lines=(letter.reference,)),
+        Detail(label=say("label.reference"), lines=(reference,)),
         Detail(label=say("label.date"), lines=(dated,)),
         Detail(label=say("label.contact"), lines=contact),
     )
     signature = say("unsigned") if not signed else say("signed", name=signed.name, date=dated)
     return LetterPage(
         language=settings.language.replace("_", "-"),
-        title=say("title", reference=letter.reference),
+        title=say("title", reference=reference),
         draft="" if signed else say("draft.mark"),
         draft_sentence="" if signed else say("draft.sentence"),
         created=signed.day.isoformat() if signed else "",
         sender=settings.sender or teller.gap("sender"),
         address=settings.address or (teller.gap("address"),),
         recipient_label=say("label.recipient"),
-        recipient=letter.recipient or (f"{say('label.reference')} {letter.reference}",),
+        recipient=letter.recipient or (f"{say('label.reference')} {reference}",),
         details=details,
         heading=settings.about or say("heading"),
         greeting=say("greeting"),
@@ -149,7 +150,7 @@ class _Teller:
             "address": ", ".join(settings.address),
             "contact": ", ".join(settings.contact),
             "decision": self._words.one(self._letter.decision),
-            "reference": self._letter.reference,
+            "reference": plain(self._letter.reference),
         }.get(name, "")
         return filled or self._wording.say(
             "draft.open", name=self._profile.slots.get(name, f"letters.{name}")
