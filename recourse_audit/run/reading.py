@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recourse_audit.errors import InputError
-from recourse_audit.run.bundle import Bundle
+from recourse_audit.run.bundle import CHECKSUMS, Bundle
+from recourse_audit.run.fingerprint import digest
 from recourse_audit.run.store import fill_store, open_store
+from recourse_audit.run.verification import read_manifest
 from recourse_audit.run.work import open_record
+
+SETTINGS, STORE = "settings.json", "store.sqlite"
 
 
 class BundleStore(NamedTuple):
@@ -53,9 +57,22 @@ def finished_store(folder: Path) -> Iterator[sqlite3.Connection]:
                 f"{folder}: this audit is not finished ({opened.done:,} of {opened.total:,} "
                 "subjects); the same `run` command goes on"
             )
-        if Bundle(folder=folder).state() != "finished":
-            raise InputError(f"{folder}: was not sealed; the same `run` command ends it")
+        _as_sealed(folder)
         yield opened.connection
+
+
+def _as_sealed(folder: Path) -> None:
+    """Refuse a bundle of which a part that pages rest on is not what was sealed."""
+    if not (folder / CHECKSUMS).is_file():
+        raise InputError(f"{folder}: was not sealed; the same `run` command ends it")
+    files = read_manifest(folder)["files"]
+    for name in (SETTINGS, STORE):
+        path = folder / name
+        if not path.is_file() or digest(path) != files[name]["sha256"]:
+            raise InputError(
+                f"{path}: is missing or was changed since the audit; restore it, or run the audit "
+                "again into another --out"
+            )
 
 
 def _filled(store: sqlite3.Connection, bundle: Bundle) -> tuple[int, int]:

@@ -228,6 +228,23 @@ def test_an_audit_that_is_not_finished_has_no_pages(bundle: Path) -> None:
     assert not (bundle / "letters.new").exists()
 
 
+@pytest.mark.parametrize("content", [None, "{", "{}"])
+@pytest.mark.parametrize("changed", ["settings.json", "manifest.json"])
+@pytest.mark.parametrize("name", ["report", "letters"])
+def test_nothing_is_made_of_a_bundle_that_was_changed(
+    name: str, changed: str, content: str | None, bundle: Path
+) -> None:
+    if content is None:
+        (bundle / changed).unlink()
+    else:
+        (bundle / changed).write_text(content, encoding="utf-8")
+    finished = command(name, bundle)
+    assert finished.code == 2
+    assert f"{bundle / changed}: is missing or was changed" in one_line(finished)
+    assert not (bundle / "pages.new").exists()
+    assert not (bundle / "letters.new").exists()
+
+
 @pytest.mark.parametrize("name", ["report", "letters"])
 def test_a_folder_of_something_else_is_one_sentence(name: str, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
