@@ -8,6 +8,7 @@ last, NAME.pt with the weights for those who look inside.
 """
 
 import argparse
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,6 +102,8 @@ def train(folder: Path, out: Path, name: str, seed: int) -> None:
         assert torch.allclose(answers, forward(), atol=1e-3), "the fast way must be the same way"
         right = (answers.argmax(1) == y).float()
     out.mkdir(parents=True, exist_ok=True)
+    # It warns of every library that it could also export for.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     node, arc = torch.export.Dim("nodes"), torch.export.Dim("arcs")
     torch.onnx.export(
         model,

@@ -34,7 +34,7 @@ from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.settings import DecisionSettings
 
 PART = "peers"
-GREEDY_CANDIDATES = 300
+GREEDY_CANDIDATES = 100
 DEPTH = 2
 FAVOURABLE = {"german": 1}
 POLICIES: dict[str, dict[str, Any]] = {
