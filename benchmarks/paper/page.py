@@ -136,7 +136,7 @@ def _introduction(reading: Reading, tables: dict[str, GraphTable]) -> Iterator[s
     yield "# The paper's tables again, and the tools people would use instead"
     yield ""
     yield (
-        f"Written by `{COMMAND}{plan.flags}`, which `make tables` calls; no figure is typed by hand."
+        f"Written by `{COMMAND}{plan.flags}`, which `make tables` calls; no figure is typed in."
     )
     yield ""
     yield (
