@@ -135,9 +135,7 @@ def _introduction(reading: Reading, tables: dict[str, GraphTable]) -> Iterator[s
     plan = reading.plan
     yield "# The paper's tables again, and the tools people would use instead"
     yield ""
-    yield (
-        f"Written by `{COMMAND}{plan.flags}`, which `make tables` calls; no figure is typed in."
-    )
+    yield (f"Written by `{COMMAND}{plan.flags}`, which `make tables` calls; no figure is typed in.")
     yield ""
     yield (
         "The models are two-layer GCNs with 16 hidden units, trained as the paper says in its "
