@@ -85,7 +85,7 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
         if len(table := GraphTable(reading.of_searches("table", graph, plan.size)))
     }
     yield from _introduction(reading, tables)
-    yield from _made_by("## Table III: simulatability and relevance", "table")
+    yield from _made_by(plan, "Table III: simulatability and relevance", "table")
     yield from objective_table(tables, "simulatability")
     yield from objective_table(tables, "relevance")
     yield LEGEND
@@ -98,7 +98,7 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield "What else could have been chosen from the same pairs, ν and |μ|:"
     yield ""
     yield from picks_table(tables)
-    yield from _made_by("## Who dominates whom", "table")
+    yield from _made_by(plan, "Who dominates whom", "table")
     yield (
         "Shares of nodes on which GNN-MOExp's pair dominates the method's, is dominated by it, and "
         "equals it; on the rest neither is better in both."
@@ -107,14 +107,14 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield from dominance_table(tables)
     yield dominance_verdict(tables)
     yield ""
-    yield from _made_by("## Sensitivity and time by C and D (Fig. 6 and 7)", "varied")
+    yield from _made_by(plan, "Sensitivity and time by C and D (Fig. 6 and 7)", "varied")
     yield from varied_section(reading, pictures)
-    yield from _made_by("## Time a node", "table timed")
+    yield from _made_by(plan, "Time a node", "table timed")
     yield from time_table(tables)
     yield from _time_verdicts(reading, tables)
-    yield from _made_by("## Robustness and sanity (Fig. 8)", "perturbed")
+    yield from _made_by(plan, "Robustness and sanity (Fig. 8)", "perturbed")
     yield from perturbed_section(reading, pictures)
-    yield from _made_by("## Changing decisions: counterfactual peers", "peers")
+    yield from _made_by(plan, "Changing decisions: counterfactual peers", "peers")
     yield PEERS_TEXT
     yield ""
     yield from peers_section(reading)
@@ -123,11 +123,11 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield CHOICES
 
 
-def _made_by(title: str, parts: str) -> Iterator[str]:
+def _made_by(plan: Plan, title: str, parts: str) -> Iterator[str]:
     """A heading, and the command that made every figure below it."""
-    yield title
+    yield f"## {title}"
     yield ""
-    yield f"Made by `{COMMAND} --parts {parts} page`."
+    yield f"Made by `{COMMAND}{plan.flags} --parts {parts} page`."
     yield ""
 
 
@@ -135,7 +135,7 @@ def _introduction(reading: Reading, tables: dict[str, GraphTable]) -> Iterator[s
     plan = reading.plan
     yield "# The paper's tables again, and the tools people would use instead"
     yield ""
-    yield f"Written by `{COMMAND}`, which `make tables` calls. No figure here is typed by hand."
+    yield (f"Written by `{COMMAND}{plan.flags}`, which `make tables` calls; no figure is typed in.")
     yield ""
     yield (
         "The models are two-layer GCNs with 16 hidden units, trained as the paper says in its "

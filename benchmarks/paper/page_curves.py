@@ -160,7 +160,8 @@ def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
         if not rows:
             yield f"{TITLE[part]}: not measured yet."
             continue
-        curves = {changed: curve(rows, changed=changed) for changed in CHANGED}
+        points_of = curve if part == "links" else by_strength
+        curves = {changed: points_of(rows, changed=changed) for changed in CHANGED}
         series = {
             CHANGED[changed]: [(point.strength, point.explanation) for point in points]
             for changed, points in curves.items()
@@ -175,6 +176,19 @@ def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
         yield from (f"- {CHANGED[changed]}: {_told(points)}" for changed, points in curves.items())
         yield f"- {_sanity(rows)}"
         yield ""
+
+
+def by_strength(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
+    """Mean distances for each strength there is; for perturbations of a few fixed strengths."""
+    some = [row for row in rows if row.changed == changed and row.explanation is not None]
+    points = []
+    for strength in sorted({row.strength for row in some}):
+        values = [row.explanation or 0.0 for row in some if row.strength == strength]
+        mean = round(float(np.mean(values)), 6)
+        points.append(
+            StabilityPoint(strength=strength, explanation=mean, options=None, rows=len(values))
+        )
+    return tuple(points)
 
 
 def stability_row(result: Result) -> StabilityRow:
@@ -210,5 +224,7 @@ def _sanity(rows: Sequence[StabilityRow]) -> str:
 def _told(found: Sequence[StabilityPoint]) -> str:
     if not found:
         return "none."
-    values = ", ".join(f"{point.explanation:.2f} at {point.strength:.2g}" for point in found)
-    return f"mean distance {values}."
+    values = ", ".join(
+        f"{point.explanation:.2f} at {point.strength:.2g} ({point.rows})" for point in found
+    )
+    return f"mean distance {values}; in brackets how many comparisons."

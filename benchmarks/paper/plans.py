@@ -25,8 +25,12 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run covers; `nodes` are test nodes a graph, drawn at random."""
+    """What a run covers; `nodes` are test nodes a graph, drawn at random.
 
+    `flags` are what the command needs to make this plan's figures again.
+    """
+
+    flags: str = ""
     graphs: tuple[str, ...] = tuple(GRAPHS)
     nodes: int = 200
     budget: int = 200_000
@@ -74,6 +78,7 @@ class Plan:
 
 FULL = Plan()
 QUICK = Plan(
+    flags=" --quick",
     graphs=("cora", "citeseer"),
     nodes=20,
     budget=20_000,
