@@ -172,3 +172,18 @@ def test_a_method_that_loses_to_random_edits_is_named(tmp_path: Path, beaten: bo
     assert (f"Cora: {CF} flips **fewer** (25%) than {RANDOM} (50%)." in page) == beaten
     assert f"Cora: {ANY} takes 1/10 of the time" in page
     assert "| Citeseer | 0 | not measured yet |" in page
+
+
+def test_changed_models_stand_by_their_distance_one_point_each(tmp_path: Path) -> None:
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1))
+        for subject in range(20):
+            for strength, distance in ((0.3, 0.25), (8.0, 0.75)):
+                changed = strength > 1 and subject > 0
+                found = {"changed": changed, "explanation": distance, "strength": strength}
+                kept.put(table_key("cora", f"{strength:g}", subject, "models"), found)
+        page = written(kept, tmp_path)
+    assert "40 comparisons, 19 with another decision." in page
+    assert "- decision changed: mean distance 0.75 at 8 (19);" in page
+    assert "- decision unchanged: mean distance 0.25 at 0.3 (20), 0.75 at 8 (1);" in page
+    assert "where it did not: as in the paper." in page
