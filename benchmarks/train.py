@@ -75,7 +75,8 @@ def train(folder: Path, out: Path, name: str, seed: int) -> None:
     labelled = np.flatnonzero(known)
     fit, check, test = (labelled[part] for part in split(len(labelled), seed))
     model = GCN(x.shape[1], int(y.max()) + 1)
-    if x.max() > 10:  # measured quantities, not bags of words
+    # Measured quantities, and bags of so many words that raw ones kill the hidden units (Amazon).
+    if x.max() > 10 or x.mean() > 0.1:
         model.shift, model.scale = x[fit].mean(0), x[fit].std(0).clamp_min(1e-6)
     forward = sparse_forward(model, x, edges)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)

@@ -48,8 +48,9 @@ CHOICES = """\
 - The paper does not say how MOEB tells what is balanced. Ours takes the pair whose two ranks are
   closest to each other and, of several, the best rank sum: a pair may be balanced and bad in both.
 - |Δ| counts removed ties.
-- Coauthor and Amazon have words as 0 and 1, as PyG reads them. Citeseer's 15 nodes without a label
-  are left out."""
+- Coauthor and Amazon have words as 0 and 1, as PyG reads them; Amazon's are standardised inside the
+  model, which learned nothing from the raw ones. Citeseer's 15 nodes without a label are left
+  out."""
 WHY_OTHERS = """\
 - Our figures are not the paper's. Its authors' code is not public, and a graph's figures all move
   with how confident its model is, so with what the paper leaves open: here weight decay 5e-4,
