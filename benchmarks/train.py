@@ -44,6 +44,15 @@ def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return order[:first], order[first:second], order[second:]
 
 
+def thinned(x: torch.Tensor) -> torch.Tensor:
+    """Features as a sparse matrix, if most of them are zero."""
+    return x.to_sparse().coalesce() if float((x != 0).float().mean()) < 0.1 else x
+
+
+def multiplied(words: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.sparse.mm(words, weight) if words.is_sparse else words @ weight
+
+
 def sparse_forward(model: GCN, x: torch.Tensor, edges: torch.Tensor) -> Callable[[], torch.Tensor]:
     """The model on its whole graph by sparse products, which wide features need to be fast."""
     count = x.shape[0]
@@ -51,10 +60,10 @@ def sparse_forward(model: GCN, x: torch.Tensor, edges: torch.Tensor) -> Callable
     ties = torch.sparse_coo_tensor(
         ends.flip(0), weight, (count, count), check_invariants=False
     ).coalesce()
-    words = ((x - model.shift) / model.scale).to_sparse().coalesce()
+    words = thinned((x - model.shift) / model.scale)
 
     def forward() -> torch.Tensor:
-        product = torch.sparse.mm(words, model.first.lin.weight.T)
+        product = multiplied(words, model.first.lin.weight.T)
         hidden = (torch.sparse.mm(ties, product) + model.first.bias).relu()
         hidden = torch.nn.functional.dropout(hidden, 0.5, model.training)
         product = hidden @ model.second.lin.weight.T

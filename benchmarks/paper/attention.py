@@ -10,6 +10,7 @@ import torch
 from torch_geometric.nn import GATConv
 
 from benchmarks.paper.places import Place
+from benchmarks.train import multiplied, thinned
 from recourse_audit.graph.arrays import Graph
 
 HIDDEN, HEADS, EPOCHS, PATIENCE = 8, 2, 150, 20
@@ -30,7 +31,7 @@ class Attending(torch.nn.Module):
     def forward(
         self, x: torch.Tensor, arcs: torch.Tensor
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        product = torch.sparse.mm(x, self.words)
+        product = multiplied(x, self.words)
         hidden, (_, one) = self.first(product, arcs, return_attention_weights=True)
         logits, (_, two) = self.second(hidden.relu(), arcs, return_attention_weights=True)
         return logits, [one, two]
@@ -41,7 +42,7 @@ def attention(graph: Graph, place: Place) -> np.ndarray:
     torch.manual_seed(0)
     state = place.network.state
     x = torch.from_numpy(np.asarray(graph.features, np.float32))
-    x = ((x - state["shift"]) / state["scale"]).to_sparse().coalesce()
+    x = thinned((x - state["shift"]) / state["scale"])
     arcs = torch.from_numpy(np.stack((graph.arc_source, graph.arc_target)).astype(np.int64))
     said = place.network.whole()[1].argmax(1)
     model = Attending(x.shape[1], int(said.max()) + 1)
