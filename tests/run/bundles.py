@@ -43,6 +43,12 @@ def request(folder: Path, out: Path, *, sample: int = 32) -> Request:
     return Request(settings=settings, out=out, selection=Selection(sample=sample))
 
 
+def words_for(folder: Path, out: Path, sample: int) -> tuple[str | Path, ...]:
+    """The command that audits so many, and makes no pages."""
+    settings = folder / "audit.toml"
+    return ("run", "--no-pages", settings, "--out", out, "--sample", str(sample))
+
+
 def run_here(
     asked: Request,
     watcher: Quiet | None = None,

@@ -25,7 +25,16 @@ from recourse_audit.run.selection import Selection
 from recourse_audit.run.workers import READY, answer_parts
 from recourse_audit.run.workplace import NO_MEMORY, Failed, Worker, Workplace
 from tests.run.audits import quick_audit, small_audit
-from tests.run.bundles import Quiet, contents, ended, request, run_here, started, stop_after
+from tests.run.bundles import (
+    Quiet,
+    contents,
+    ended,
+    request,
+    run_here,
+    started,
+    stop_after,
+    words_for,
+)
 from tests.run.command import command, one_line
 
 SAMPLE = 64
@@ -69,13 +78,7 @@ def test_two_workers_give_the_bytes_of_one_and_explain_says_the_same(
     out = tmp_path / "bundle"
     code, said = ended(
         started(
-            "run",
-            "--no-pages",
-            folder / "audit.toml",
-            "--out",
-            out,
-            "--sample",
-            str(SAMPLE),
+            *words_for(folder, out, SAMPLE),
             "--workers",
             "2",
         )
@@ -93,13 +96,7 @@ def test_killed_at_many_moments_the_same_command_ends_with_the_same_bytes(
 ) -> None:
     out, chance = tmp_path / "bundle", Random(7)
     words = (
-        "run",
-        "--no-pages",
-        folder / "audit.toml",
-        "--out",
-        out,
-        "--sample",
-        str(SAMPLE),
+        *words_for(folder, out, SAMPLE),
         "--workers",
         "2",
     )
@@ -239,13 +236,7 @@ def test_ctrl_c_ends_with_130_keeps_what_is_done_and_leaves_no_worker(
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
     words = (
-        "run",
-        "--no-pages",
-        asked.settings,
-        "--out",
-        out,
-        "--sample",
-        str(SAMPLE),
+        *words_for(folder, out, SAMPLE),
         "--workers",
         "1",
         "--fresh",
@@ -393,15 +384,7 @@ def test_a_record_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
 
 
 def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
-    words = (
-        "run",
-        "--no-pages",
-        folder / "audit.toml",
-        "--out",
-        folder / "bundle",
-        "--sample",
-        str(SAMPLE),
-    )
+    words = words_for(folder, folder / "bundle", SAMPLE)
     finished = command(*words, "--fail-on", "infeasible=0.1", "--fail-on", "errors")
     assert finished.code == 3
     assert "infeasible: " in finished.err.splitlines()[-1]

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from recourse_audit.run.manifest import read_id_key
 from recourse_audit.run.signing import read_signer
-from tests.run.bundles import LOG, contents, request, run_here
+from tests.run.bundles import LOG, contents, request, run_here, words_for
 from tests.run.command import command, one_line
 
 SAMPLE = 20
@@ -172,15 +172,7 @@ def test_a_consistent_forgery_is_caught_by_the_signature(folder: Path, bundle: P
 
 
 def test_a_finished_bundle_without_the_signature_asked_for_is_not_passed_off(folder: Path) -> None:
-    words = (
-        "run",
-        "--no-pages",
-        folder / "audit.toml",
-        "--out",
-        folder / "bundle",
-        "--sample",
-        str(SAMPLE),
-    )
+    words = words_for(folder, folder / "bundle", SAMPLE)
     assert command(*words, "--sign", folder / "mine.pem").code == 0
     refused = command(*words, "--sign", folder / "other.pem")
     assert refused.code == 2
