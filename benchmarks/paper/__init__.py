@@ -1,1 +1,1 @@
-"""The paper's tables again, and the tools that people would use instead (docs/paper.md)."""
+"""The paper's tables again, and the tools that people would use instead (docs/benchmarks.md)."""

@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--graphs", nargs="+", help="only these")
     parser.add_argument("--parts", nargs="+", choices=[*PARTS, "page"], help="only these")
     parser.add_argument("--nodes", type=int, help="test nodes of each graph in the table")
-    parser.add_argument("--page", type=Path, help="docs/paper.md; WORK/paper.md with --quick")
+    parser.add_argument("--page", type=Path, help="docs/benchmarks.md; WORK/benchmarks.md with --quick")
     options = parser.parse_args(argv)
     plan = QUICK if options.quick else FULL
     if options.nodes is not None:
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> None:
     ]
     if missing:
         parser.error(f"{missing[0]} is not there; --data is the folder of the data sets")
-    page = options.page or (options.work if options.quick else DOCS) / "paper.md"
+    page = options.page or (options.work if options.quick else DOCS) / "benchmarks.md"
     with Kept(options.work / f"results{'_quick' if options.quick else ''}.sqlite") as kept:
         measure(kept, options.data, options.work, plan, parts, options.graphs)
         if "page" in parts:

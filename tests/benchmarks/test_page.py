@@ -46,8 +46,8 @@ def flat(level: float, relevance: float) -> dict[str, tuple[float, float]]:
 
 
 def written(kept: Kept, folder: Path) -> str:
-    write_page(kept, PLAN, folder / "paper.md")
-    return (folder / "paper.md").read_text(encoding="utf-8")
+    write_page(kept, PLAN, folder / "benchmarks.md")
+    return (folder / "benchmarks.md").read_text(encoding="utf-8")
 
 
 def row_of(page: str, title: str, graph: str) -> list[str]:
