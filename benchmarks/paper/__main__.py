@@ -22,13 +22,14 @@ from benchmarks.paper.places import Place
 from benchmarks.paper.plans import FULL, QUICK, Plan
 from benchmarks.paper.reading import MODEL
 from benchmarks.paper.table import fill_table
-from benchmarks.paper.varied import time_explainer, vary
+from benchmarks.paper.timed import time_all
+from benchmarks.paper.varied import vary
 
 DOCS = Path(__file__).parents[2] / "docs"
 PARTS: dict[str, tuple[Callable[[Kept, Place, Plan], None], Callable[[Plan], tuple[str, ...]]]] = {
     "table": (fill_table, lambda plan: plan.graphs),
     "varied": (vary, lambda plan: plan.varied),
-    "timed": (time_explainer, lambda plan: plan.timed),
+    "timed": (time_all, lambda plan: plan.timed),
     "perturbed": (perturb, lambda plan: (plan.perturbed,)),
     "peers": (compare_peers, lambda plan: tuple(plan.peers)),
 }
@@ -42,11 +43,17 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--graphs", nargs="+", help="only these")
     parser.add_argument("--parts", nargs="+", choices=[*PARTS, "page"], help="only these")
     parser.add_argument("--nodes", type=int, help="test nodes of each graph in the table")
-    parser.add_argument("--page", type=Path, help="docs/benchmarks.md; WORK/benchmarks.md with --quick")
+    parser.add_argument(
+        "--page", type=Path, help="docs/benchmarks.md; WORK/benchmarks.md with --quick"
+    )
+    parser.add_argument(
+        "--cf-code", type=Path, help="folder of the CF-GNNExplainer repository, to time it as well"
+    )
     options = parser.parse_args(argv)
     plan = QUICK if options.quick else FULL
-    if options.nodes is not None:
-        plan = replace(plan, nodes=options.nodes)
+    plan = replace(plan, nodes=options.nodes or plan.nodes, cf_code=options.cf_code)
+    if plan.cf_code and not (plan.cf_code / "src" / "cf_explanation").is_dir():
+        parser.error(f"{plan.cf_code} holds no src/cf_explanation; --cf-code is its repository")
     parts = options.parts or [*PARTS, "page"]
     missing = [
         str(options.data / f"{name}.npz")

@@ -36,15 +36,12 @@ def search_all(kept: Kept, part: str, place: Place, size: Size, subjects: list[i
     ]
     if not missing:
         return
-    bench = place.bench
-    classes = [str(number) for number in range(bench.whole.shape[1])]
-    scope = Scope(max_nodes=size.max_nodes, max_hops=size.max_hops, budget=size.budget, seed=SEED)
-    search = Search(bench.graph, bench.desk, bench.whole, classes, scope)
+    search = search_of(place, size)
     # The first search of a process pays for what all others find ready.
-    _searched(search, place, size, missing[0])
+    searched(search, place, size, missing[0])
     for subject in missing:
         start = time.perf_counter()
-        result = _searched(search, place, size, subject)
+        result = searched(search, place, size, subject)
         seconds = time.perf_counter() - start
         for method, document in _documents(result, seconds):
             kept.put(_key(part, place, method, subject, settled), document)
@@ -54,7 +51,16 @@ def _key(part: str, place: Place, method: str, subject: int, settled: str) -> Ke
     return Key(part=part, graph=place.name, method=method, subject=subject, setting=settled)
 
 
-def _searched(search: Search, place: Place, size: Size, subject: int) -> SearchResult:
+def search_of(place: Place, size: Size) -> Search:
+    """A search of some size over a graph."""
+    bench = place.bench
+    classes = [str(number) for number in range(bench.whole.shape[1])]
+    scope = Scope(max_nodes=size.max_nodes, max_hops=size.max_hops, budget=size.budget, seed=SEED)
+    return Search(bench.graph, bench.desk, bench.whole, classes, scope)
+
+
+def searched(search: Search, place: Place, size: Size, subject: int) -> SearchResult:
+    """What is found for one subject alone."""
     # What bounds the subtrees of C = 4 nodes bounds those of fewer; for more there is none.
     bound = place.bounds[[subject]] if size.max_nodes <= 4 else np.array([np.inf])
     block = Block(subjects=np.array([subject]), bounds=bound)

@@ -3,14 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.paper.kept import Kept
 from benchmarks.paper.page_curves import (
     Pictures,
     perturbed_section,
-    short_time,
-    time_table,
     varied_section,
 )
 from benchmarks.paper.page_peers import peers_section
@@ -25,14 +21,13 @@ from benchmarks.paper.page_table import (
     picks_table,
     simulatability_verdicts,
 )
+from benchmarks.paper.page_times import time_table, timed_section
 from benchmarks.paper.plans import Plan
-from benchmarks.paper.published import GRAPHS, OURS, TITLES
+from benchmarks.paper.published import GRAPHS, TITLES
 from benchmarks.paper.reading import GraphTable, Reading
 from benchmarks.paper.rivals import CF
 
 COMMAND = "python -m benchmarks.paper --data DIR --work DIR"
-# Seconds a node of CF-GNNExplainer's own code, which another machine was said to need.
-CF_ELSEWHERE = 12.2
 CHOICES = """\
 - RND, EMB, Grad, GAT, GNNExp and PGExp weigh ties; the heaviest tie that leads to a new node is
   added until C nodes are in, and the counterfactual with the largest |μ| of all parts of that tree
@@ -112,7 +107,7 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield from varied_section(reading, pictures)
     yield from _made_by(plan, "Time a node", "table timed")
     yield from time_table(tables)
-    yield from _time_verdicts(reading, tables)
+    yield from timed_section(reading)
     yield from _made_by(plan, "Robustness and sanity (Fig. 8)", "perturbed")
     yield from perturbed_section(reading, pictures)
     yield from _made_by(plan, "Changing decisions: counterfactual peers", "peers")
@@ -157,43 +152,3 @@ def _introduction(reading: Reading, tables: dict[str, GraphTable]) -> Iterator[s
     if tables:
         yield f"Share of nodes with every explanation tried: {coverage_line(tables)}."
     yield ""
-
-
-def _time_verdicts(reading: Reading, tables: dict[str, GraphTable]) -> Iterator[str]:
-    """Our time beside GNNExplainer's on Cora, and beside CF-GNNExplainer's."""
-    if "cora" not in tables:
-        yield "Cora was not measured yet."
-        yield ""
-        return
-    table = tables["cora"]
-    ours = float(table.column(OURS, "seconds").mean())
-    yield from _against(ours, _whole_graph(reading), "GNNExplainer on the whole graph (PyG)", 10)
-    if "GNNExp" in table.methods:
-        part = float(table.column("GNNExp", "seconds").mean())
-        yield from _against(ours, part, "GNNExplainer on the neighbourhood only", 10)
-    peers = reading.of_peers("cora").get(CF, {})
-    masked = float(np.mean([one["seconds"] for one in peers.values()])) if peers else None
-    yield from _against(ours, masked, f"{CF} as written here, which holds no dense matrix", 100)
-    yield (
-        f"- For the authors' code of {CF} we were given {CF_ELSEWHERE} s a node, on BA-Shapes; it "
-        f"was not run here. That would be {CF_ELSEWHERE / ours:.0f} times ours on Cora."
-    )
-    yield ""
-
-
-def _whole_graph(reading: Reading) -> float | None:
-    rows = reading.of_graph("timed", "cora")
-    return float(np.mean([row.document["seconds"] for row in rows])) if rows else None
-
-
-def _against(ours: float, theirs: float | None, name: str, wanted: int) -> Iterator[str]:
-    """One sentence: the ratio, and whether it is what was hoped for."""
-    if theirs is None:
-        yield f"- {name}: not measured yet."
-        return
-    ratio = theirs / ours
-    verdict = "as hoped for" if ratio >= wanted else f"**not** the 1/{wanted} hoped for"
-    yield (
-        f"- {name} takes {short_time(theirs)} a node on Cora, GNN-MOExp {short_time(ours)}: "
-        f"1/{ratio:.3g}, {verdict}."
-    )

@@ -1,4 +1,4 @@
-"""The page's curves: quality and time by C and D, time a node of every method, perturbations."""
+"""The page's curves: quality and time by C and D, perturbations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.paper.kept import Result
+from benchmarks.paper.page_times import short_time
 from benchmarks.paper.pictures import lines
-from benchmarks.paper.published import METHODS, OURS, TITLES
-from benchmarks.paper.reading import GraphTable, Reading
+from benchmarks.paper.published import OURS, TITLES
+from benchmarks.paper.reading import Reading
 from recourse_audit.caveats.stability import curve
 from recourse_audit.records import StabilityPoint, StabilityRow
 
@@ -118,37 +119,6 @@ def _goes(points: Sequence[tuple[float, float]]) -> str:
     if (steps >= -1e-9).all():
         return "grows"
     return "falls" if (steps <= 1e-9).all() else "grows and falls"
-
-
-def time_table(tables: Mapping[str, GraphTable]) -> Iterator[str]:
-    """Mean seconds a node of every method, training apart."""
-    others = [method for method in METHODS if method not in ("Shapley", "MOEB")]
-    yield f"| graph | {' | '.join(others)} | trained before: EMB, GAT, PGExp |"
-    yield f"|---|{'---|' * len(others)}---|"
-    for graph, table in tables.items():
-        cells = [
-            short_time(float(table.column(method, "seconds").mean()))
-            if method in table.methods
-            else "not yet"
-            for method in others
-        ]
-        before = [
-            short_time(float(table.column(method, "preparation").max()))
-            if method in table.methods
-            else "not yet"
-            for method in ("EMB", "GAT", "PGExp")
-        ]
-        yield f"| {TITLES[graph]} | {' | '.join(cells)} | {', '.join(before)} |"
-    yield ""
-
-
-def short_time(seconds: float) -> str:
-    """Seconds, or milliseconds where that reads better."""
-    if seconds >= 10:
-        return f"{seconds:.0f} s"
-    if seconds >= 0.1:
-        return f"{seconds:.2f} s"
-    return f"{1000 * seconds:.0f} ms" if seconds >= 0.001 else "<1 ms"
 
 
 def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.paper.comparison import common
-from benchmarks.paper.page_curves import short_time
+from benchmarks.paper.page_times import short_time
 from benchmarks.paper.published import TITLES
 from benchmarks.paper.reading import Documents, Reading
 from benchmarks.paper.rivals import (

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.paper.kept import setting_of
 from benchmarks.paper.published import GRAPHS
@@ -41,9 +42,11 @@ class Plan:
     varied_nodes: int = 100
     sizes: tuple[int, ...] = (2, 3, 4, 5)
     distances: tuple[int, ...] = (1, 2, 3)
-    # GNNExplainer on the whole graph.
+    # Ours and the slow ones in turn.
     timed: tuple[str, ...] = ("cora",)
-    timed_nodes: int = 20
+    timed_nodes: int = 30
+    # The folder of the CF-GNNExplainer repository, if its own code is to be timed as well.
+    cf_code: Path | None = None
     # Fig. 8.
     perturbed: str = "cora"
     linked_nodes: int = 40

@@ -13,6 +13,7 @@ from benchmarks.paper.published import METHODS, OURS
 from benchmarks.paper.reading import MODEL
 from benchmarks.paper.rivals import ANY, CF, RANDOM
 from benchmarks.paper.rivals import METHODS as RIVALS
+from benchmarks.paper.timed import CF_AUTHORS, CF_DENSE, OURS_ALONE, OURS_TOGETHER, TIMED
 
 PLAN = Plan(graphs=("cora", "citeseer"), sizes=(3, 4), distances=(1, 2))
 NODES = 30
@@ -148,6 +149,31 @@ def test_every_picture_of_the_page_is_there_and_says_what_it_shows(tmp_path: Pat
     assert "9 comparisons, 4 with another decision." in page
     assert "by 0.50 where the decision changed and by 0.50 where it did not: **not**" in page
     assert "Explanations when the model is changed: not measured yet." in page
+
+
+@pytest.mark.parametrize(("theirs", "verdict"), [(9.0, "as wanted"), (0.9, "**not** the 1/100 ")])
+def test_times_taken_in_turn_are_compared_with_what_is_wanted(
+    tmp_path: Path, theirs: float, verdict: str
+) -> None:
+    seconds = dict.fromkeys(TIMED, 2.0) | {OURS_ALONE: 0.03, OURS_TOGETHER: 0.01}
+    with Kept(tmp_path / "results.sqlite") as kept:
+        plant(kept, "cora", flat(-0.5, 0.1))
+        for subject in range(4):
+            for method, taken in seconds.items():
+                document = {"seconds": taken, "removed": [1, 2]}
+                kept.put(table_key("cora", method, subject, "timed"), document)
+        kept.put(table_key("cora", CF_DENSE, 3, "timed"), {"seconds": 2.0, "removed": None})
+        without = written(kept, tmp_path)
+        for subject in range(1, 4):
+            document = {"seconds": theirs, "removed": [1, 2]}
+            kept.put(table_key("cora", CF_AUTHORS, subject, "timed"), document)
+        page = written(kept, tmp_path)
+    assert "Cora, 4 test nodes, each by all methods in turn:" in without
+    assert f"{CF_AUTHORS}: not measured" in without
+    assert "The 2 forms of CF-GNNExplainer remove the same ties on 3 of 4 nodes." in without
+    assert "Cora, 3 test nodes, each by all methods in turn:" in page
+    assert f"{CF_AUTHORS}: GNN-MOExp takes 1/{theirs / 0.03:.3g} of its time, {verdict}" in page
+    assert "The 3 forms of CF-GNNExplainer remove the same ties on 2 of 3 nodes." in page
 
 
 def peer(flipped: float, seconds: float) -> dict[str, Any]:
