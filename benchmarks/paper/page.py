@@ -40,8 +40,10 @@ CHOICES = """\
   PyG's, on the part of the graph that the answer comes from, where the network answers as on the
   whole.
 - Where a method weighs the two directions of a tie apart, the heavier counts; Grad adds them up.
-- The paper does not say how MOEB tells what is balanced. Ours takes the pair whose two ranks are
-  closest to each other and, of several, the best rank sum: a pair may be balanced and bad in both.
+- The paper does not say how MOEB tells what is balanced, but that dents in the front harm it. So
+  ours takes, of the front, the pair whose two ranks among the front's pairs are closest, and of
+  several the most simulatable; of fronts of over 500 pairs the first 500 are known. *Balanced of
+  all* takes the pair whose ranks among all pairs are closest: it may be bad in both.
 - |Δ| counts removed ties.
 - Coauthor and Amazon have words as 0 and 1, as PyG reads them; Amazon's are standardised inside the
   model, which learned nothing from the raw ones. Citeseer's 15 nodes without a label are left
