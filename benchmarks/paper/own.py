@@ -13,7 +13,7 @@ from benchmarks.paper.kept import Kept, Key
 from benchmarks.paper.places import SEED, Place
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
-from recourse_audit.records import SearchResult
+from recourse_audit.records.search import SearchResult
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.scope import Scope
