@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recourse_audit.groups.inversion import p_values, wild_interval
-from recourse_audit.groups.resampling import Sums, wild_test
+from recourse_audit.groups.sums import Sums
+from recourse_audit.groups.wild import p_values, wild_interval, wild_test
 
 ALPHA, DRAWS, SEED = 0.05, 399, 3
 

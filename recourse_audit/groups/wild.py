@@ -1,0 +1,189 @@
+"""The wild bootstrap: the test of no gap, and the interval of all gaps that it does not reject.
+
+*Restricted wild cluster bootstrap* (Cameron, Gelbach and Miller 2008): with the gap set to zero
+everybody's residual is their score minus the common mean; a draw multiplies the residuals of each
+community by one weight, and t is worked out again. Weights are signs; all of them are tried for up
+to 11 communities, Webb's six points are drawn for 12, and signs for more.
+
+With few communities the interval covers the gap more often than the jackknife's, and it agrees with
+the test: a gap of zero lies in it just when the test does not reject. With the gap set to d, the
+scores of the group are d less, and the sums that a draw's statistic is made of are linear in d; so
+the weights are multiplied once, and every further d costs a few operations a draw.
+
+Notes
+-----
+A draw costs a few products over communities: O(draws x communities), in parts of bounded memory.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from recourse_audit.groups.arrays import Floats
+from recourse_audit.groups.records import Interval
+from recourse_audit.groups.sums import (
+    CLOSE,
+    NUMBERS_TOGETHER,
+    Sums,
+    parts_of_draws,
+    share_as_large,
+    studentised,
+)
+
+MOST_ENUMERATED = 11
+MOST_WEBB = 12
+WEBB = np.sqrt([0.5, 1.0, 1.5])
+FARTHEST = 4.0
+HALVINGS = 40
+
+
+def wild_test(sums: Sums, *, draws: int, seed: int) -> float:
+    """The p value of the restricted wild cluster bootstrap.
+
+    But for rounding it is `p_values` at no gap. The two differ where both groups have the same
+    share of people and the same mean in every community, so that rounding is all there is.
+    """
+    n1, n0 = sums.n1.sum(), sums.n0.sum()
+    common = (sums.s1.sum() + sums.s0.sum()) / (n1 + n0)
+    r1, r0 = (sums.s1 - sums.n1 * common) / n1, (sums.s0 - sums.n0 * common) / n0
+    w1, w0, part = sums.n1 / n1, sums.n0 / n0, r1 - r0
+    sides = np.column_stack([r1, r0, part * w1, part * w0])
+    squares = w1 @ w1, w0 @ w0, w1 @ w0
+    signs = len(sums) != MOST_WEBB  # whose squares are 1
+
+    def statistic(weights: Floats) -> Floats:
+        m1, m0, with1, with0 = (weights @ sides).T
+        size = np.full(len(weights), part @ part) if signs else weights**2 @ part**2
+        variance = size - 2 * m1 * with1 + 2 * m0 * with0
+        variance += m1**2 * squares[0] + m0**2 * squares[1] - 2 * m1 * m0 * squares[2]
+        return studentised(m1 - m0, variance, size)
+
+    found = float(statistic(np.ones((1, len(sums))))[0])
+    drawn = map(statistic, wild_weights(len(sums), draws, seed))
+    return share_as_large(found, drawn, exact=_exact(sums))
+
+
+def wild_interval(sums: Sums, *, alpha: float, draws: int, seed: int, reach: float) -> Interval:
+    """Every gap with a p value over alpha; `reach` is a first guess of how far it goes."""
+    p = p_values(sums, draws=draws, seed=seed)
+    value, step = sums.difference, reach or CLOSE
+    return Interval(low=_end(p, value, -step, alpha), high=_end(p, value, step, alpha))
+
+
+def p_values(sums: Sums, *, draws: int, seed: int) -> Callable[[float], float]:
+    """The p value of every gap, by the restricted wild cluster bootstrap."""
+    lines = _Lines.of(sums)
+    parts = [lines.multiplied(weights) for weights in wild_weights(len(sums), draws, seed)]
+    found = lines.multiplied(np.ones((1, len(sums))))
+
+    def p(gap: float) -> float:
+        level = float(lines.statistic(found, gap)[0])
+        drawn = (lines.statistic(part, gap) for part in parts)
+        return share_as_large(level, drawn, exact=_exact(sums))
+
+    return p
+
+
+def _end(p: Callable[[float], float], value: float, step: float, alpha: float) -> float:
+    """Where gaps begin to be rejected, from the estimate on; no farther than any gap can be."""
+    inside, outside = value, value + step
+    while p(outside) > alpha:
+        if abs(outside - value) > FARTHEST:
+            return outside
+        inside, outside = outside, value + 2 * (outside - value)
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if p(middle) > alpha else (inside, middle)
+    return outside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Multiplied:
+    """Sums over communities with a draw's weights, a row a draw, and with their squares."""
+
+    sums: Floats
+    squares: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """What a statistic is made of: at no gap in the first four columns, per gap in the others."""
+
+    sides: Floats
+    spread: Floats
+    w11: float
+    w00: float
+    w10: float
+    signs: bool
+
+    @classmethod
+    def of(cls, sums: Sums) -> "_Lines":
+        n1, n0 = sums.n1.sum(), sums.n0.sum()
+        common = (sums.s1.sum() + sums.s0.sum()) / (n1 + n0)
+        share = n1 / (n1 + n0)
+        w1, w0 = sums.n1 / n1, sums.n0 / n0
+        r1, r0 = sums.s1 / n1 - w1 * common, sums.s0 / n0 - w0 * common
+        part, move = r1 - r0, (1 - share) * w1 + share * w0
+        return cls(
+            sides=np.column_stack(
+                [
+                    *(r1, r0, part * w1, part * w0),
+                    *((1 - share) * w1, -share * w0, move * w1, move * w0),
+                ]
+            ),
+            spread=np.column_stack([part**2, part * move, move**2]),
+            w11=float(w1 @ w1),
+            w00=float(w0 @ w0),
+            w10=float(w1 @ w0),
+            signs=len(sums) != MOST_WEBB,
+        )
+
+    def multiplied(self, weights: Floats) -> _Multiplied:
+        """Signs have squares of 1, so that theirs are the same in every draw."""
+        squares = self.spread.sum(axis=0)[None, :] if self.signs else weights**2 @ self.spread
+        return _Multiplied(sums=weights @ self.sides, squares=squares)
+
+    def statistic(self, drawn: _Multiplied, gap: float) -> Floats:
+        m1, m0, with1, with0 = (drawn.sums[:, :4] - gap * drawn.sums[:, 4:]).T
+        size = drawn.squares @ np.array([1.0, -2 * gap, gap**2])
+        variance = size - 2 * m1 * with1 + 2 * m0 * with0
+        variance = variance + m1**2 * self.w11 + m0**2 * self.w00 - 2 * m1 * m0 * self.w10
+        return studentised(m1 - m0, variance, np.broadcast_to(size, m1.shape))
+
+
+def _exact(sums: Sums) -> bool:
+    return len(sums) <= MOST_ENUMERATED
+
+
+def wild_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
+    """Weights of communities, a row a draw; all signs once (up to their mirror image) if few."""
+    if communities <= MOST_ENUMERATED:
+        numbers = np.arange(2 ** (communities - 1))[:, None]
+        yield 1.0 - 2.0 * (numbers >> np.arange(communities) & 1)
+        return
+    if draws * communities <= NUMBERS_TOGETHER:
+        yield from _few_weights(communities, draws, seed)
+    else:
+        yield from _drawn_weights(communities, draws, seed)
+
+
+@lru_cache(maxsize=4)
+def _few_weights(communities: int, draws: int, seed: int) -> tuple[Floats, ...]:
+    """Weights that many comparisons over the same number of communities have in common."""
+    return tuple(_drawn_weights(communities, draws, seed))
+
+
+def _drawn_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
+    random = np.random.default_rng(seed)
+    for rows in parts_of_draws(draws, communities):
+        if communities <= MOST_WEBB:
+            points = np.concatenate([WEBB, -WEBB])
+            yield points[random.integers(points.size, size=(rows, communities))]
+        else:
+            packed = random.integers(256, size=(rows, -(-communities // 8)), dtype=np.uint8)
+            signs = np.unpackbits(packed, axis=1, count=communities).astype(np.float64)
+            signs *= -2.0
+            signs += 1.0
+            yield signs
