@@ -40,29 +40,8 @@ HALVINGS = 40
 
 
 def wild_test(sums: Sums, *, draws: int, seed: int) -> float:
-    """The p value of the restricted wild cluster bootstrap.
-
-    But for rounding it is `p_values` at no gap. The two differ where both groups have the same
-    share of people and the same mean in every community, so that rounding is all there is.
-    """
-    n1, n0 = sums.n1.sum(), sums.n0.sum()
-    common = (sums.s1.sum() + sums.s0.sum()) / (n1 + n0)
-    r1, r0 = (sums.s1 - sums.n1 * common) / n1, (sums.s0 - sums.n0 * common) / n0
-    w1, w0, part = sums.n1 / n1, sums.n0 / n0, r1 - r0
-    sides = np.column_stack([r1, r0, part * w1, part * w0])
-    squares = w1 @ w1, w0 @ w0, w1 @ w0
-    signs = len(sums) != MOST_WEBB  # whose squares are 1
-
-    def statistic(weights: Floats) -> Floats:
-        m1, m0, with1, with0 = (weights @ sides).T
-        size = np.full(len(weights), part @ part) if signs else weights**2 @ part**2
-        variance = size - 2 * m1 * with1 + 2 * m0 * with0
-        variance += m1**2 * squares[0] + m0**2 * squares[1] - 2 * m1 * m0 * squares[2]
-        return studentised(m1 - m0, variance, size)
-
-    found = float(statistic(np.ones((1, len(sums))))[0])
-    drawn = map(statistic, wild_weights(len(sums), draws, seed))
-    return share_as_large(found, drawn, exact=_exact(sums))
+    """The p value of no gap."""
+    return p_values(sums, draws=draws, seed=seed)(0.0)
 
 
 def wild_interval(sums: Sums, *, alpha: float, draws: int, seed: int, reach: float) -> Interval:
