@@ -6,15 +6,10 @@ Printed by `explain --json`, and kept in the store of an audit of many.
 from dataclasses import asdict, replace
 from typing import Any
 
-from recourse_audit.records import (
-    Action,
-    Cloud,
-    Option,
-    ProbeReport,
-    Recourse,
-    SearchResult,
-    SubjectReport,
-)
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.recourse import Action, Option, Recourse
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.search import Cloud, SearchResult
 
 FORMAT = 1
 

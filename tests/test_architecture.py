@@ -24,6 +24,8 @@ STAGES = (
     ("render",),
     ("cli", "__main__", "__init__"),
 )
+# A module a stage that makes records, in the order of the stages.
+RECORDS = ("probes", "search", "recourse", "caveats", "report", "stability")
 # In which stage, or module, the one door of a heavy package is.
 DOORS = {
     "onnxruntime": "model/onnx.py",
@@ -102,6 +104,22 @@ def test_a_module_imports_only_from_its_own_and_earlier_stages(path: Path) -> No
             # `from recourse_audit import __version__` and the like come from the top.
             known = any(rest[0] in names for names in STAGES)
             assert stage_of(rest[0] if known else "__init__") <= own, name
+
+
+@pytest.mark.parametrize("own", RECORDS)
+def test_a_module_of_records_imports_only_from_earlier_ones(own: str) -> None:
+    path = PACKAGE / "records" / f"{own}.py"
+    ours = [name for name in imports_of(path) if name.startswith("recourse_audit.")]
+    earlier = RECORDS[: RECORDS.index(own)]
+    assert all(name.split(".")[1] == "records" and name.split(".")[2] in earlier for name in ours)
+
+
+def test_records_are_imported_from_the_module_that_has_them() -> None:
+    assert {path.stem for path in (PACKAGE / "records").iterdir() if path.suffix == ".py"} == {
+        "__init__",
+        *RECORDS,
+    }
+    assert list(imports_of(PACKAGE / "records" / "__init__.py")) == []
 
 
 def test_every_folder_and_module_belongs_to_a_stage() -> None:

@@ -15,7 +15,7 @@ from benchmarks.paper.kept import Kept, Key
 from benchmarks.paper.places import SEED, Place
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
-from recourse_audit.records import FrontPair, SearchResult
+from recourse_audit.records.search import FrontPair, SearchResult
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.scope import Scope

@@ -21,7 +21,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records import SearchResult
+from recourse_audit.records.search import SearchResult
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.scope import Scope
 

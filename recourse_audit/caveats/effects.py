@@ -20,7 +20,7 @@ from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
-from recourse_audit.records import AdjustedEffect, Grade
+from recourse_audit.records.caveats import AdjustedEffect, Grade
 from recourse_audit.search.results import shown
 from recourse_audit.settings import CaveatSettings
 

@@ -6,7 +6,8 @@ from recourse_audit.caveats.effects import Effects, Removal
 from recourse_audit.caveats.wording import confounder_caveat, general_caveats
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import Caveat, Counterfactual, SearchResult, Tie
+from recourse_audit.records.caveats import Caveat
+from recourse_audit.records.search import Counterfactual, SearchResult, Tie
 from recourse_audit.settings import CaveatSettings
 
 

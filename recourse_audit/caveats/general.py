@@ -1,6 +1,6 @@
 """The paper's own caution, which goes with every counterfactual."""
 
-from recourse_audit.records import Caveat
+from recourse_audit.records.caveats import Caveat
 
 CAUTION = Caveat(
     kind="general",

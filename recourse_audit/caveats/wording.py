@@ -4,7 +4,8 @@ Both come from one record. The paper's general caution goes with every counterfa
 """
 
 from recourse_audit.caveats.general import CAUTION
-from recourse_audit.records import AdjustedEffect, Caveat, Counterfactual, Grade
+from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
+from recourse_audit.records.search import Counterfactual
 
 GRADES: dict[Grade, str] = {
     "holds": "The effect holds",

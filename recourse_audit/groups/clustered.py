@@ -20,7 +20,8 @@ import numpy as np
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.ordinary import t_quantile
 from recourse_audit.groups.records import Interval
-from recourse_audit.groups.resampling import Sums, gap_test
+from recourse_audit.groups.resampling import gap_test
+from recourse_audit.groups.sums import Sums
 
 FEWEST_COMMUNITIES = 6
 FEWEST_ON_A_SIDE = 3

@@ -32,7 +32,7 @@ from recourse_audit.model.sketches import (
     size_of,
     with_arcs,
 )
-from recourse_audit.records import ProbeReport
+from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8

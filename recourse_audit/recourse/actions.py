@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
-from recourse_audit.records import Action, DroppableTie, Permitted
+from recourse_audit.records.recourse import Action, DroppableTie, Permitted
 from recourse_audit.recourse.attributes import Levels, Movement, rounded
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Mask, Policy
 

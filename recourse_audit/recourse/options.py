@@ -12,16 +12,9 @@ import numpy as np
 from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import (
-    Certificate,
-    Option,
-    ProbeReport,
-    Recourse,
-    RecourseStatus,
-    SearchResult,
-    Tie,
-    WhatIf,
-)
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.recourse import Certificate, Option, Recourse, RecourseStatus, WhatIf
+from recourse_audit.records.search import SearchResult, Tie
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import counts
 from recourse_audit.recourse.policy import Policy

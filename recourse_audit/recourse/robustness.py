@@ -14,7 +14,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.queries import Union
-from recourse_audit.records import Holding, SideEffects
+from recourse_audit.records.recourse import Holding, SideEffects
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.policy import Mask
 from recourse_audit.recourse.surroundings import Surroundings, everything, with_every_tie

@@ -10,7 +10,8 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood
-from recourse_audit.records import Action, Tie
+from recourse_audit.records.recourse import Action
+from recourse_audit.records.search import Tie
 from recourse_audit.recourse.attributes import Movement
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy

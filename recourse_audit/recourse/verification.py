@@ -12,7 +12,7 @@ import numpy as np
 from recourse_audit.errors import AnswerError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import ProbeReport
+from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.policy import Mask
 from recourse_audit.recourse.rules import described

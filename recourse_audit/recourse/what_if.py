@@ -17,7 +17,7 @@ import numpy as np
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.records import Action, WhatIf
+from recourse_audit.records.recourse import Action, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil
 
-from recourse_audit.records import StabilityPoint, StabilityReport
+from recourse_audit.records.stability import StabilityPoint, StabilityReport
 from recourse_audit.render.pictures.axes import Scale
 from recourse_audit.render.svg import Drawing, points
 

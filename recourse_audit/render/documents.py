@@ -5,7 +5,8 @@ from typing import Any
 
 from recourse_audit.documents import FORMAT, probes_document
 from recourse_audit.model.signature import Signature
-from recourse_audit.records import ProbeReport, StabilityReport
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.stability import StabilityReport
 
 
 def stability_document(report: StabilityReport) -> dict[str, Any]:

@@ -6,15 +6,15 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from recourse_audit.records import (
+from recourse_audit.records.recourse import (
     Action,
     Certificate,
-    Decision,
     Option,
     Recourse,
     SideEffects,
     WhatIf,
 )
+from recourse_audit.records.report import Decision
 from recourse_audit.render.pieces import columns, number, plain, share
 
 NAMES_SHOWN = 4

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from recourse_audit.records import StabilityPoint, StabilityReport
+from recourse_audit.records.stability import StabilityPoint, StabilityReport
 from recourse_audit.render.pieces import columns, number, plain
 
 WHAT = {"links": "new ties to other people", "models": "perturbed copies of the model"}

@@ -13,15 +13,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from recourse_audit.model.signature import Signature
-from recourse_audit.records import (
-    Counterfactual,
-    Coverage,
-    Decision,
-    ProbeReport,
-    SearchResult,
-    SubjectReport,
-    Tie,
-)
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.search import Counterfactual, Coverage, SearchResult, Tie
 from recourse_audit.render.pieces import columns, number, plain, share
 from recourse_audit.render.recourse_view import show_recourse, show_what_if
 

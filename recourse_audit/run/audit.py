@@ -18,7 +18,9 @@ from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records import Decision, ProbeReport, SearchFailure, SubjectReport
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.search import SearchFailure
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.what_if import Change, read_changes

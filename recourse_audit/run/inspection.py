@@ -11,7 +11,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records import ProbeReport
+from recourse_audit.records.probes import ProbeReport
 from recourse_audit.run.audit import check_features
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 

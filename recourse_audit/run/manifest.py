@@ -20,6 +20,7 @@ from recourse_audit.run.chain import START, chained
 from recourse_audit.run.facts import STATUSES
 from recourse_audit.run.findings import compact
 from recourse_audit.run.fingerprint import digest, digest_of, fingerprint, graph_files
+from recourse_audit.run.sealed import checksums_text
 from recourse_audit.run.selection import Selection
 from recourse_audit.run.versions import versions
 
@@ -129,14 +130,6 @@ def read_id_key(path: Path) -> bytes:
     return key
 
 
-def checksums_text(bundle: Bundle, files: dict[str, str]) -> str:
-    """Digests in the form that `sha256sum -c` reads, of all files and the manifest itself."""
-    signature = bundle.folder / SIGNATURE
-    more = {MANIFEST: digest(bundle.folder / MANIFEST)}
-    more |= {SIGNATURE: digest(signature)} if signature.is_file() else {}
-    return "".join(f"{value}  {name}\n" for name, value in sorted((files | more).items()))
-
-
 def seal(bundle: Bundle, text: str, signature: str | None) -> None:
     """Put the manifest, its signature and the checksums into the bundle, in this order."""
     bundle.write(MANIFEST, text)
@@ -145,7 +138,7 @@ def seal(bundle: Bundle, text: str, signature: str | None) -> None:
     else:
         bundle.write(SIGNATURE, signature)
     files = {name: facts["sha256"] for name, facts in json.loads(text)["files"].items()}
-    bundle.write(CHECKSUMS, checksums_text(bundle, files))
+    bundle.write(CHECKSUMS, checksums_text(bundle.folder, files))
 
 
 def _command(selection: Selection) -> dict[str, Any]:

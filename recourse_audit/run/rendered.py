@@ -18,6 +18,7 @@ from recourse_audit.run.bundle import CHECKSUMS, FOLDERS, MANIFEST, NEW, SIGNATU
 from recourse_audit.run.findings import compact
 from recourse_audit.run.fingerprint import digest, digest_of
 from recourse_audit.run.manifest import written
+from recourse_audit.run.sealed import Sealed, checksums_text, read
 from recourse_audit.run.signing import Signer, is_signed
 
 FORMAT = 1
@@ -103,7 +104,7 @@ class Rendered:
         (self.new / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
         if signer is not None:
             (self.new / SIGNATURE).write_text(signer.sign(text), encoding="utf-8", newline="\n")
-        (self.new / CHECKSUMS).write_text(_checksums(self.new, files), "utf-8", newline="\n")
+        (self.new / CHECKSUMS).write_text(checksums_text(self.new, files), "utf-8", newline="\n")
         (self.new / FACTS).unlink()
         os.sync()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -114,54 +115,28 @@ def rendered_problems(bundle: Path, public_key: str | None) -> Iterator[str]:
     """What is wrong with the rendered folders of a bundle, a line each."""
     for name in FOLDERS:
         if (bundle / name).is_dir():
-            yield from _problems(Rendered(bundle=bundle, name=name), public_key)
+            rendered = Rendered(bundle=bundle, name=name)
+            yield from (f"{name}/{problem}" for problem in _problems(rendered, public_key))
 
 
 def _problems(rendered: Rendered, public_key: str | None) -> Iterator[str]:
-    folder, name = rendered.folder, rendered.name
-    try:
-        content = (folder / MANIFEST).read_bytes()
-    except OSError:
-        yield f"{name}/{MANIFEST}: is missing"
-        return
-    manifest = _manifest(content)
-    if manifest is None:
-        yield f"{name}/{MANIFEST}: was changed, or has another format"
+    content = read(rendered.folder / MANIFEST)
+    manifest = None if content is None else _manifest(content)
+    if content is None or manifest is None:
+        lacking = "is missing" if content is None else "was changed, or has another format"
+        yield f"{MANIFEST}: {lacking}"
         return
     if manifest["of"] != digest(rendered.bundle / MANIFEST):
-        yield f"{name}/{MANIFEST}: was made from another bundle; make {name} again"
-    files: dict[str, str] = manifest["files"]
-    known = {*files, MANIFEST, CHECKSUMS, *([SIGNATURE] if manifest["signed_by"] else [])}
-    for path in sorted(folder.rglob("*")):
-        own = path.relative_to(folder).as_posix()
-        if own not in known and not path.is_dir():
-            yield f"{name}/{own}: was added"
-    for own, value in files.items():
-        path = folder / own
-        if not path.is_file():
-            yield f"{name}/{own}: is missing"
-        elif digest(path) != value:
-            yield f"{name}/{own}: was changed"
-    yield from _seals(rendered, content, manifest, public_key)
-
-
-def _seals(
-    rendered: Rendered, content: bytes, manifest: dict[str, Any], public_key: str | None
-) -> Iterator[str]:
-    folder, name, signer = rendered.folder, rendered.name, manifest["signed_by"]
-    if public_key is not None and signer != public_key:
-        lacking = "is not signed" if signer is None else "is signed with another key"
-        yield f"{name}/{MANIFEST}: {lacking}"
+        yield f"{MANIFEST}: was made from another bundle; make {rendered.name} again"
+    signer = manifest["signed_by"]
+    sealed = Sealed(folder=rendered.folder, digests=manifest["files"], signed_by=signer)
+    yield from (*sealed.added(), *sealed.altered(), *sealed.unsigned(public_key))
     if signer is not None:
-        signature = folder / SIGNATURE
+        signature = rendered.folder / SIGNATURE
         text = signature.read_text("utf-8", "replace") if signature.is_file() else ""
         if not is_signed(content, text, signer):
-            yield f"{name}/{SIGNATURE}: is not the signature of its manifest"
-    there = folder / CHECKSUMS
-    if not there.is_file():
-        yield f"{name}/{CHECKSUMS}: is missing"
-    elif there.read_bytes() != _checksums(folder, manifest["files"]).encode():
-        yield f"{name}/{CHECKSUMS}: was changed, or does not agree with the manifest"
+            yield f"{SIGNATURE}: is not the signature of its manifest"
+    yield from sealed.unchecked()
 
 
 def _manifest(content: bytes) -> dict[str, Any] | None:
@@ -178,10 +153,3 @@ def _manifest(content: bytes) -> dict[str, Any] | None:
 def _sealed(manifest: dict[str, Any]) -> str:
     """The manifest as it is written, with a digest of the rest at its end."""
     return written(manifest | {"content": digest_of(compact(manifest))})
-
-
-def _checksums(folder: Path, files: dict[str, str]) -> str:
-    signature = folder / SIGNATURE
-    more = {MANIFEST: digest(folder / MANIFEST)}
-    more |= {SIGNATURE: digest(signature)} if signature.is_file() else {}
-    return "".join(f"{value}  {name}\n" for name, value in sorted((files | more).items()))

@@ -14,7 +14,8 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records import SearchFailure, StabilityReport, StabilityRow
+from recourse_audit.records.search import SearchFailure
+from recourse_audit.records.stability import StabilityReport, StabilityRow
 from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.run.audit import Audit, whole_answers
 from recourse_audit.search.moexp import Search

@@ -12,7 +12,8 @@ from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import whole
-from recourse_audit.records import Neighbour, SearchResult, Surroundings, SurroundingTie
+from recourse_audit.records.report import Neighbour, Surroundings, SurroundingTie
+from recourse_audit.records.search import SearchResult
 from recourse_audit.settings import DecisionSettings
 
 MOST_SHOWN = 60

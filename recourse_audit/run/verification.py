@@ -10,19 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from recourse_audit.errors import InputError
-from recourse_audit.run.bundle import CHECKSUMS, FILES, FOLDERS, LOG, MANIFEST, SIGNATURE, Bundle
+from recourse_audit.run.bundle import FILES, FOLDERS, LOG, MANIFEST, SIGNATURE, Bundle
 from recourse_audit.run.chain import broken_at
 from recourse_audit.run.findings import compact
-from recourse_audit.run.fingerprint import digest
-from recourse_audit.run.manifest import (
-    FORMAT,
-    chain_of,
-    checksums_text,
-    counts_of,
-    piece_digests,
-    written,
-)
+from recourse_audit.run.manifest import FORMAT, chain_of, counts_of, piece_digests, written
 from recourse_audit.run.rendered import rendered_problems
+from recourse_audit.run.sealed import Sealed, read
 from recourse_audit.run.signing import is_signed
 from recourse_audit.run.store import open_store
 
@@ -43,16 +36,24 @@ def verify(folder: Path, public_key: str | None = None) -> Verdict:
         raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
     if bundle.work_store.is_file():
         raise InputError(f"{folder}: this audit is not finished; the same `run` command goes on")
-    content = _read(folder / MANIFEST)
+    content = read(folder / MANIFEST)
     manifest = None if content is None else _manifest(content)
     if content is None or manifest is None:
         lacking = "is missing" if content is None else "was changed, or has another format"
         return Verdict(problems=(f"{MANIFEST}: {lacking}",), subjects=None, signed_by=None)
-    problems = [*_added(bundle, manifest), *_files(bundle, manifest)]
+    files = manifest["files"]
+    sealed = Sealed(
+        folder=folder,
+        digests={name: facts["sha256"] for name, facts in files.items()},
+        signed_by=manifest["signed_by"],
+    )
+    problems = [*sealed.added(LOG, apart=FOLDERS)]
+    problems += [f"{name}: is not in the manifest" for name in FILES if name not in files]
+    problems += [*sealed.altered()]
     if not problems:
         problems += [*_counts(bundle, manifest)]
-    problems += [*_checksums(bundle, manifest), *_log(bundle)]
-    problems += [*_signature(bundle, manifest, content, public_key)]
+    problems += [*sealed.unchecked(), *_log(bundle)]
+    problems += [*sealed.unsigned(public_key), *_signature(sealed, content)]
     problems += [*rendered_problems(folder, public_key)]
     return Verdict(
         problems=tuple(problems),
@@ -63,18 +64,11 @@ def verify(folder: Path, public_key: str | None = None) -> Verdict:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a bundle, if it is as it was written."""
-    content = _read(folder / MANIFEST)
+    content = read(folder / MANIFEST)
     manifest = None if content is None else _manifest(content)
     if manifest is None:
         raise InputError(f"{folder / MANIFEST}: is missing or was changed; run the audit again")
     return manifest
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
 
 
 def _manifest(content: bytes) -> dict[str, Any] | None:
@@ -91,28 +85,6 @@ def _manifest(content: bytes) -> dict[str, Any] | None:
     except (ValueError, KeyError, TypeError):
         return None
     return manifest if same else None
-
-
-def _added(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
-    known = {*manifest["files"], MANIFEST, CHECKSUMS, LOG}
-    known |= {SIGNATURE} if manifest["signed_by"] else set()
-    for path in sorted(bundle.folder.rglob("*")):
-        name = path.relative_to(bundle.folder).as_posix()
-        own_manifest = name.split("/")[0] in FOLDERS and "/" in name
-        if name not in known and not own_manifest and not path.is_dir():
-            yield f"{name}: was added"
-
-
-def _files(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
-    for name in FILES:
-        if name not in manifest["files"]:
-            yield f"{name}: is not in the manifest"
-    for name, facts in manifest["files"].items():
-        path = bundle.folder / name
-        if not path.is_file():
-            yield f"{name}: is missing"
-        elif digest(path) != facts["sha256"]:
-            yield f"{name}: was changed"
 
 
 def _counts(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
@@ -135,17 +107,8 @@ def _counts(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
         yield "data/subjects.jsonl: does not have a line a subject"
 
 
-def _checksums(bundle: Bundle, manifest: dict[str, Any]) -> Iterator[str]:
-    content = _read(bundle.folder / CHECKSUMS)
-    files = {name: facts["sha256"] for name, facts in manifest["files"].items()}
-    if content is None:
-        yield f"{CHECKSUMS}: is missing"
-    elif content != checksums_text(bundle, files).encode():
-        yield f"{CHECKSUMS}: was changed, or does not agree with the manifest"
-
-
 def _log(bundle: Bundle) -> Iterator[str]:
-    content = _read(bundle.log)
+    content = read(bundle.log)
     if content is None:
         yield f"{LOG}: is missing"
         return
@@ -164,17 +127,11 @@ def _log(bundle: Bundle) -> Iterator[str]:
         yield f"{LOG}: was changed"
 
 
-def _signature(
-    bundle: Bundle, manifest: dict[str, Any], content: bytes, public_key: str | None
-) -> Iterator[str]:
-    signer = manifest["signed_by"]
-    if public_key is not None and signer != public_key:
-        lacking = "is not signed" if signer is None else "is signed with another key"
-        yield f"{MANIFEST}: {lacking}"
-    if signer is None:
+def _signature(sealed: Sealed, content: bytes) -> Iterator[str]:
+    if sealed.signed_by is None:
         return
-    signature = _read(bundle.folder / SIGNATURE)
+    signature = read(sealed.folder / SIGNATURE)
     if signature is None:
         yield f"{SIGNATURE}: is missing"
-    elif not is_signed(content, signature.decode("utf-8", "replace"), signer):
+    elif not is_signed(content, signature.decode("utf-8", "replace"), sealed.signed_by):
         yield f"{SIGNATURE}: is not the signature of the manifest"

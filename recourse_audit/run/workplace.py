@@ -11,7 +11,7 @@ from recourse_audit.errors import AuditError, InputError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.signature import OutputPort
-from recourse_audit.records import ProbeReport
+from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import open_policy
 from recourse_audit.run.audit import Audit, Reporter, bring_together
 from recourse_audit.run.findings import compact

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Indices, Ints
-from recourse_audit.records import Ranks
+from recourse_audit.records.search import Ranks
 from recourse_audit.search.pairs import GAP, NO_TIE, PairTable
 from recourse_audit.search.pareto import Staircase
 

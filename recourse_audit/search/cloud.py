@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.records import Cloud
+from recourse_audit.records.search import Cloud
 from recourse_audit.search.choice import Ranking
 from recourse_audit.search.objectives import figures
 from recourse_audit.search.pairs import PairBlock, PairTable

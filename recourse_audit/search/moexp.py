@@ -11,7 +11,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import Coverage
+from recourse_audit.records.search import Coverage
 from recourse_audit.search.blocks import Block, blocks
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator, joined

@@ -12,7 +12,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.model.output import log_probabilities
-from recourse_audit.records import (
+from recourse_audit.records.search import (
     Counterfactual,
     Coverage,
     Explanation,

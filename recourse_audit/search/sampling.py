@@ -14,7 +14,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.records import Coverage
+from recourse_audit.records.search import Coverage
 from recourse_audit.search.choice import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.closure import Closure, Trees, canonical, stacked
 from recourse_audit.search.evaluation import Evaluator

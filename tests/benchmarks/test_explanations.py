@@ -10,7 +10,7 @@ from benchmarks.paper.explanations import Pairs, grown, nodes_of, pairs_around, 
 from benchmarks.paper.scoring import Scorer
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.records import SearchResult
+from recourse_audit.records.search import SearchResult
 from tests.benchmarks.worlds import open_place, random_ties
 
 

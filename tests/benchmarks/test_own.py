@@ -6,7 +6,7 @@ from benchmarks.paper.kept import Kept
 from benchmarks.paper.own import BALANCED, PICKS, most_balanced, search_all
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
-from recourse_audit.records import FrontPair
+from recourse_audit.records.search import FrontPair
 from tests.benchmarks.worlds import open_place
 
 SIZE = Size(max_nodes=3, max_hops=2, budget=1000)

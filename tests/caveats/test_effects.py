@@ -9,7 +9,7 @@ from recourse_audit.caveats.effects import Effects, Removal, grade
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import AdjustedEffect
+from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.settings import CaveatSettings
 from tests.caveats.models import arithmetic_model
 from tests.search.engine import open_desk

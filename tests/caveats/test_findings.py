@@ -11,7 +11,9 @@ from recourse_audit.caveats.findings import Walk
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.caveats.wording import LETTERS, UNBOUNDED
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.records import Caveat, Counterfactual, Decision, SubjectReport
+from recourse_audit.records.caveats import Caveat
+from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.search import Counterfactual
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import sum_network
 from tests.run.audits import IDS, lending_audit, small_audit

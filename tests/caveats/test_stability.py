@@ -11,7 +11,7 @@ from onnx import numpy_helper
 from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, moved
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.records import StabilityReport, StabilityRow
+from recourse_audit.records.stability import StabilityReport, StabilityRow
 from recourse_audit.render.curves import stability_picture
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network

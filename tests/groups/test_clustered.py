@@ -22,9 +22,8 @@ from recourse_audit.groups.resampling import (
     gap_test,
     percentile_interval,
     permutation_test,
-    wild_test,
-    wild_weights,
 )
+from recourse_audit.groups.wild import wild_test, wild_weights
 
 Drawn = tuple[Floats, Mask, Ints]
 

@@ -12,7 +12,7 @@ from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import NO_ROOM, SENTENCES, probe
 from recourse_audit.model.queries import Pool, pool_of
-from recourse_audit.records import ProbeReport
+from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import ModelSettings, load_settings
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 from tests.model.test_packing import FORMS, SAMPLE_MODELS, described, sample_name, sample_settings

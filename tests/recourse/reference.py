@@ -10,7 +10,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Floats, Graph, build_graph
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records import Action
+from recourse_audit.records.recourse import Action
 from recourse_audit.recourse.policy import Policy
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.records import Action, Option, Recourse
+from recourse_audit.records.recourse import Action, Option, Recourse
 from recourse_audit.run.audit import explain
 from tests.recourse.brute_force import BruteForce, Combination, Move
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.records import Action, Recourse
+from recourse_audit.records.recourse import Action, Recourse
 from recourse_audit.run.audit import explain
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (

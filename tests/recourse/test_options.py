@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import whole
-from recourse_audit.records import ProbeReport, Recourse
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.recourse import Recourse
 from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import diverse, parts
 from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch

@@ -9,7 +9,7 @@ import pytest
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records import Holding, SideEffects
+from recourse_audit.records.recourse import Holding, SideEffects
 from recourse_audit.recourse import robustness
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.policy import Policy

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recourse_audit.records import Action, Option
+from recourse_audit.records.recourse import Action, Option
 from recourse_audit.run.audit import explain
 from tests.recourse.brute_force import Policy, World, rounded
 from tests.recourse.random_worlds import (

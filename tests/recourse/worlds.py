@@ -10,7 +10,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import whole
-from recourse_audit.records import ProbeReport
+from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.verification import Bench
 from recourse_audit.settings import Settings, parse_settings

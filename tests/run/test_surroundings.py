@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.records import Neighbour, SearchResult, SubjectReport, Surroundings
+from recourse_audit.records.report import Neighbour, SubjectReport, Surroundings
+from recourse_audit.records.search import SearchResult
 from recourse_audit.run.audit import Audit, Reporter, explain, load_audit, whole_answers
 from recourse_audit.run.surroundings import SurroundingsView
 from tests.onnx_models import sum_network

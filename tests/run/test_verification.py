@@ -226,7 +226,7 @@ def test_a_replay_names_the_subject_who_was_tampered_with(
         assert other != document
         store.execute("UPDATE subjects SET document = ? WHERE number = ?", (other, number))
         store.commit()
-    monkeypatch.setattr("recourse_audit.run.verification._files", lambda *_: [])
+    monkeypatch.setattr("recourse_audit.run.sealed.Sealed.altered", lambda *_: [])
     found = problems(bundle)
     assert found == ["store.sqlite: its documents are not those of the events"]
     monkeypatch.setattr("recourse_audit.run.verification._counts", lambda *_: [])

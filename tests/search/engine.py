@@ -14,7 +14,7 @@ from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records import SearchFailure, SearchResult
+from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.search.choice import Layers, Ranking
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.pairs import GAP, PairTable, pair_table

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.records import Counterfactual, FrontPair, SearchResult
+from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
 from recourse_audit.search.choice import Layers, dominated_by
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import sum_network

@@ -9,7 +9,7 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.records import SearchFailure, SearchResult
+from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.run.audit import explain, open_audit
 from recourse_audit.search.results import Outcome
 from recourse_audit.search.scope import Scope

@@ -13,7 +13,7 @@ import pytest
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records import SearchResult
+from recourse_audit.records.search import SearchResult
 from recourse_audit.search.choice import Layer, Ranking, winners
 from recourse_audit.search.closure import Closure, Trees
 from recourse_audit.search.counting import count_subtrees

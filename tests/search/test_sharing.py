@@ -14,7 +14,7 @@ from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import desk as desk_module
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import pool_of
-from recourse_audit.records import SearchResult
+from recourse_audit.records.search import SearchResult
 from recourse_audit.search import blocks as blocks_module
 from recourse_audit.search import cloud, evaluation
 from recourse_audit.search.blocks import Block, blocks, subtree_bounds

@@ -2,20 +2,17 @@
 
 from typing import Any
 
-from recourse_audit.records import (
+from recourse_audit.records.caveats import AdjustedEffect
+from recourse_audit.records.recourse import (
     Action,
-    AdjustedEffect,
     Certificate,
-    Counterfactual,
-    Explanation,
     Holding,
     Option,
     Permitted,
-    Ranks,
     Recourse,
     SideEffects,
-    Tie,
 )
+from recourse_audit.records.search import Counterfactual, Explanation, Ranks, Tie
 from recourse_audit.render.views.redaction import Names
 
 Document = dict[str, Any]

@@ -6,7 +6,7 @@ Names are replaced before anything is worded, so that no text has to be searched
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from recourse_audit.records import Tie
+from recourse_audit.records.search import Tie
 from recourse_audit.render.pieces import plain
 
 Level = Literal["auditor", "reviewer", "subject"]

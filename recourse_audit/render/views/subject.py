@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recourse_audit.records import Coverage, Decision
+from recourse_audit.records.report import Decision
+from recourse_audit.records.search import Coverage
 from recourse_audit.render.pictures.classes import Look, looks_of
 from recourse_audit.render.pictures.neighbourhood import Pair
 from recourse_audit.render.pieces import number, plain, share

@@ -6,7 +6,7 @@ from typing import Any
 
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.caveats.wording import confounder_caveat
-from recourse_audit.records import Counterfactual
+from recourse_audit.records.search import Counterfactual
 from recourse_audit.render.pictures.rollout import LIMIT_DEPTH, LIMIT_NODES, fits, rollout
 from recourse_audit.render.svg import Picture
 from recourse_audit.render.views.reading import effect_of

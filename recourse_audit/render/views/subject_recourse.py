@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recourse_audit.records import Action, Decision, Option, Recourse
+from recourse_audit.records.recourse import Action, Option, Recourse
+from recourse_audit.records.report import Decision
 from recourse_audit.render.pieces import share
 from recourse_audit.render.recourse_view import (
     certificate_sentence,

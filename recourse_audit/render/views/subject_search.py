@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recourse_audit.records import Counterfactual, Tie
+from recourse_audit.records.search import Counterfactual, Tie
 from recourse_audit.render.pictures.classes import Look
 from recourse_audit.render.pictures.cloud import Cloud, cloud
 from recourse_audit.render.pictures.histograms import Answer, histograms

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recourse_audit.groups.inversion import p_values, wild_interval
-from recourse_audit.groups.resampling import Sums, wild_test
+from recourse_audit.groups.sums import Sums
+from recourse_audit.groups.wild import p_values, wild_interval, wild_test
 
 ALPHA, DRAWS, SEED = 0.05, 399, 3
 
@@ -72,3 +72,15 @@ def test_where_everybody_is_alike_the_interval_ends() -> None:
     found = wild_interval(sums, alpha=ALPHA, draws=DRAWS, seed=SEED, reach=0.0)
     assert found.low == pytest.approx(1.0, abs=1e-6)
     assert found.high == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("communities", [6, 9, 12, 20])
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_that_are_alike_in_every_community_have_a_p_of_one(
+    communities: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    people = random.integers(1, 9, communities).astype(float)
+    refused = np.floor(people * random.random(communities))
+    sums = Sums(n1=3 * people, n0=people, s1=3 * refused, s0=refused)
+    assert wild_test(sums, draws=DRAWS, seed=SEED) == 1.0
