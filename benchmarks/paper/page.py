@@ -108,6 +108,11 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield from _made_by(plan, "Sensitivity and time by C and D (Fig. 6 and 7)", "varied")
     yield from varied_section(reading, pictures)
     yield from _made_by(plan, "Time a node", "table timed")
+    yield (
+        "As the table above was filled: methods at different moments, on a machine that may have "
+        "had other work. For comparing there are the times taken in turn below."
+    )
+    yield ""
     yield from time_table(tables)
     yield from timed_section(reading)
     yield from _made_by(plan, "Robustness and sanity (Fig. 8)", "perturbed")
