@@ -12,6 +12,14 @@ from dataclasses import replace
 from recourse_audit.groups.comparisons import HARDER, RATES
 from recourse_audit.groups.ordinary import detectable, holm
 from recourse_audit.groups.records import Comparison, FamilyTest, Interval
+from recourse_audit.groups.wording import (
+    chance,
+    percent,
+    points,
+    round_points,
+    signed,
+    signed_points,
+)
 from recourse_audit.settings import GroupSettings
 
 Named = tuple[str, Comparison]
@@ -90,7 +98,7 @@ def _flagged(one: Comparison, interval: Interval, family: int, settings: GroupSe
 
 def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     return (
-        f"No gap of {settings.concern:.0%} or more against {one.group} is in sight: "
+        f"No gap of {round_points(settings.concern)} or more against {one.group} is in sight: "
         f"{_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected."
         f"{_four_fifths(one, settings)}"
     )
@@ -100,15 +108,15 @@ def _undecided(one: Comparison, interval: Interval, family: int, settings: Group
     if (one.tests.smallest or 0.0) * family > settings.alpha:
         could = f"no gap, however large, could have been flagged in a family of {family} tests"
     else:
-        seen = _percent(one.smallest_gap_in_family)
-        could = f"a gap of {seen} would have been flagged four times in five"
+        seen = one.smallest_gap_in_family or 0.0
+        could = f"a gap of {points(seen)} would have been flagged four times in five"
     least = interval.low if HARDER[one.measure] > 0 else -interval.high
     if least > 0:
         what = f"It looks like a gap against {one.group}, but it may be chance"
     else:
         what = (
-            f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
-            "ruled out"
+            f"A gap of {round_points(settings.concern)} or more against {one.group} can neither be "
+            "shown nor ruled out"
         )
     return (
         f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
@@ -117,11 +125,11 @@ def _undecided(one: Comparison, interval: Interval, family: int, settings: Group
 
 
 def _gap(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
-    sure = f"{1 - settings.alpha:.0%} interval {interval.low:+.1%} to {interval.high:+.1%}"
+    ends = f"{signed(interval.low)} to {signed(interval.high)}"
+    gap = f"{signed_points(one.difference)} ({1 - settings.alpha:.0%} interval {ends})"
     if one.measure in RATES:
-        shares = f"{_percent(one.value)} against {_percent(one.reference_value)}"
-        return f"{shares}, gap {one.difference:+.1%} ({sure})"
-    return f"chance of costlier minus cheaper {one.difference:+.1%} ({sure})"
+        return f"{percent(one.value)} against {percent(one.reference_value)}, gap {gap}"
+    return f"chance of costlier minus cheaper {gap}"
 
 
 def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
@@ -130,10 +138,6 @@ def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
     return f" Ratio of good results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
 
 
-def _percent(share: float | None) -> str:
-    return "nothing" if share is None else f"{share:.1%}"
-
-
 def _p(value: float | None) -> str:
     assert value is not None
-    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+    return chance(value)

@@ -21,6 +21,7 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
+from recourse_audit.groups.wording import chance, signed_points
 from recourse_audit.render.pieces import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -177,10 +178,11 @@ def _below(one: Comparison, level: float) -> bool:
 
 
 def _explored(one: Comparison) -> str:
+    assert one.tests.clustered is not None
     return (
         f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
-        f"{plain(one.reference)}: chance of more minus less {one.difference:+.1%}, "
-        f"p = {one.tests.clustered:.3f} (communities), not corrected"
+        f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
+        f"p = {chance(one.tests.clustered)} (communities), not corrected"
     )
 
 

@@ -12,6 +12,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.groups.documents import COLUMNS, groups_csv, groups_document
 from recourse_audit.groups.records import Comparison, GroupReport, GroupTable, Measure
 from recourse_audit.groups.report import group_report
+from recourse_audit.groups.wording import round_points, signed_points
 from tests.groups.stores import (
     ERROR,
     FOUND,
@@ -155,7 +156,9 @@ def test_few_people_are_insufficient_evidence_with_the_gap_that_could_have_been_
     report = report_of(drawn_people(0, people=300), "origin", reference=NORTH)
     gap = gap_of(report, "south", "feasibility")
     assert gap.verdict == "insufficient evidence"
-    assert re.search(r"With \d+ communities a gap of [\d.]+% would have been flagged", gap.reason)
+    assert re.search(
+        r"With \d+ communities a gap of [\d.]+ points would have been flagged", gap.reason
+    )
     assert gap.smallest_gap is not None
     assert gap.smallest_gap_in_family is not None
     assert report.concern < gap.smallest_gap < gap.smallest_gap_in_family
@@ -338,6 +341,34 @@ def test_no_reason_promises_anything(with_gap: GroupReport, without_gap: GroupRe
         for table in report.tables:
             for one in table.comparisons:
                 assert not BANNED.search(one.reason)
+
+
+def test_differences_are_said_in_points_and_shares_in_per_cent(
+    with_gap: GroupReport, without_gap: GroupReport
+) -> None:
+    found = set()
+    for report in (with_gap, without_gap):
+        for table in report.tables:
+            for one in (one for one in table.comparisons if one.primary):
+                per_cent = re.findall(r"[-+\d.]+(?=%)", one.reason.replace("95% interval", ""))
+                shares = [one.value, one.reference_value] if one.measure != "cost" else []
+                assert per_cent == [f"{100 * share:.1f}" for share in shares if share is not None]
+                assert f"{100 * one.difference:+.1f} points (95% interval " in one.reason.replace(
+                    " 0.0 points", f" {100 * one.difference:+.1f} points"
+                )
+                found |= set(re.findall(r"gap of ([\d.]+ points?) or more", one.reason))
+    assert found == {"10 points"}
+
+
+def test_a_gap_in_words_has_its_unit_and_no_sign_where_there_is_none() -> None:
+    assert signed_points(-0.32449) == "-32.4 points"
+    assert signed_points(0.2) == "+20.0 points"
+    assert signed_points(-0.0004) == "0.0 points"
+    assert (round_points(0.01), round_points(0.07), round_points(0.125)) == (
+        "1 point",
+        "7 points",
+        "12.5 points",
+    )
 
 
 def test_bins_stand_in_their_order() -> None:

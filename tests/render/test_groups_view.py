@@ -183,6 +183,34 @@ def test_pictures_show_the_attribute_with_most_flags_first() -> None:
     assert "What the cheapest option costs, by gender" in captions
 
 
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_difference_of_shares_is_in_per_cent(name: str) -> None:
+    words = words_of(page_of(name)).replace("\N{NO-BREAK SPACE}", " ")
+    assert not re.search(r"\b(gaps? of|gap|cheaper|five are) [-+]?[\d.]+ ?%", words)
+    assert not re.search(r"[-+\N{MINUS SIGN}][\d.]+ ?%", words)
+
+
+def test_gaps_are_in_points_in_sentences_tables_and_pictures() -> None:
+    report, view = report_of("gap"), view_of("gap")
+    assert "show no gap of 10 points or more" in view.lead
+    crossed = [one for one in view.open_questions if one.startswith("Attributes crossed")]
+    assert re.search(r"four times in five are [\d.]+ to [\d.]+ points\.", crossed[0])
+    [one] = [
+        one
+        for one in report.tables[0].comparisons
+        if (one.group, one.measure) == ("south", "feasibility")
+    ]
+    table = view.test_tables[0]
+    assert "Detectable gap, points" in [column.heading for column in table.columns]
+    [row] = [row for row in table.rows if row[:2] == (("south / north",), ("options",))]
+    assert row[2] == (signed(100 * one.difference, 1),)
+    assert one.smallest_gap_in_family is not None
+    assert row[7] == (f"{100 * one.smallest_gap_in_family:.1f}",)
+    assert view.main_gap is not None
+    assert f"south (origin): {100 * one.difference:+.1f}, " in view.main_gap.picture.alt
+    assert "group minus reference, points" in view.main_gap.picture.alt
+
+
 def test_a_figure_that_rounds_to_nothing_has_no_sign() -> None:
     assert [signed(value, 1) for value in (-0.01, 0.0, 0.04, -0.06, 12.34)] == [
         "0.0",

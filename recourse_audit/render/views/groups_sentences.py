@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
+from recourse_audit.groups.wording import points, round_points
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.views.groups_words import (
     MEASURES,
@@ -41,9 +42,9 @@ def lead(report: GroupReport) -> str:
     flags, quiet = _with(found, "flag"), _with(found, "no flag")
     rest = len(found) - len(flags) - len(quiet)
     counts = (
-        f"{len(quiet):,} show no gap of {report.concern:.0%} or more against a group, and "
-        f"{rest:,} cannot be decided on this evidence."
-    ).replace("%", " %")
+        f"{len(quiet):,} show no gap of {round_points(report.concern)} or more against a group, "
+        f"and {rest:,} cannot be decided on this evidence."
+    )
     all_of = several(len(found), "comparison")
     if not flags:
         return f"None of {all_of} is flagged: {counts}"
@@ -149,7 +150,7 @@ def open_questions(report: GroupReport) -> Iterator[str]:
         seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
         least = (
             f" The gaps that would have been flagged four times in five are "
-            f"{percent(min(seen))} to {percent(max(seen))}."
+            f"{100 * min(seen):.1f} to {points(max(seen))}."
             if seen
             else ""
         )
@@ -176,9 +177,11 @@ def tests(report: GroupReport) -> Iterator[str]:
     )
     yield (
         "Flag: after the correction chance alone would seldom bring such a gap. No flag: not "
-        f"that, and the interval leaves no room for a gap of {100 * report.concern:.0f} points or "
-        "more against the group. Insufficient evidence: everything else. The ordinary interval, "
-        "which takes people for independent, stands beside for comparison and is often too short."
+        f"that, and the interval leaves no room for a gap of {round_points(report.concern)} "
+        "or more against the group. Insufficient evidence: everything else. The ordinary interval, "
+        "which takes people for independent, stands beside for comparison and is often too short. "
+        "Gaps and their intervals are in percentage points: the difference of two shares, or of "
+        "the chances of costlier and of cheaper."
     )
 
 

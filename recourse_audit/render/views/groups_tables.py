@@ -29,6 +29,7 @@ from recourse_audit.render.views.groups_words import (
     points,
     ratio,
     singles,
+    size,
 )
 from recourse_audit.render.views.index_rows import decimals_of
 from recourse_audit.render.views.tables import Column, Table, cells
@@ -196,7 +197,7 @@ def every_test(tables: Iterable[GroupTable], caption: str) -> Table:
             Column(heading="Ordinary interval", kind="figures"),
             Column(heading="p, communities", kind="figures"),
             Column(heading="p, corrected", kind="figures"),
-            Column(heading="Detectable gap", kind="figures"),
+            Column(heading="Detectable gap, points", kind="figures"),
             Column(heading="Verdict"),
         ),
         rows=tuple(_test_row(one) for table in tables for one in table.comparisons if one.primary),
@@ -213,7 +214,7 @@ def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
         between(sure.ordinary),
         chance(one.tests.clustered),
         chance(one.tests.adjusted),
-        percent(one.smallest_gap_in_family),
+        size(one.smallest_gap_in_family),
         f"{SIGNS[one.verdict]} {one.verdict}" if one.verdict else NOTHING,
     )
 

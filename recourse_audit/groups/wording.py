@@ -1,0 +1,33 @@
+"""Figures of gaps in words: shares in per cent, differences of shares in percentage points."""
+
+
+def percent(share: float | None) -> str:
+    """A share with one decimal."""
+    return "nothing" if share is None else f"{share:.1%}"
+
+
+def points(difference: float) -> str:
+    """The size of a gap: 35.3 points."""
+    return f"{100 * difference:.1f} points"
+
+
+def round_points(difference: float) -> str:
+    """A gap that somebody chose, with no more digits than they wrote: 10 points."""
+    figure = f"{100 * difference:g}"
+    return f"{figure} point" if figure == "1" else f"{figure} points"
+
+
+def signed_points(difference: float) -> str:
+    """A gap with its direction: -32.4 points; none at all has no sign."""
+    return f"{signed(difference)} points"
+
+
+def signed(difference: float) -> str:
+    """The figure alone, for intervals whose unit has been said."""
+    figure = f"{100 * difference:+.1f}"
+    return figure[1:] if float(figure) == 0 else figure
+
+
+def chance(p: float) -> str:
+    """A p value that never looks like none at all."""
+    return "below 0.001" if p < 0.001 else f"{p:.3f}"
