@@ -42,6 +42,7 @@ COLUMNS = (
     "p_ordinary",
     "p_clustered",
     "p_adjusted",
+    "corrected_for",
     "smallest_gap",
     "verdict",
     "withheld",
@@ -161,6 +162,7 @@ def _gap(gap: Comparison | None) -> dict[str, Cell]:
         "p_ordinary": gap.tests.ordinary,
         "p_clustered": gap.tests.clustered,
         "p_adjusted": gap.tests.adjusted,
+        "corrected_for": gap.tests.corrected_for,
         "smallest_gap": gap.smallest_gap,
         "verdict": gap.verdict,
     }

@@ -127,7 +127,8 @@ class Intervals:
 class Tests:
     """p values: of independent people, of communities, and corrected for the whole family.
 
-    `smallest` is the smallest that so few communities can have, 0 if there is no such limit.
+    `smallest` is the smallest that so few communities can have, 0 if there is no such limit;
+    `corrected_for` is how many tests `adjusted` allows for.
     """
 
     method: str
@@ -135,6 +136,7 @@ class Tests:
     clustered: float | None
     smallest: float | None
     adjusted: float | None
+    corrected_for: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

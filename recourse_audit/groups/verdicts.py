@@ -64,12 +64,14 @@ def _judged(
     level = settings.alpha / max(1, family)
     seen = one.standard_error * detectable(one.communities - 1, level)
     one = replace(
-        one, tests=replace(one.tests, adjusted=adjusted), smallest_gap_in_family=min(seen, 1.0)
+        one,
+        tests=replace(one.tests, adjusted=adjusted, corrected_for=family),
+        smallest_gap_in_family=min(seen, 1.0),
     )
     interval = one.intervals["difference"].clustered
     assert interval is not None
     if adjusted <= settings.alpha:
-        return replace(one, verdict="flag", reason=_flagged(one, interval, family, settings))
+        return replace(one, verdict="flag", reason=_flagged(one, interval, settings))
     if _worst(one, interval) < settings.concern:
         return replace(one, verdict="no flag", reason=_quiet(one, interval, settings))
     return replace(
@@ -82,25 +84,23 @@ def _worst(one: Comparison, interval: Interval) -> float:
     return interval.high if HARDER[one.measure] > 0 else -interval.low
 
 
-def _flagged(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+def _flagged(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     if one.direction == "none":
         what = f"Costs of {one.group} and {one.reference} differ, but not in one direction"
     else:
         words = HARDER_WORDS[one.measure][one.direction == "easier"]
         what = f"{one.group} {words} {one.reference}"
     beside = " In favour of the group." if one.direction == "easier" else ""
-    tests = "1 test" if family == 1 else f"{family} tests"
     return (
-        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected for "
-        f"{tests}.{beside}{_four_fifths(one, settings)}"
+        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}.{beside}"
+        f"{_four_fifths(one, settings)}"
     )
 
 
 def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     return (
         f"No gap of {round_points(settings.concern)} or more against {one.group} is in sight: "
-        f"{_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected."
-        f"{_four_fifths(one, settings)}"
+        f"{_gap(one, interval, settings)}, {_tested(one)}.{_four_fifths(one, settings)}"
     )
 
 
@@ -119,8 +119,8 @@ def _undecided(one: Comparison, interval: Interval, family: int, settings: Group
             "shown nor ruled out"
         )
     return (
-        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
-        f"{one.communities} communities {could}.{_four_fifths(one, settings)}"
+        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}. With {one.communities} "
+        f"communities {could}.{_four_fifths(one, settings)}"
     )
 
 
@@ -138,6 +138,11 @@ def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
     return f" Ratio of good results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
 
 
-def _p(value: float | None) -> str:
-    assert value is not None
-    return chance(value)
+def _tested(one: Comparison) -> str:
+    """Both p values: that of the test alone, and the one that allows for the whole family."""
+    alone, adjusted, family = one.tests.clustered, one.tests.adjusted, one.tests.corrected_for
+    assert alone is not None
+    assert adjusted is not None
+    if family == 1:
+        return f"p = {chance(alone)}, the only test"
+    return f"p = {chance(alone)} alone, {chance(adjusted)} corrected for {family} tests"

@@ -31,3 +31,12 @@ def signed(difference: float) -> str:
 def chance(p: float) -> str:
     """A p value that never looks like none at all."""
     return "below 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def two_p_values(tests: int) -> str:
+    """Why a corrected p value may seem to contradict the interval beside it."""
+    return (
+        "An interval and the p value alone are of one comparison by itself. The corrected p value "
+        f"allows for all {tests:,} tests together, so it can be large where the interval leaves "
+        "zero out: among so many comparisons, chance alone brings some such intervals."
+    )

@@ -21,7 +21,7 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
-from recourse_audit.groups.wording import chance, signed_points
+from recourse_audit.groups.wording import chance, signed_points, two_p_values
 from recourse_audit.render.pieces import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -199,6 +199,8 @@ def _show_family(console: Console, report: GroupReport) -> None:
     )
     console.print(Padding(f"Verdicts: {counted}.", (1, 0, 0, 0)))
     console.print(family)
+    if len(report.family) > 1:
+        console.print(two_p_values(len(report.family)))
     console.print(f"Intervals and tests count communities, not people. {SURVIVORS}")
 
 

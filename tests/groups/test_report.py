@@ -1,5 +1,7 @@
 """The whole summary: counts add up, verdicts follow their rule, and nothing withheld is in it."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import asdict, replace
@@ -12,7 +14,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.groups.documents import COLUMNS, groups_csv, groups_document
 from recourse_audit.groups.records import Comparison, GroupReport, GroupTable, Measure
 from recourse_audit.groups.report import group_report
-from recourse_audit.groups.wording import round_points, signed_points
+from recourse_audit.groups.verdicts import judge
+from recourse_audit.groups.wording import chance, round_points, signed_points
 from tests.groups.stores import (
     ERROR,
     FOUND,
@@ -334,6 +337,9 @@ def test_the_table_has_a_row_a_group_and_measure(with_gap: GroupReport) -> None:
         [row for row in rows if '"' not in row]
     )
     assert sum(row.startswith("origin,south,true,feasibility,") for row in rows) == 1
+    tested = [row for row in csv.DictReader(io.StringIO(groups_csv(with_gap))) if row["p_adjusted"]]
+    assert {row["corrected_for"] for row in tested} == {str(len(with_gap.family))}
+    assert all(row["p_clustered"] for row in tested)
 
 
 def test_no_reason_promises_anything(with_gap: GroupReport, without_gap: GroupReport) -> None:
@@ -358,6 +364,32 @@ def test_differences_are_said_in_points_and_shares_in_per_cent(
                 )
                 found |= set(re.findall(r"gap of ([\d.]+ points?) or more", one.reason))
     assert found == {"10 points"}
+
+
+def test_both_p_values_stand_in_a_reason_with_the_number_of_tests(
+    with_gap: GroupReport, without_gap: GroupReport
+) -> None:
+    for report in (with_gap, without_gap):
+        count = len(report.family)
+        for test in report.family:
+            one = gap_of(report, test.group, test.measure, test.table)
+            both = (
+                f"p = {chance(test.p)} alone, {chance(test.adjusted)} corrected for {count} tests"
+            )
+            assert both in one.reason
+            assert one.tests.corrected_for == count
+    for table in with_gap.tables:
+        for one in table.comparisons:
+            assert (one.tests.corrected_for is None) == (one.tests.adjusted is None)
+
+
+def test_a_family_of_one_test_has_one_p_value(with_gap: GroupReport) -> None:
+    gap = replace(
+        gap_of(with_gap, "south", "feasibility"), verdict=None, reason="", smallest_gap=None
+    )
+    [judged], [test] = judge([("origin", gap)], settings("origin"))
+    assert test.p == test.adjusted
+    assert f"p = {chance(test.p)}, the only test." in judged.reason
 
 
 def test_a_gap_in_words_has_its_unit_and_no_sign_where_there_is_none() -> None:

@@ -140,6 +140,15 @@ def test_every_test_of_the_family_is_in_the_annex() -> None:
     assert adjusted == sorted(row[6][0] for row in rows if not row[6][0].startswith("<"))
 
 
+def test_why_p_and_interval_may_disagree_is_said_once_a_page() -> None:
+    words, tests = words_of(page_of("gap")), len(report_of("gap").family)
+    assert words.count(f"allows for all {tests} tests together") == 1
+    headings = [column.heading for column in view_of("gap").test_tables[0].columns]
+    assert headings[5:7] == ["p, this test alone", f"p, corrected for {tests} tests"]
+    assert view_of("tiny").p_note == ""
+    assert view_of("no communities").p_note == ""
+
+
 def test_figures_that_are_withheld_are_nowhere_and_the_log_says_so() -> None:
     report, view = report_of("withheld"), view_of("withheld")
     assert {one.group for one in report.suppressed} == {"tiny", "other"}

@@ -32,6 +32,7 @@ from recourse_audit.render.views.groups_sentences import (
     impact_note,
     lead,
     open_questions,
+    p_note,
     tests,
     warnings,
     withheld_note,
@@ -87,6 +88,7 @@ class GroupsView:
     parts: tuple[GlancePart, ...]
     glance_note: str
     open_questions: tuple[str, ...]
+    p_note: str
     main_gap: Figure | None
     main_curve: Figure | None
     main_cut_off: Figure | None
@@ -119,6 +121,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
         parts=glance(report),
         glance_note=glance_note(report),
         open_questions=tuple(open_questions(report)),
+        p_note=p_note(report),
         main_gap=_main_gap(figures),
         main_curve=figures.pop(f"curve {main}", None),
         main_cut_off=figures.pop(f"cut {main}", None),
@@ -136,7 +139,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
             if table.note
         ),
         test_tables=tuple(
-            every_test(tables, caption)
+            every_test(tables, caption, len(report.family))
             for tables, caption in (
                 (single, "Every test of one attribute"),
                 (both, "Every test of two attributes crossed"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
-from recourse_audit.groups.wording import points, round_points
+from recourse_audit.groups.wording import points, round_points, two_p_values
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.views.groups_words import (
     MEASURES,
@@ -165,6 +165,11 @@ def open_questions(report: GroupReport) -> Iterator[str]:
         "No figure here says where a gap comes from, nor that a decision about anybody was right "
         "or wrong; and where nothing is flagged there may still be a gap."
     )
+
+
+def p_note(report: GroupReport) -> str:
+    """What to make of two p values beside one interval; "" where there are no two."""
+    return two_p_values(len(report.family)) if len(report.family) > 1 else ""
 
 
 def tests(report: GroupReport) -> Iterator[str]:

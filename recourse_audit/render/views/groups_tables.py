@@ -28,6 +28,7 @@ from recourse_audit.render.views.groups_words import (
     percent,
     points,
     ratio,
+    several,
     singles,
     size,
 )
@@ -185,7 +186,7 @@ def _impact_row(
     )
 
 
-def every_test(tables: Iterable[GroupTable], caption: str) -> Table:
+def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table:
     """Every comparison of the family in these tables, with all its figures."""
     return Table(
         caption=caption,
@@ -195,8 +196,8 @@ def every_test(tables: Iterable[GroupTable], caption: str) -> Table:
             Column(heading="Gap, points", kind="figures"),
             Column(heading="Interval over communities", kind="figures"),
             Column(heading="Ordinary interval", kind="figures"),
-            Column(heading="p, communities", kind="figures"),
-            Column(heading="p, corrected", kind="figures"),
+            Column(heading="p, this test alone", kind="figures"),
+            Column(heading=f"p, corrected for {several(family, 'test')}", kind="figures"),
             Column(heading="Detectable gap, points", kind="figures"),
             Column(heading="Verdict"),
         ),
