@@ -146,7 +146,8 @@ class Comparison:
     `difference` is group minus reference. Of rates it is that of two shares; of everything else the
     chance that somebody of the group has more than somebody of the reference, minus the chance of
     less, which for a rate comes to the same. `ratio` is that of the two shares, or the odds of more
-    against less.
+    against less. `communities` are those that the test counts, `alone` how many of these are one
+    person.
     """
 
     measure: Measure
@@ -171,6 +172,7 @@ class Comparison:
     direction: Literal["harder", "easier", "none"]
     verdict: Verdict | None
     reason: str
+    alone: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,13 +259,14 @@ class CommonOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Communities:
-    """Where communities come from, and how many there are."""
+    """Where communities come from, how many there are, and how many of them are one person."""
 
     method: str
     column: str | None
     seed: int
     count: int
     reason: str
+    alone: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ from recourse_audit.groups.ordinary import detectable, holm
 from recourse_audit.groups.records import Comparison, FamilyTest, Interval
 from recourse_audit.groups.wording import (
     chance,
+    communities,
+    p_value,
     percent,
     points,
     round_points,
@@ -31,9 +33,12 @@ HARDER_WORDS = {
 
 
 def judge(
-    named: Sequence[Named], settings: GroupSettings
+    named: Sequence[Named], settings: GroupSettings, method: str
 ) -> tuple[list[Comparison], list[FamilyTest]]:
-    """Correct for the family of primary tests, and give each of them its verdict."""
+    """Correct for the family of primary tests, and give each of them its verdict.
+
+    `method` is how communities were found.
+    """
     family = [
         (place, table, one, one.tests.clustered)
         for place, (table, one) in enumerate(named)
@@ -46,21 +51,22 @@ def judge(
     ]
     corrected_at = dict(zip((place for place, *_ in family), adjusted, strict=True))
     judged = [
-        _judged(one, corrected_at.get(place), len(family), settings)
+        _judged(one, corrected_at.get(place), len(family), settings, method)
         for place, (_, one) in enumerate(named)
     ]
     return judged, tests
 
 
 def _judged(
-    one: Comparison, adjusted: float | None, family: int, settings: GroupSettings
+    one: Comparison, adjusted: float | None, family: int, settings: GroupSettings, method: str
 ) -> Comparison:
     if not one.primary:
         return one
+    counted = communities(one.communities, one.alone, method)
     if adjusted is None or one.standard_error is None:
-        return replace(
-            one, verdict="insufficient evidence", reason=f"Not tested: {one.reason or 'no test'}."
-        )
+        beside = f" The two groups are in {counted}." if one.alone else ""
+        why = f"Not tested: {one.reason or 'no test'}.{beside}"
+        return replace(one, verdict="insufficient evidence", reason=why)
     level = settings.alpha / max(1, family)
     seen = one.standard_error * detectable(one.communities - 1, level)
     one = replace(
@@ -74,9 +80,8 @@ def _judged(
         return replace(one, verdict="flag", reason=_flagged(one, interval, settings))
     if _worst(one, interval) < settings.concern:
         return replace(one, verdict="no flag", reason=_quiet(one, interval, settings))
-    return replace(
-        one, verdict="insufficient evidence", reason=_undecided(one, interval, family, settings)
-    )
+    why = _undecided(one, interval, counted, settings)
+    return replace(one, verdict="insufficient evidence", reason=why)
 
 
 def _worst(one: Comparison, interval: Interval) -> float:
@@ -104,7 +109,8 @@ def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     )
 
 
-def _undecided(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+def _undecided(one: Comparison, interval: Interval, counted: str, settings: GroupSettings) -> str:
+    family = one.tests.corrected_for or 1
     if (one.tests.smallest or 0.0) * family > settings.alpha:
         could = f"no gap, however large, could have been flagged in a family of {family} tests"
     else:
@@ -119,8 +125,8 @@ def _undecided(one: Comparison, interval: Interval, family: int, settings: Group
             "shown nor ruled out"
         )
     return (
-        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}. With {one.communities} "
-        f"communities {could}.{_four_fifths(one, settings)}"
+        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}. With {counted}, "
+        f"{could}.{_four_fifths(one, settings)}"
     )
 
 
@@ -144,5 +150,5 @@ def _tested(one: Comparison) -> str:
     assert alone is not None
     assert adjusted is not None
     if family == 1:
-        return f"p = {chance(alone)}, the only test"
-    return f"p = {chance(alone)} alone, {chance(adjusted)} corrected for {family} tests"
+        return f"{p_value(alone)}, the only test"
+    return f"{p_value(alone)} alone, {chance(adjusted)} corrected for {family} tests"

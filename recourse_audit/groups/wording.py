@@ -33,6 +33,21 @@ def chance(p: float) -> str:
     return "below 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_value(p: float) -> str:
+    """A p value with its name, to begin with."""
+    return f"p {chance(p)}" if p < 0.001 else f"p = {chance(p)}"
+
+
+def communities(count: int, alone: int, method: str) -> str:
+    """How many communities, and how many of them are one person: 34 communities, 18 of them …"""
+    words = "1 community" if count == 1 else f"{count:,} communities"
+    if not alone:
+        return words
+    # Louvain's method leaves nobody alone who has ties: joining some neighbour is always better.
+    who = "one person without ties" if method == "louvain" else "one person each"
+    return f"{words}, {alone:,} of them {who}"
+
+
 def two_p_values(tests: int) -> str:
     """Why a corrected p value may seem to contradict the interval beside it."""
     return (

@@ -21,7 +21,7 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
-from recourse_audit.groups.wording import chance, signed_points, two_p_values
+from recourse_audit.groups.wording import communities, p_value, signed_points, two_p_values
 from recourse_audit.render.pieces import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -97,12 +97,13 @@ def _show_overall(console: Console, report: GroupReport) -> None:
         console.print(f"  left out: {count:,} ({plain(reason)})")
 
 
-def _where(communities: Communities) -> str:
-    match communities.method:
+def _where(found: Communities) -> str:
+    counted = communities(found.count, found.alone, found.method)
+    match found.method:
         case "louvain":
-            return f"{communities.count:,} communities, found in the ties (Louvain)"
+            return f"{counted}, found in the ties (Louvain)"
         case "column":
-            return f"{communities.count:,} communities, from {plain(communities.column or '')}"
+            return f"{counted}, from {plain(found.column or '')}"
         case _:
             return "communities not known"
 
@@ -182,7 +183,7 @@ def _explored(one: Comparison) -> str:
     return (
         f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
         f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
-        f"p = {chance(one.tests.clustered)} (communities), not corrected"
+        f"{p_value(one.tests.clustered)} (communities), not corrected"
     )
 
 

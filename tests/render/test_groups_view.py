@@ -1,11 +1,14 @@
 """The group summary as a record: every figure of the report, every limit said, nothing withheld."""
 
+import io
 import re
 from functools import cache
 
 import pytest
+from rich.console import Console
 
 from recourse_audit.groups.records import GroupReport
+from recourse_audit.render.groups_view import show_groups
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
 from recourse_audit.render.views.groups_words import signed
@@ -14,6 +17,7 @@ from tests.render.group_reports import (
     HOSTILE,
     few_audited_report,
     gap_report,
+    loners_report,
     no_communities_report,
     quiet_report,
     tiny_report,
@@ -36,6 +40,7 @@ REPORTS = {
     "gap": gap_report,
     "quiet": quiet_report,
     "withheld": withheld_report,
+    "loners": loners_report,
     "no communities": no_communities_report,
     "unfinished": unfinished_report,
     "tiny": tiny_report,
@@ -102,6 +107,17 @@ def test_counts_add_up_and_the_rest_is_said() -> None:
     assert f"{found.verified:,} have a verified option" in facts["Audited"]
     assert facts["Tests"] == f"{len(report.family)}, corrected together with Holm's method at 0.05."
     assert facts["Dates"].startswith("Made on 1 May 2026.")
+
+
+def test_communities_of_one_person_are_said_apart() -> None:
+    facts = {fact.name: fact.value for fact in view_of("loners").facts}
+    assert facts["Communities"].startswith(
+        "29 communities, 9 of them one person without ties; found in the ties (Louvain)."
+    )
+    console = Console(width=300, record=True, file=io.StringIO())
+    show_groups(console, report_of("loners"))
+    said = "29 communities, 9 of them one person without ties, found in the ties (Louvain)."
+    assert said in console.export_text()
 
 
 def test_people_of_unknown_groups_are_counted_and_never_tested() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
-from recourse_audit.groups.wording import points, round_points, two_p_values
+from recourse_audit.groups.wording import communities, points, round_points, two_p_values
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.views.groups_words import (
     MEASURES,
@@ -123,8 +123,9 @@ def _communities(report: GroupReport) -> str:
         if found.method == "louvain"
         else f"named by the column {plain(found.column or '')}"
     )
+    counted = communities(found.count, found.alone, found.method)
     return (
-        f"{found.count:,}, {source}. People of one community resemble each other, so tests and "
+        f"{counted}; {source}. People of one community resemble each other, so tests and "
         "intervals count communities, not people."
     )
 
