@@ -6,11 +6,15 @@ import re
 import signal
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recourse_audit.cli import groups as cli_groups
+from recourse_audit.errors import AuditError
+from recourse_audit.groups.bundle import groups_of
 from recourse_audit.run.bundle import FILES
 from tests.groups.stores import drawn_people, make_store
 from tests.run.bundles import ended, request, run_here, started, stop_after
@@ -164,3 +168,25 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     assert 0 < document["done"] < document["total"] == 96
     assert document["overall"]["decisions"]["audited"] == document["done"]
     assert command("groups", asked.out, columns=160).out.startswith("THIS AUDIT IS NOT FINISHED")
+    checked = command("groups", asked.out, "--json", "--fail-on", "gap")
+    assert checked.code == 2
+    assert checked.document == document  # the figures are printed before
+    last = checked.err.splitlines()[-1]
+    assert f"no gap is flagged so far, but only {document['done']} of 96 subjects are done" in last
+
+
+@pytest.mark.parametrize(
+    ("gap", "finished", "code"),
+    [(0.35, True, 3), (0.35, False, 3), (0.0, False, 2), (0.0, True, 0)],
+)
+def test_only_a_finished_audit_without_a_flag_passes(
+    gap: float, finished: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = replace(groups_of(bundle(tmp_path, gap=gap)), finished=finished, done=1, total=2)
+    monkeypatch.setattr(cli_groups, "groups_of", lambda _: report)
+    ended_with = 0
+    try:
+        cli_groups.groups(tmp_path, as_json=True, fail_on="gap")
+    except AuditError as error:
+        ended_with = error.exit_code
+    assert ended_with == code
