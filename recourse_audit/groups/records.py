@@ -279,8 +279,16 @@ class Overall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """From when to when the audit ran, as 2026-11-16 (UTC)."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReport:
-    """The whole group summary."""
+    """The whole group summary; `ran` is None where nobody wrote down when the audit ran."""
 
     finished: bool
     done: int
@@ -299,6 +307,7 @@ class GroupReport:
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
     notes: tuple[str, ...]
+    ran: Days | None = None
 
     @property
     def flags(self) -> tuple[tuple[str, Comparison], ...]:

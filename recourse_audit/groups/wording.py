@@ -1,4 +1,23 @@
-"""Figures of gaps in words: shares in per cent, differences of shares in percentage points."""
+"""Gaps in words: shares in per cent, differences of shares in percentage points, p values, days."""
+
+from datetime import date
+
+from recourse_audit.groups.records import Days
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
 def percent(share: float | None) -> str:
@@ -55,3 +74,17 @@ def two_p_values(tests: int) -> str:
         f"allows for all {tests:,} tests together, so it can be large where the interval leaves "
         "zero out: among so many comparisons, chance alone brings some such intervals."
     )
+
+
+def ran_on(days: Days | None) -> str:
+    """When the audit ran, by the clock of the machine that ran it."""
+    if days is None:
+        return "When the audit ran is not known: run.jsonl of the bundle does not tell."
+    first, last = _day(days.first), _day(days.last)
+    when = f"on {first}" if first == last else f"from {first} to {last}"
+    return f"The audit ran {when} (UTC, by run.jsonl of the bundle)."
+
+
+def _day(text: str) -> str:
+    day = date.fromisoformat(text)
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"

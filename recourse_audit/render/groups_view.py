@@ -21,7 +21,7 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
-from recourse_audit.groups.wording import communities, p_value, signed_points, two_p_values
+from recourse_audit.groups.wording import communities, p_value, ran_on, signed_points, two_p_values
 from recourse_audit.render.pieces import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -48,6 +48,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
     for line in _warnings(report):
         console.print(Text(line, style="bold yellow"))
     _show_overall(console, report)
+    console.print(ran_on(report.ran))
     for table in report.tables:
         _show_table(console, table)
     _show_family(console, report)

@@ -94,6 +94,32 @@ def test_json_and_table_say_the_same(tmp_path: Path) -> None:
     assert float(row["p_adjusted"]) == pytest.approx(gap["tests"]["adjusted"], rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("times", "ran"),
+    [
+        (["2026-05-01T09:00:00.000+00:00"], {"first": "2026-05-01", "last": "2026-05-01"}),
+        (
+            ["2026-05-01T09:00:00.000+00:00", "2026-05-03T01:00:00.000+02:00"],
+            {"first": "2026-05-01", "last": "2026-05-02"},
+        ),
+        (["now"], None),
+        ([], None),
+    ],
+)
+def test_the_days_of_the_audit_are_those_of_its_log(
+    times: list[str], ran: dict[str, str] | None, tmp_path: Path
+) -> None:
+    folder = bundle(tmp_path)
+    log = "".join(json.dumps({"at": time, "event": "piece"}) + "\n" for time in times)
+    (folder / "run.jsonl").write_text(f'{log}{{"at":"cut off', encoding="utf-8")
+    assert command("groups", folder, "--json").document["ran"] == ran
+
+
+def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
+    finished = command("groups", bundle(tmp_path))
+    assert "When the audit ran is not known" in finished.out
+
+
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
     folder = bundle(tmp_path, gap=0.2)
     assert command("groups", folder, "--json").out == command("groups", folder, "--json").out

@@ -2,12 +2,13 @@
 
 import io
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.records import GroupReport
+from recourse_audit.groups.records import Days, GroupReport
 from recourse_audit.render.groups_view import show_groups
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
@@ -54,7 +55,7 @@ def report_of(name: str) -> GroupReport:
 
 
 def view_of(name: str) -> GroupsView:
-    return groups_view(report_of(name), date="1 May 2026")
+    return groups_view(report_of(name))
 
 
 def page_of(name: str) -> str:
@@ -106,7 +107,26 @@ def test_counts_add_up_and_the_rest_is_said() -> None:
     assert facts["Population"].startswith(f"900 people: {decided.refused:,} refused")
     assert f"{found.verified:,} have a verified option" in facts["Audited"]
     assert facts["Tests"] == f"{len(report.family)}, corrected together with Holm's method at 0.05."
-    assert facts["Dates"].startswith("Made on 1 May 2026.")
+
+
+@pytest.mark.parametrize(
+    ("ran", "words"),
+    [
+        (Days(first="2026-05-01", last="2026-05-01"), "The audit ran on 1 May 2026 (UTC, by run"),
+        (Days(first="2026-05-31", last="2026-06-02"), "from 31 May 2026 to 2 June 2026 (UTC"),
+        (None, "When the audit ran is not known"),
+    ],
+)
+def test_when_the_audit_ran_is_on_the_page_and_in_the_terminal(
+    ran: Days | None, words: str
+) -> None:
+    for name in ("quiet", "tiny"):
+        report = replace(report_of(name), ran=ran)
+        [fact] = [fact for fact in groups_view(report).facts if fact.name == "Date"]
+        assert words in fact.value
+        console = Console(width=300, record=True, file=io.StringIO())
+        show_groups(console, report)
+        assert words in console.export_text()
 
 
 def test_communities_of_one_person_are_said_apart() -> None:

@@ -107,8 +107,8 @@ class GroupsView:
     withheld_note: str
 
 
-def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> GroupsView:
-    """Make the summary; `date` is the day it was made on, `paper` whether there is a PDF of it."""
+def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
+    """Make the summary; `paper` says whether there is a PDF of it."""
     single, both = singles(report), crossed(report)
     main = _main_attribute(report)
     figures = _figures(report)
@@ -117,7 +117,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
         links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
         warnings=tuple(warnings(report)),
         lead=lead(report),
-        facts=tuple(facts(report, date)),
+        facts=tuple(facts(report)),
         parts=glance(report),
         glance_note=glance_note(report),
         open_questions=tuple(open_questions(report)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
-from recourse_audit.groups.wording import communities, points, round_points, two_p_values
+from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.views.groups_words import (
     MEASURES,
@@ -69,11 +69,12 @@ def _named(table: GroupTable) -> str:
     return plain("; ".join(f"{who}: {listed(what)}" for who, what in by_group.items()))
 
 
-def facts(report: GroupReport, date: str) -> Iterator[Fact]:
+def facts(report: GroupReport) -> Iterator[Fact]:
     """Who was counted, who was left out, how it was tested, when."""
     decided, found = report.overall.decisions, report.overall.outcomes
     if decided is None:
         yield Fact(name="Population", value="Too few people to show anything.")
+        yield Fact(name="Date", value=ran_on(report.ran))
         return
     yield Fact(
         name="Population",
@@ -99,8 +100,7 @@ def facts(report: GroupReport, date: str) -> Iterator[Fact]:
     withheld = several(len(report.suppressed), "group of a table", "groups of tables")
     named = f"{withheld}; the annex names them." if report.suppressed else "Nothing."
     yield Fact(name="Withheld", value=named)
-    made = f"Made on {date}. " if date else ""
-    yield Fact(name="Dates", value=f"{made}When the audit ran is in run.jsonl of the bundle.")
+    yield Fact(name="Date", value=ran_on(report.ran))
 
 
 def _outcomes(report: GroupReport) -> str:
