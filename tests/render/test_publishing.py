@@ -19,6 +19,7 @@ from recourse_audit.run.reading import finished_store
 from recourse_audit.run.rendered import Rendered
 from recourse_audit.run.verification import verify
 from tests.render.reading import read_pdf
+from tests.run.audits import quick_audit
 from tests.run.bundles import contents, request, run_here
 from tests.run.command import command, one_line
 
@@ -113,6 +114,18 @@ def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Pat
     before = contents(bundle)
     publish(bundle, Edition(), Work(workers=2))
     assert contents(bundle) == before
+
+
+def test_a_run_refuses_letters_without_a_text_in_their_language_before_it_starts(
+    tmp_path: Path,
+) -> None:
+    path = quick_audit(tmp_path)
+    text = path.read_text(encoding="utf-8").replace('de = "Ihr Kreditantrag"\n', "")
+    path.write_text(text.replace('language = "en"', 'language = "de"'), encoding="utf-8")
+    refused = command("run", path, "--out", tmp_path / "out", "--sample", "2")
+    assert refused.code == 2
+    assert "letters.about: has no text in 'de', the language of the letters" in one_line(refused)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
