@@ -68,11 +68,12 @@ def communities(count: int, alone: int, method: str) -> str:
 
 
 def two_p_values(tests: int) -> str:
-    """Why a corrected p value may seem to contradict the interval beside it."""
+    """Why a corrected p value may seem to contradict the interval beside it; "" for one test."""
+    if tests < 2:
+        return ""
     return (
-        "An interval and the p value alone are of one comparison by itself. The corrected p value "
-        f"allows for all {tests:,} tests together, so it can be large where the interval leaves "
-        "zero out: among so many comparisons, chance alone brings some such intervals."
+        f"A corrected p value allows for all {tests:,} tests, while an interval is of its one "
+        "comparison alone: so the first can be large where the second leaves zero out."
     )
 
 

@@ -201,8 +201,8 @@ def _show_family(console: Console, report: GroupReport) -> None:
     )
     console.print(Padding(f"Verdicts: {counted}.", (1, 0, 0, 0)))
     console.print(family)
-    if len(report.family) > 1:
-        console.print(two_p_values(len(report.family)))
+    if note := two_p_values(len(report.family)):
+        console.print(note)
     console.print(f"Intervals and tests count communities, not people. {SURVIVORS}")
 
 

@@ -70,7 +70,7 @@ def test_the_view_says_differences_in_points(tmp_path: Path) -> None:
 
 def test_why_p_and_interval_may_disagree_is_said_once(tmp_path: Path) -> None:
     out = " ".join(command("groups", bundle(tmp_path, gap=0.35), columns=160).out.split())
-    assert out.count("corrected p value allows for all 15 tests together") == 1
+    assert out.count("corrected p value allows for all 15 tests") == 1
     assert (
         len(re.findall(r"p = \S+( 0\.001)? alone, \S+( 0\.001)? corrected for 15 tests", out)) > 3
     )

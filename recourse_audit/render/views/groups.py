@@ -32,7 +32,6 @@ from recourse_audit.render.views.groups_sentences import (
     impact_note,
     lead,
     open_questions,
-    p_note,
     tests,
     warnings,
     withheld_note,
@@ -88,7 +87,6 @@ class GroupsView:
     parts: tuple[GlancePart, ...]
     glance_note: str
     open_questions: tuple[str, ...]
-    p_note: str
     main_gap: Figure | None
     main_curve: Figure | None
     main_cut_off: Figure | None
@@ -121,7 +119,6 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
         parts=glance(report),
         glance_note=glance_note(report),
         open_questions=tuple(open_questions(report)),
-        p_note=p_note(report),
         main_gap=_main_gap(figures),
         main_curve=figures.pop(f"curve {main}", None),
         main_cut_off=figures.pop(f"cut {main}", None),

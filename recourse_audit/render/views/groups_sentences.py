@@ -93,10 +93,8 @@ def facts(report: GroupReport) -> Iterator[Fact]:
     ]
     yield Fact(name="Left out", value=f"{'; '.join(excluded)}." if excluded else "Nobody.")
     yield Fact(name="Communities", value=_communities(report))
-    yield Fact(
-        name="Tests",
-        value=f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}.",
-    )
+    tested = f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}."
+    yield Fact(name="Tests", value=f"{tested} {two_p_values(len(report.family))}".rstrip())
     withheld = several(len(report.suppressed), "group of a table", "groups of tables")
     named = f"{withheld}; the annex names them." if report.suppressed else "Nothing."
     yield Fact(name="Withheld", value=named)
@@ -125,8 +123,8 @@ def _communities(report: GroupReport) -> str:
     )
     counted = communities(found.count, found.alone, found.method)
     return (
-        f"{counted}; {source}. People of one community resemble each other, so tests and "
-        "intervals count communities, not people."
+        f"{counted}; {source}. People in one resemble each other, so tests and intervals count "
+        "communities, not people."
     )
 
 
@@ -150,8 +148,8 @@ def open_questions(report: GroupReport) -> Iterator[str]:
     if rest:
         seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
         least = (
-            f" The gaps that would have been flagged four times in five are "
-            f"{100 * min(seen):.1f} to {points(max(seen))}."
+            f" Gaps of {100 * min(seen):.1f} to {points(max(seen))} would be flagged four times in "
+            "five."
             if seen
             else ""
         )
@@ -166,11 +164,6 @@ def open_questions(report: GroupReport) -> Iterator[str]:
         "No figure here says where a gap comes from, nor that a decision about anybody was right "
         "or wrong; and where nothing is flagged there may still be a gap."
     )
-
-
-def p_note(report: GroupReport) -> str:
-    """What to make of two p values beside one interval; "" where there are no two."""
-    return two_p_values(len(report.family)) if len(report.family) > 1 else ""
 
 
 def tests(report: GroupReport) -> Iterator[str]:
