@@ -246,6 +246,18 @@ def test_settings_are_frozen() -> None:
         ({"groups": {"smallest": 1}}, "groups.smallest: must be at least 2 (got 1)"),
         ({"groups": {"alpha": 0}}, "groups.alpha: must be more than 0 (got 0)"),
         ({"groups": {"atributes": []}}, "groups.atributes: is not a known key; did you mean att"),
+        (
+            {"letters": {"about": 5}},
+            "letters.about: must be a text, or texts by language (got 5)",
+        ),
+        (
+            {"letters": {"about": {"german": "x"}}},
+            "letters.about: needs texts by language, such as en or de (got 'german')",
+        ),
+        (
+            {"letters": {"about": {"en": "x", "de": " "}}},
+            "letters.about: needs a text for de (got ' ')",
+        ),
         ({"recourse": {"jitter": 2}}, "recourse.jitter: must be at most 1 (got 2)"),
         ({"recourse": {"candidates": 3}}, "recourse.candidates: must be a path, in quotes"),
     ],
@@ -288,6 +300,14 @@ def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
     assert definitions["DecisionSettings"]["required"] == ["classes", "favourable"]
     for definition in definitions.values():
         assert definition["additionalProperties"] is False
+
+
+def test_the_schema_takes_one_text_or_texts_by_language() -> None:
+    about = json.loads(settings_schema())["$defs"]["LetterSettings"]["properties"]["about"]
+    assert about["anyOf"] == [
+        {"type": "string"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+    ]
 
 
 def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:

@@ -24,7 +24,11 @@ def groups(
         Path | None, typer.Option(metavar="FILE", help="Write the figures as a table.")
     ] = None,
     fail_on: Annotated[
-        str | None, typer.Option(metavar="gap", help="End with 3 if any gap is flagged.")
+        str | None,
+        typer.Option(
+            metavar="gap",
+            help="End with 3 if any gap is flagged, with 2 if none is in an unfinished audit.",
+        ),
     ] = None,
 ) -> None:
     """Compare the groups of an audit: gaps, how sure they are, and whom the advice cuts off."""
@@ -41,8 +45,20 @@ def groups(
         print_json(groups_document(report))
     else:
         show_groups(view(), report)
-    if fail_on == GAP and report.flags:
+    if fail_on == GAP:
+        _check(bundle, report)
+
+
+def _check(bundle: Path, report: GroupReport) -> None:
+    """Refuse flagged gaps, and to call an audit clean that is not finished."""
+    if report.flags:
         raise FindingError(f"{bundle}: {flagged(report)}")
+    if not report.finished:
+        raise InputError(
+            f"{bundle}: --fail-on {GAP}: no gap is flagged so far, but only {report.done:,} of "
+            f"{report.total:,} subjects are done; finish the audit with the same `run` command, "
+            "then ask again"
+        )
 
 
 def flagged(report: GroupReport) -> str:

@@ -1,13 +1,16 @@
 """The group summary of a bundle, finished or not."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from recourse_audit.errors import InputError
-from recourse_audit.groups.records import GroupReport
+from recourse_audit.groups.records import Days, GroupReport
 from recourse_audit.groups.report import group_report
+from recourse_audit.run.bundle import Bundle
+from recourse_audit.run.log import days_of
 from recourse_audit.run.reading import bundle_store
 from recourse_audit.settings import GroupSettings
 
@@ -19,7 +22,7 @@ def groups_of(folder: Path) -> GroupReport:
     with bundle_store(folder) as opened:
         settings = _settings(folder / SETTINGS)
         try:
-            return group_report(
+            report = group_report(
                 opened.connection,
                 settings,
                 finished=opened.finished,
@@ -28,6 +31,8 @@ def groups_of(folder: Path) -> GroupReport:
             )
         except InputError as error:
             raise InputError(f"{folder}: {error}") from None
+    days = days_of(Bundle(folder=folder).log)
+    return report if days is None else replace(report, ran=Days(first=days[0], last=days[1]))
 
 
 def _settings(path: Path) -> GroupSettings:

@@ -1,9 +1,8 @@
 """The group summary as plain data and as a table, under the names that other programs rely on."""
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 from recourse_audit.documents import FORMAT
@@ -17,8 +16,8 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
+from recourse_audit.run.spreadsheets import Cell, csv_lines
 
-Cell = str | int | float | None
 COLUMNS = (
     "table",
     "group",
@@ -42,6 +41,7 @@ COLUMNS = (
     "p_ordinary",
     "p_clustered",
     "p_adjusted",
+    "corrected_for",
     "smallest_gap",
     "verdict",
     "withheld",
@@ -62,12 +62,8 @@ def groups_document(report: GroupReport) -> dict[str, Any]:
 
 def groups_csv(report: GroupReport) -> str:
     """A row a group and measure; intervals of gaps are those over communities."""
-    file = io.StringIO()
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in _rows(report):
-        writer.writerow({name: _written(value) for name, value in row.items()})
-    return file.getvalue()
+    rows = ([_rounded(row.get(name)) for name in COLUMNS] for row in _rows(report))
+    return "".join(csv_lines(chain([COLUMNS], rows)))
 
 
 def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
@@ -161,6 +157,7 @@ def _gap(gap: Comparison | None) -> dict[str, Cell]:
         "p_ordinary": gap.tests.ordinary,
         "p_clustered": gap.tests.clustered,
         "p_adjusted": gap.tests.adjusted,
+        "corrected_for": gap.tests.corrected_for,
         "smallest_gap": gap.smallest_gap,
         "verdict": gap.verdict,
     }
@@ -170,6 +167,6 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
-def _written(value: Cell) -> Cell:
+def _rounded(value: Cell) -> Cell:
     """Figures with as many digits as anybody can use, so that a table can be read."""
     return f"{value:.6g}" if isinstance(value, float) else value

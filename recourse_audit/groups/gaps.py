@@ -1,7 +1,7 @@
 """Every group of a table against the reference, in every measure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def gaps(
             # Who has no explanation or no caveat has no value, so that a few may be left.
             least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
             if min(one[0].size, other[0].size) >= least:
-                yield compare_groups(
+                compared = compare_groups(
                     Question(
                         measure=measure,
                         primary=measure in PRIMARY,
@@ -66,6 +66,8 @@ def gaps(
                     ),
                     _sample(population, one, other),
                 )
+                alone = population.alone(np.concatenate([one[1], other[1]]))
+                yield replace(compared, alone=alone)
 
 
 def compared_cells(layout: Layout, place: int, measure: Measure, reference: int) -> list[int]:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,13 @@ class Population:
     def people(self) -> int:
         return self.decided.size
 
+    def alone(self, people: Ints) -> int:
+        """How many of these are a community by themselves."""
+        if self.community is None:
+            return 0
+        sizes = np.bincount(self.community)
+        return int((sizes[self.community[people]] == 1).sum())
+
 
 def read_population(store: sqlite3.Connection, settings: GroupSettings) -> Population:
     """Read all that groups are compared by; attributes that cannot be compared are refused."""
@@ -77,7 +84,7 @@ def read_population(store: sqlite3.Connection, settings: GroupSettings) -> Popul
     table = np.array([(decided, -1 if own is None else own) for decided, own in rows], np.int64)
     table = table.reshape(-1, 2)
     communities = Communities(**json.loads(meta_of(store)["communities"]))
-    return Population(
+    population = Population(
         decided=table[:, 0],
         community=None if communities.method == "none" else table[:, 1],
         communities=communities,
@@ -86,6 +93,8 @@ def read_population(store: sqlite3.Connection, settings: GroupSettings) -> Popul
         ),
         audited=_audited(store),
     )
+    alone = population.alone(np.arange(population.people))
+    return replace(population, communities=replace(communities, alone=alone))
 
 
 def _attribute(

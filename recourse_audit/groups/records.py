@@ -127,7 +127,8 @@ class Intervals:
 class Tests:
     """p values: of independent people, of communities, and corrected for the whole family.
 
-    `smallest` is the smallest that so few communities can have, 0 if there is no such limit.
+    `smallest` is the smallest that so few communities can have, 0 if there is no such limit;
+    `corrected_for` is how many tests `adjusted` allows for.
     """
 
     method: str
@@ -135,6 +136,7 @@ class Tests:
     clustered: float | None
     smallest: float | None
     adjusted: float | None
+    corrected_for: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,8 @@ class Comparison:
     `difference` is group minus reference. Of rates it is that of two shares; of everything else the
     chance that somebody of the group has more than somebody of the reference, minus the chance of
     less, which for a rate comes to the same. `ratio` is that of the two shares, or the odds of more
-    against less.
+    against less. `communities` are those that the test counts, `alone` how many of these are one
+    person.
     """
 
     measure: Measure
@@ -169,6 +172,7 @@ class Comparison:
     direction: Literal["harder", "easier", "none"]
     verdict: Verdict | None
     reason: str
+    alone: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,13 +259,14 @@ class CommonOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Communities:
-    """Where communities come from, and how many there are."""
+    """Where communities come from, how many there are, and how many of them are one person."""
 
     method: str
     column: str | None
     seed: int
     count: int
     reason: str
+    alone: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,8 +279,16 @@ class Overall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """From when to when the audit ran, as 2026-11-16 (UTC)."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReport:
-    """The whole group summary."""
+    """The whole group summary; `ran` is None where nobody wrote down when the audit ran."""
 
     finished: bool
     done: int
@@ -294,6 +307,7 @@ class GroupReport:
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
     notes: tuple[str, ...]
+    ran: Days | None = None
 
     @property
     def flags(self) -> tuple[tuple[str, Comparison], ...]:

@@ -73,7 +73,9 @@ def group_report(
     level = work.level
     drafts = [_table(work, place, level) for place in places]
     judged, family = judge(
-        [(draft.name, one) for draft in drafts for one in draft.comparisons], settings
+        [(draft.name, one) for draft in drafts for one in draft.comparisons],
+        settings,
+        population.communities.method,
     )
     final = iter(judged)
     return GroupReport(

@@ -12,6 +12,16 @@ from dataclasses import replace
 from recourse_audit.groups.comparisons import HARDER, RATES
 from recourse_audit.groups.ordinary import detectable, holm
 from recourse_audit.groups.records import Comparison, FamilyTest, Interval
+from recourse_audit.groups.wording import (
+    chance,
+    communities,
+    p_value,
+    percent,
+    points,
+    round_points,
+    signed,
+    signed_points,
+)
 from recourse_audit.settings import GroupSettings
 
 Named = tuple[str, Comparison]
@@ -23,9 +33,12 @@ HARDER_WORDS = {
 
 
 def judge(
-    named: Sequence[Named], settings: GroupSettings
+    named: Sequence[Named], settings: GroupSettings, method: str
 ) -> tuple[list[Comparison], list[FamilyTest]]:
-    """Correct for the family of primary tests, and give each of them its verdict."""
+    """Correct for the family of primary tests, and give each of them its verdict.
+
+    `method` is how communities were found.
+    """
     family = [
         (place, table, one, one.tests.clustered)
         for place, (table, one) in enumerate(named)
@@ -38,35 +51,37 @@ def judge(
     ]
     corrected_at = dict(zip((place for place, *_ in family), adjusted, strict=True))
     judged = [
-        _judged(one, corrected_at.get(place), len(family), settings)
+        _judged(one, corrected_at.get(place), len(family), settings, method)
         for place, (_, one) in enumerate(named)
     ]
     return judged, tests
 
 
 def _judged(
-    one: Comparison, adjusted: float | None, family: int, settings: GroupSettings
+    one: Comparison, adjusted: float | None, family: int, settings: GroupSettings, method: str
 ) -> Comparison:
     if not one.primary:
         return one
+    counted = communities(one.communities, one.alone, method)
     if adjusted is None or one.standard_error is None:
-        return replace(
-            one, verdict="insufficient evidence", reason=f"Not tested: {one.reason or 'no test'}."
-        )
+        beside = f" The two groups are in {counted}." if one.alone else ""
+        why = f"Not tested: {one.reason or 'no test'}.{beside}"
+        return replace(one, verdict="insufficient evidence", reason=why)
     level = settings.alpha / max(1, family)
     seen = one.standard_error * detectable(one.communities - 1, level)
     one = replace(
-        one, tests=replace(one.tests, adjusted=adjusted), smallest_gap_in_family=min(seen, 1.0)
+        one,
+        tests=replace(one.tests, adjusted=adjusted, corrected_for=family),
+        smallest_gap_in_family=min(seen, 1.0),
     )
     interval = one.intervals["difference"].clustered
     assert interval is not None
     if adjusted <= settings.alpha:
-        return replace(one, verdict="flag", reason=_flagged(one, interval, family, settings))
+        return replace(one, verdict="flag", reason=_flagged(one, interval, settings))
     if _worst(one, interval) < settings.concern:
         return replace(one, verdict="no flag", reason=_quiet(one, interval, settings))
-    return replace(
-        one, verdict="insufficient evidence", reason=_undecided(one, interval, family, settings)
-    )
+    why = _undecided(one, interval, counted, settings)
+    return replace(one, verdict="insufficient evidence", reason=why)
 
 
 def _worst(one: Comparison, interval: Interval) -> float:
@@ -74,54 +89,53 @@ def _worst(one: Comparison, interval: Interval) -> float:
     return interval.high if HARDER[one.measure] > 0 else -interval.low
 
 
-def _flagged(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+def _flagged(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     if one.direction == "none":
         what = f"Costs of {one.group} and {one.reference} differ, but not in one direction"
     else:
         words = HARDER_WORDS[one.measure][one.direction == "easier"]
         what = f"{one.group} {words} {one.reference}"
     beside = " In favour of the group." if one.direction == "easier" else ""
-    tests = "1 test" if family == 1 else f"{family} tests"
     return (
-        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected for "
-        f"{tests}.{beside}{_four_fifths(one, settings)}"
+        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}.{beside}"
+        f"{_four_fifths(one, settings)}"
     )
 
 
 def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     return (
-        f"No gap of {settings.concern:.0%} or more against {one.group} is in sight: "
-        f"{_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected."
-        f"{_four_fifths(one, settings)}"
+        f"No gap of {round_points(settings.concern)} or more against {one.group} is in sight: "
+        f"{_gap(one, interval, settings)}, {_tested(one)}.{_four_fifths(one, settings)}"
     )
 
 
-def _undecided(one: Comparison, interval: Interval, family: int, settings: GroupSettings) -> str:
+def _undecided(one: Comparison, interval: Interval, counted: str, settings: GroupSettings) -> str:
+    family = one.tests.corrected_for or 1
     if (one.tests.smallest or 0.0) * family > settings.alpha:
         could = f"no gap, however large, could have been flagged in a family of {family} tests"
     else:
-        seen = _percent(one.smallest_gap_in_family)
-        could = f"a gap of {seen} would have been flagged four times in five"
+        seen = one.smallest_gap_in_family or 0.0
+        could = f"a gap of {points(seen)} would have been flagged four times in five"
     least = interval.low if HARDER[one.measure] > 0 else -interval.high
     if least > 0:
         what = f"It looks like a gap against {one.group}, but it may be chance"
     else:
         what = (
-            f"A gap of {settings.concern:.0%} or more against {one.group} can neither be shown nor "
-            "ruled out"
+            f"A gap of {round_points(settings.concern)} or more against {one.group} can neither be "
+            "shown nor ruled out"
         )
     return (
-        f"{what}: {_gap(one, interval, settings)}, p = {_p(one.tests.adjusted)} corrected. With "
-        f"{one.communities} communities {could}.{_four_fifths(one, settings)}"
+        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}. With {counted}, "
+        f"{could}.{_four_fifths(one, settings)}"
     )
 
 
 def _gap(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
-    sure = f"{1 - settings.alpha:.0%} interval {interval.low:+.1%} to {interval.high:+.1%}"
+    ends = f"{signed(interval.low)} to {signed(interval.high)}"
+    gap = f"{signed_points(one.difference)} ({1 - settings.alpha:.0%} interval {ends})"
     if one.measure in RATES:
-        shares = f"{_percent(one.value)} against {_percent(one.reference_value)}"
-        return f"{shares}, gap {one.difference:+.1%} ({sure})"
-    return f"chance of costlier minus cheaper {one.difference:+.1%} ({sure})"
+        return f"{percent(one.value)} against {percent(one.reference_value)}, gap {gap}"
+    return f"chance of costlier minus cheaper {gap}"
 
 
 def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
@@ -130,10 +144,11 @@ def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
     return f" Ratio of good results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
 
 
-def _percent(share: float | None) -> str:
-    return "nothing" if share is None else f"{share:.1%}"
-
-
-def _p(value: float | None) -> str:
-    assert value is not None
-    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+def _tested(one: Comparison) -> str:
+    """Both p values: that of the test alone, and the one that allows for the whole family."""
+    alone, adjusted, family = one.tests.clustered, one.tests.adjusted, one.tests.corrected_for
+    assert alone is not None
+    assert adjusted is not None
+    if family == 1:
+        return f"{p_value(alone)}, the only test"
+    return f"{p_value(alone)} alone, {chance(adjusted)} corrected for {family} tests"

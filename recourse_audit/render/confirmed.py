@@ -13,6 +13,7 @@ from unicodedata import category
 
 from recourse_audit.errors import InputError
 from recourse_audit.render.views.letter import AddressLine, Reason
+from recourse_audit.run.spreadsheets import unguarded
 
 LONGEST = 200
 MOST_LINES = 5
@@ -90,7 +91,8 @@ def _csv(path: Path, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
                         "put a text with a comma in quotation marks"
                     )
                 texts = [_text(path, row[name] or "") for name in chosen]
-                yield f", line {table.line_num}", row["id"], [text for text in texts if text]
+                own = unguarded(row["id"])
+                yield f", line {table.line_num}", own, [text for text in texts if text]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
 

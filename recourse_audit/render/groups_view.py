@@ -21,6 +21,7 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
+from recourse_audit.groups.wording import communities, p_value, ran_on, signed_points, two_p_values
 from recourse_audit.render.pieces import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -47,6 +48,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
     for line in _warnings(report):
         console.print(Text(line, style="bold yellow"))
     _show_overall(console, report)
+    console.print(ran_on(report.ran))
     for table in report.tables:
         _show_table(console, table)
     _show_family(console, report)
@@ -96,12 +98,13 @@ def _show_overall(console: Console, report: GroupReport) -> None:
         console.print(f"  left out: {count:,} ({plain(reason)})")
 
 
-def _where(communities: Communities) -> str:
-    match communities.method:
+def _where(found: Communities) -> str:
+    counted = communities(found.count, found.alone, found.method)
+    match found.method:
         case "louvain":
-            return f"{communities.count:,} communities, found in the ties (Louvain)"
+            return f"{counted}, found in the ties (Louvain)"
         case "column":
-            return f"{communities.count:,} communities, from {plain(communities.column or '')}"
+            return f"{counted}, from {plain(found.column or '')}"
         case _:
             return "communities not known"
 
@@ -177,10 +180,11 @@ def _below(one: Comparison, level: float) -> bool:
 
 
 def _explored(one: Comparison) -> str:
+    assert one.tests.clustered is not None
     return (
         f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
-        f"{plain(one.reference)}: chance of more minus less {one.difference:+.1%}, "
-        f"p = {one.tests.clustered:.3f} (communities), not corrected"
+        f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
+        f"{p_value(one.tests.clustered)} (communities), not corrected"
     )
 
 
@@ -197,6 +201,8 @@ def _show_family(console: Console, report: GroupReport) -> None:
     )
     console.print(Padding(f"Verdicts: {counted}.", (1, 0, 0, 0)))
     console.print(family)
+    if note := two_p_values(len(report.family)):
+        console.print(note)
     console.print(f"Intervals and tests count communities, not people. {SURVIVORS}")
 
 

@@ -8,7 +8,7 @@ from recourse_audit.render.confirmed import names_somebody, read_addresses, read
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.profiles import load_profile, open_slots
 from recourse_audit.render.views.letter import Confirmed, Letter, SignOff, letter_of
-from recourse_audit.render.views.letter_page import letter_page
+from recourse_audit.render.views.letter_page import about_in, letter_page
 from recourse_audit.render.views.letter_sentences import unworded
 from recourse_audit.render.views.letter_source import NoLetter, Vocabulary, letter_source
 from recourse_audit.render.wording import Wording
@@ -32,7 +32,8 @@ class LetterDesk:
     Raises
     ------
     SettingsError
-        Signed off, with gaps still open.
+        Signed off, with gaps still open; or without a text of what the decision was about in the
+        letters' language, where there is one in others.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class LetterDesk:
         self._profile = load_profile(self._settings, pages)
         self.open_slots = open_slots(self._profile, self._settings)
         self.unworded = unworded(settings)
+        about_in(self._settings)  # refused now, not after the first letters
         if sign_off is not None and self.open_slots:
             raise SettingsError(
                 f"letters cannot be signed off while {', '.join(self.open_slots)} is empty; fill "

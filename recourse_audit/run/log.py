@@ -5,11 +5,26 @@ Lines are chained, so that a changed one is noticed.
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from recourse_audit.run.chain import START, chained
 from recourse_audit.run.findings import compact
+
+
+def days_of(path: Path) -> tuple[str, str] | None:
+    """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
+
+    Nothing in the evidence depends on it: `verify` says whether a line was changed.
+    """
+    try:
+        whole = path.read_text(encoding="utf-8").split("\n")[:-1]
+        times = [datetime.fromisoformat(json.loads(line)["at"]) for line in whole]
+        days = sorted(time.astimezone(UTC).date().isoformat() for time in times)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (days[0], days[-1]) if days else None
 
 
 class RunLog:

@@ -1,6 +1,7 @@
 """Whom to audit: everybody, those refused, a list, a group; all of them or a seeded sample."""
 
 import csv
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.run.audit import Audit
 from recourse_audit.run.grouping import groups_by
+from recourse_audit.run.spreadsheets import unguarded
 
 SALT = 23
 NAMED = 5
@@ -86,9 +88,10 @@ def _listed(audit: Audit, path: Path) -> Ints:
 
 
 def _ids(path: Path, column: str) -> list[str]:
-    """An id a line; of a CSV file, the column of ids."""
+    """An id a line; of a CSV file, the column of ids, as `data/subjects.csv` has it or raw."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
     except FileNotFoundError:
         raise InputError(
             f"{path}: there is no such file; --subjects takes all, unfavourable, a file of ids or "
@@ -96,14 +99,13 @@ def _ids(path: Path, column: str) -> list[str]:
         ) from None
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{path}: cannot be read as text in UTF-8; write an id a line") from None
-    lines = text.splitlines()
     if path.suffix != ".csv":
-        return [line.strip() for line in lines if line.strip()]
-    rows = csv.DictReader(text.splitlines(keepends=True))
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    rows = csv.DictReader(io.StringIO(text, newline=""))
     names = list(rows.fieldnames or [])
     if column not in names:
         raise InputError(f"{path}: there is no column {column!r}; {near_matches(column, names)}")
-    return [row[column] for row in rows]
+    return [unguarded(row[column]) for row in rows]
 
 
 def _drawn(audit: Audit, chosen: Ints, count: int, stratify: str | None) -> Ints:

@@ -1,6 +1,5 @@
 """Subjects as files that other programs read: JSON lines, CSV and Parquet."""
 
-import csv
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,6 +9,7 @@ import pyarrow.parquet as pq
 
 from recourse_audit.run.facts import FACTS, Kind, Value, facts_of
 from recourse_audit.run.findings import Findings
+from recourse_audit.run.spreadsheets import csv_lines
 from recourse_audit.settings import Settings
 
 ROWS_TOGETHER = 10_000
@@ -24,12 +24,10 @@ def write_lines(path: Path, findings: Findings) -> None:
 
 
 def write_csv(path: Path, findings: Findings, settings: Settings) -> None:
-    """A row a subject; what is unknown is empty, and yes and no are true and false."""
+    """A row a subject, as `csv_lines` writes them for spreadsheets."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns_of(settings))
-        for row in _rows(findings, settings):
-            writer.writerow([_written(value) for value in row.values()])
+        file.writelines(csv_lines([columns_of(settings)]))
+        file.writelines(csv_lines(row.values() for row in _rows(findings, settings)))
 
 
 def write_parquet(path: Path, findings: Findings, settings: Settings) -> None:
@@ -56,7 +54,3 @@ def _rows(findings: Findings, settings: Settings) -> Iterator[dict[str, Value]]:
         row = facts_of(document)
         row |= {f"probability_{name}": chances.get(name) for name in settings.decision.classes}
         yield row | {f"group_{name}": groups[name] for name in settings.groups.attributes}
-
-
-def _written(value: Value) -> Value:
-    return str(value).lower() if isinstance(value, bool) else value

@@ -39,7 +39,10 @@ class GroupSettings(Section):
         default=0.05, gt=0, le=0.5, description="Chance of a false flag that is accepted, over all."
     )
     concern: float = Field(
-        default=0.1, gt=0, le=1, description="The smallest difference between rates that matters."
+        default=0.1,
+        gt=0,
+        le=1,
+        description="The smallest difference of shares that matters; 0.1 is 10 percentage points.",
     )
     four_fifths: float = Field(
         default=0.8, gt=0, le=1, description="A ratio of favourable rates below this line is said."

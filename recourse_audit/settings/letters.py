@@ -35,10 +35,10 @@ class LetterSettings(Section):
         default=(),
         description="Where people reach staff who can help: office, telephone, mail, line by line.",
     )
-    about: str = Field(
+    about: str | dict[str, str] = Field(
         default="",
-        description="What the decision was about, in the letter's language: 'Your application for "
-        "a loan'.",
+        description="What the decision was about: 'Your application for a loan'. One text, in the "
+        "letter's language, or a table of texts by language.",
     )
     language: str = Field(
         default="en", description="Of the letters: en, de, fr, es, or one with its own catalogue."
@@ -99,6 +99,20 @@ class LetterSettings(Section):
     add: ByLanguage = Field(
         default_factory=dict, description="By language: how to say that a tie of a kind is made."
     )
+
+    @field_validator("about", mode="before")
+    @classmethod
+    def _a_text_or_texts(cls, about: object) -> object:
+        if not isinstance(about, dict):
+            if not isinstance(about, str):
+                raise ValueError(f"must be a text, or texts by language (got {about!r})")
+            return about
+        for language, text in about.items():
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"needs texts by language, such as en or de (got {language!r})")
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(f"needs a text for {language} (got {text!r})")
+        return about
 
     @field_validator("language")
     @classmethod

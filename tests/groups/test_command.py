@@ -2,14 +2,19 @@
 
 import csv
 import json
+import re
 import signal
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recourse_audit.cli import groups as cli_groups
+from recourse_audit.errors import AuditError
+from recourse_audit.groups.bundle import groups_of
 from recourse_audit.run.bundle import FILES
 from tests.groups.stores import drawn_people, make_store
 from tests.run.bundles import ended, request, run_here, started, stop_after
@@ -56,6 +61,21 @@ def test_the_view_says_what_was_counted_and_how(tmp_path: Path) -> None:
         assert words in out
 
 
+def test_the_view_says_differences_in_points(tmp_path: Path) -> None:
+    out = " ".join(command("groups", bundle(tmp_path, gap=0.35), columns=160).out.split())
+    assert re.search(r"\d+\.\d% against \d+\.\d%, gap -\d+\.\d points \(95% interval -", out)
+    assert re.search(r"chance of more minus less -\d+\.\d points, p ", out)
+    assert not re.search(r"[-+][\d.]+%", out)
+
+
+def test_why_p_and_interval_may_disagree_is_said_once(tmp_path: Path) -> None:
+    out = " ".join(command("groups", bundle(tmp_path, gap=0.35), columns=160).out.split())
+    assert out.count("corrected p value allows for all 15 tests") == 1
+    assert (
+        len(re.findall(r"p = \S+( 0\.001)? alone, \S+( 0\.001)? corrected for 15 tests", out)) > 3
+    )
+
+
 def test_json_and_table_say_the_same(tmp_path: Path) -> None:
     folder, table = bundle(tmp_path, gap=0.35), tmp_path / "groups.csv"
     document = command("groups", folder, "--json", "--csv", table).document
@@ -72,6 +92,32 @@ def test_json_and_table_say_the_same(tmp_path: Path) -> None:
     assert row["verdict"] == gap["verdict"] == "flag"
     assert float(row["difference"]) == pytest.approx(gap["difference"], rel=1e-5)
     assert float(row["p_adjusted"]) == pytest.approx(gap["tests"]["adjusted"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("times", "ran"),
+    [
+        (["2026-05-01T09:00:00.000+00:00"], {"first": "2026-05-01", "last": "2026-05-01"}),
+        (
+            ["2026-05-01T09:00:00.000+00:00", "2026-05-03T01:00:00.000+02:00"],
+            {"first": "2026-05-01", "last": "2026-05-02"},
+        ),
+        (["now"], None),
+        ([], None),
+    ],
+)
+def test_the_days_of_the_audit_are_those_of_its_log(
+    times: list[str], ran: dict[str, str] | None, tmp_path: Path
+) -> None:
+    folder = bundle(tmp_path)
+    log = "".join(json.dumps({"at": time, "event": "piece"}) + "\n" for time in times)
+    (folder / "run.jsonl").write_text(f'{log}{{"at":"cut off', encoding="utf-8")
+    assert command("groups", folder, "--json").document["ran"] == ran
+
+
+def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
+    finished = command("groups", bundle(tmp_path))
+    assert "When the audit ran is not known" in finished.out
 
 
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
@@ -148,3 +194,25 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     assert 0 < document["done"] < document["total"] == 96
     assert document["overall"]["decisions"]["audited"] == document["done"]
     assert command("groups", asked.out, columns=160).out.startswith("THIS AUDIT IS NOT FINISHED")
+    checked = command("groups", asked.out, "--json", "--fail-on", "gap")
+    assert checked.code == 2
+    assert checked.document == document  # the figures are printed before
+    last = checked.err.splitlines()[-1]
+    assert f"no gap is flagged so far, but only {document['done']} of 96 subjects are done" in last
+
+
+@pytest.mark.parametrize(
+    ("gap", "finished", "code"),
+    [(0.35, True, 3), (0.35, False, 3), (0.0, False, 2), (0.0, True, 0)],
+)
+def test_only_a_finished_audit_without_a_flag_passes(
+    gap: float, finished: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = replace(groups_of(bundle(tmp_path, gap=gap)), finished=finished, done=1, total=2)
+    monkeypatch.setattr(cli_groups, "groups_of", lambda _: report)
+    ended_with = 0
+    try:
+        cli_groups.groups(tmp_path, as_json=True, fail_on="gap")
+    except AuditError as error:
+        ended_with = error.exit_code
+    assert ended_with == code

@@ -1,5 +1,7 @@
 """The whole summary: counts add up, verdicts follow their rule, and nothing withheld is in it."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import asdict, replace
@@ -12,6 +14,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.groups.documents import COLUMNS, groups_csv, groups_document
 from recourse_audit.groups.records import Comparison, GroupReport, GroupTable, Measure
 from recourse_audit.groups.report import group_report
+from recourse_audit.groups.verdicts import judge
+from recourse_audit.groups.wording import chance, communities, p_value, round_points, signed_points
 from tests.groups.stores import (
     ERROR,
     FOUND,
@@ -155,7 +159,9 @@ def test_few_people_are_insufficient_evidence_with_the_gap_that_could_have_been_
     report = report_of(drawn_people(0, people=300), "origin", reference=NORTH)
     gap = gap_of(report, "south", "feasibility")
     assert gap.verdict == "insufficient evidence"
-    assert re.search(r"With \d+ communities a gap of [\d.]+% would have been flagged", gap.reason)
+    assert re.search(
+        r"With \d+ communities, a gap of [\d.]+ points would have been flagged", gap.reason
+    )
     assert gap.smallest_gap is not None
     assert gap.smallest_gap_in_family is not None
     assert report.concern < gap.smallest_gap < gap.smallest_gap_in_family
@@ -331,6 +337,9 @@ def test_the_table_has_a_row_a_group_and_measure(with_gap: GroupReport) -> None:
         [row for row in rows if '"' not in row]
     )
     assert sum(row.startswith("origin,south,true,feasibility,") for row in rows) == 1
+    tested = [row for row in csv.DictReader(io.StringIO(groups_csv(with_gap))) if row["p_adjusted"]]
+    assert {row["corrected_for"] for row in tested} == {str(len(with_gap.family))}
+    assert all(row["p_clustered"] for row in tested)
 
 
 def test_no_reason_promises_anything(with_gap: GroupReport, without_gap: GroupReport) -> None:
@@ -338,6 +347,96 @@ def test_no_reason_promises_anything(with_gap: GroupReport, without_gap: GroupRe
         for table in report.tables:
             for one in table.comparisons:
                 assert not BANNED.search(one.reason)
+
+
+def test_differences_are_said_in_points_and_shares_in_per_cent(
+    with_gap: GroupReport, without_gap: GroupReport
+) -> None:
+    found = set()
+    for report in (with_gap, without_gap):
+        for table in report.tables:
+            for one in (one for one in table.comparisons if one.primary):
+                per_cent = re.findall(r"[-+\d.]+(?=%)", one.reason.replace("95% interval", ""))
+                shares = [one.value, one.reference_value] if one.measure != "cost" else []
+                assert per_cent == [f"{100 * share:.1f}" for share in shares if share is not None]
+                assert f"{100 * one.difference:+.1f} points (95% interval " in one.reason.replace(
+                    " 0.0 points", f" {100 * one.difference:+.1f} points"
+                )
+                found |= set(re.findall(r"gap of ([\d.]+ points?) or more", one.reason))
+    assert found == {"10 points"}
+
+
+def test_both_p_values_stand_in_a_reason_with_the_number_of_tests(
+    with_gap: GroupReport, without_gap: GroupReport
+) -> None:
+    for report in (with_gap, without_gap):
+        count = len(report.family)
+        for test in report.family:
+            one = gap_of(report, test.group, test.measure, test.table)
+            corrected = f"{chance(test.adjusted)} corrected for {count} tests"
+            assert f"{p_value(test.p)} alone, {corrected}" in one.reason
+            assert one.tests.corrected_for == count
+    for table in with_gap.tables:
+        for one in table.comparisons:
+            assert (one.tests.corrected_for is None) == (one.tests.adjusted is None)
+
+
+def test_a_family_of_one_test_has_one_p_value(with_gap: GroupReport) -> None:
+    gap = replace(
+        gap_of(with_gap, "south", "feasibility"), verdict=None, reason="", smallest_gap=None
+    )
+    [judged], [test] = judge([("origin", gap)], settings("origin"), "louvain")
+    assert test.p == test.adjusted
+    assert f"{p_value(test.p)}, the only test." in judged.reason
+
+
+def with_loners(people: list[Person], count: int) -> list[Person]:
+    """Some of them without ties: each a community of one."""
+    for place in range(count):
+        people[place].community = 1000 + place
+    return people
+
+
+def test_communities_of_one_person_are_counted_in_the_test_and_said() -> None:
+    people = with_loners(drawn_people(0, people=300), 12)
+    report = report_of(people, "origin", reference=NORTH)
+    assert report.communities.alone == 12
+    gap = gap_of(report, "south", "adverse_rate")
+    assert (gap.communities, gap.alone) == (report.communities.count, 12)
+    gap = gap_of(report, "south", "feasibility")
+    audited = sum(one.status is not None for one in people[:12])
+    assert 0 < audited < 12
+    assert gap.alone == audited
+    counted = f"With {gap.communities} communities, {audited} of them one person without ties, a"
+    assert counted in gap.reason
+    document = groups_document(report)
+    assert document["communities"]["alone"] == 12
+    assert document["tables"][0]["comparisons"][0]["alone"] == 12
+
+
+def test_too_few_communities_are_said_with_those_of_one_person() -> None:
+    people = with_loners(drawn_people(1, people=300, communities=1), 2)
+    gap = gap_of(report_of(people, "origin", reference=NORTH), "south", "adverse_rate")
+    assert gap.reason.startswith("Not tested: the two groups are in 3 communities")
+    assert gap.reason.endswith("in 3 communities, 2 of them one person without ties.")
+
+
+def test_communities_of_a_column_are_not_said_to_be_without_ties() -> None:
+    assert communities(34, 18, "louvain") == "34 communities, 18 of them one person without ties"
+    assert communities(34, 18, "column") == "34 communities, 18 of them one person each"
+    assert communities(1, 0, "louvain") == "1 community"
+
+
+def test_a_gap_in_words_has_its_unit_and_no_sign_where_there_is_none() -> None:
+    assert signed_points(-0.32449) == "-32.4 points"
+    assert (p_value(0.0004), p_value(0.0435)) == ("p below 0.001", "p = 0.043")
+    assert signed_points(0.2) == "+20.0 points"
+    assert signed_points(-0.0004) == "0.0 points"
+    assert (round_points(0.01), round_points(0.07), round_points(0.125)) == (
+        "1 point",
+        "7 points",
+        "12.5 points",
+    )
 
 
 def test_bins_stand_in_their_order() -> None:

@@ -38,6 +38,14 @@ def withheld_report(name: str = "tiny") -> GroupReport:
     return group_report(make_store(people), settings("gender"))
 
 
+def loners_report() -> GroupReport:
+    """Nine people have no ties."""
+    people = drawn_people(13, people=600, communities=20, attributes=("gender",))
+    for number, one in enumerate(people[:9]):
+        one.community = 100 + number
+    return group_report(make_store(people), settings("gender"))
+
+
 def no_communities_report() -> GroupReport:
     """Communities were not sought."""
     people = drawn_people(9, people=300, communities=5)

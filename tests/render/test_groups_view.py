@@ -1,11 +1,15 @@
 """The group summary as a record: every figure of the report, every limit said, nothing withheld."""
 
+import io
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
+from rich.console import Console
 
-from recourse_audit.groups.records import GroupReport
+from recourse_audit.groups.records import Days, GroupReport
+from recourse_audit.render.groups_view import show_groups
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
 from recourse_audit.render.views.groups_words import signed
@@ -14,6 +18,7 @@ from tests.render.group_reports import (
     HOSTILE,
     few_audited_report,
     gap_report,
+    loners_report,
     no_communities_report,
     quiet_report,
     tiny_report,
@@ -36,6 +41,7 @@ REPORTS = {
     "gap": gap_report,
     "quiet": quiet_report,
     "withheld": withheld_report,
+    "loners": loners_report,
     "no communities": no_communities_report,
     "unfinished": unfinished_report,
     "tiny": tiny_report,
@@ -49,7 +55,7 @@ def report_of(name: str) -> GroupReport:
 
 
 def view_of(name: str) -> GroupsView:
-    return groups_view(report_of(name), date="1 May 2026")
+    return groups_view(report_of(name))
 
 
 def page_of(name: str) -> str:
@@ -100,8 +106,39 @@ def test_counts_add_up_and_the_rest_is_said() -> None:
     facts = {fact.name: fact.value for fact in view.facts}
     assert facts["Population"].startswith(f"900 people: {decided.refused:,} refused")
     assert f"{found.verified:,} have a verified option" in facts["Audited"]
-    assert facts["Tests"] == f"{len(report.family)}, corrected together with Holm's method at 0.05."
-    assert facts["Dates"].startswith("Made on 1 May 2026.")
+    tests = f"{len(report.family)}, corrected together with Holm's method at 0.05."
+    assert facts["Tests"].startswith(tests)
+
+
+@pytest.mark.parametrize(
+    ("ran", "words"),
+    [
+        (Days(first="2026-05-01", last="2026-05-01"), "The audit ran on 1 May 2026 (UTC, by run"),
+        (Days(first="2026-05-31", last="2026-06-02"), "from 31 May 2026 to 2 June 2026 (UTC"),
+        (None, "When the audit ran is not known"),
+    ],
+)
+def test_when_the_audit_ran_is_on_the_page_and_in_the_terminal(
+    ran: Days | None, words: str
+) -> None:
+    for name in ("quiet", "tiny"):
+        report = replace(report_of(name), ran=ran)
+        [fact] = [fact for fact in groups_view(report).facts if fact.name == "Date"]
+        assert words in fact.value
+        console = Console(width=300, record=True, file=io.StringIO())
+        show_groups(console, report)
+        assert words in console.export_text()
+
+
+def test_communities_of_one_person_are_said_apart() -> None:
+    facts = {fact.name: fact.value for fact in view_of("loners").facts}
+    assert facts["Communities"].startswith(
+        "29 communities, 9 of them one person without ties; found in the ties (Louvain)."
+    )
+    console = Console(width=300, record=True, file=io.StringIO())
+    show_groups(console, report_of("loners"))
+    said = "29 communities, 9 of them one person without ties, found in the ties (Louvain)."
+    assert said in console.export_text()
 
 
 def test_people_of_unknown_groups_are_counted_and_never_tested() -> None:
@@ -138,6 +175,14 @@ def test_every_test_of_the_family_is_in_the_annex() -> None:
     assert len(rows) == len(report.family) + report.untested
     adjusted = sorted(f"{test.adjusted:.3f}" for test in report.family if test.adjusted >= 0.001)
     assert adjusted == sorted(row[6][0] for row in rows if not row[6][0].startswith("<"))
+
+
+def test_why_p_and_interval_may_disagree_is_said_once_a_page() -> None:
+    words, tests = words_of(page_of("gap")), len(report_of("gap").family)
+    assert words.count(f"corrected p value allows for all {tests} tests, while an interval") == 1
+    headings = [column.heading for column in view_of("gap").test_tables[0].columns]
+    assert headings[5:7] == ["p, this test alone", f"p, corrected for {tests} tests"]
+    assert "corrected p value" not in words_of(page_of("no communities"))
 
 
 def test_figures_that_are_withheld_are_nowhere_and_the_log_says_so() -> None:
@@ -181,6 +226,34 @@ def test_pictures_show_the_attribute_with_most_flags_first() -> None:
     captions = [figure.caption for figure in view.more_figures]
     assert "Gaps in refusals" in captions
     assert "What the cheapest option costs, by gender" in captions
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_difference_of_shares_is_in_per_cent(name: str) -> None:
+    words = words_of(page_of(name)).replace("\N{NO-BREAK SPACE}", " ")
+    assert not re.search(r"\b(gaps? of|gap|cheaper|five are) [-+]?[\d.]+ ?%", words)
+    assert not re.search(r"[-+\N{MINUS SIGN}][\d.]+ ?%", words)
+
+
+def test_gaps_are_in_points_in_sentences_tables_and_pictures() -> None:
+    report, view = report_of("gap"), view_of("gap")
+    assert "show no gap of 10 points or more" in view.lead
+    crossed = [one for one in view.open_questions if one.startswith("Attributes crossed")]
+    assert re.search(r"Gaps of [\d.]+ to [\d.]+ points would be flagged four times", crossed[0])
+    [one] = [
+        one
+        for one in report.tables[0].comparisons
+        if (one.group, one.measure) == ("south", "feasibility")
+    ]
+    table = view.test_tables[0]
+    assert "Detectable gap, points" in [column.heading for column in table.columns]
+    [row] = [row for row in table.rows if row[:2] == (("south / north",), ("options",))]
+    assert row[2] == (signed(100 * one.difference, 1),)
+    assert one.smallest_gap_in_family is not None
+    assert row[7] == (f"{100 * one.smallest_gap_in_family:.1f}",)
+    assert view.main_gap is not None
+    assert f"south (origin): {100 * one.difference:+.1f}, " in view.main_gap.picture.alt
+    assert "group minus reference, points" in view.main_gap.picture.alt
 
 
 def test_a_figure_that_rounds_to_nothing_has_no_sign() -> None:

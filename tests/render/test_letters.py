@@ -1,5 +1,6 @@
 """A letter says what was found in the person's own terms, and nothing that it may not."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -359,3 +360,34 @@ def test_a_letter_is_made_of_the_document_alone_each_time() -> None:
     first: Letter = written(found, at)
     assert first == written(found, desk())
     assert at.html(first) == text_of(found)
+
+
+ABOUT = {"en": "Your application for a loan", "de": "Ihr Kreditantrag"}
+
+
+@pytest.mark.parametrize(
+    ("about", "language", "heading"),
+    [
+        (ABOUT, "en", "Your application for a loan"),
+        (ABOUT, "de", "Ihr Kreditantrag"),
+        (ABOUT, "de_AT", "Ihr Kreditantrag"),
+        (ABOUT | {"de_AT": "Ihr Ansuchen"}, "de_AT", "Ihr Ansuchen"),
+        ("One for all", "fr", "One for all"),
+        ({}, "fr", "Notre décision"),
+        ("", "es", "Nuestra decisión"),
+    ],
+)
+def test_what_the_decision_was_about_is_said_in_the_letters_language(
+    about: Any, language: str, heading: str
+) -> None:
+    found = document(option(drop("P1000")), ties=MANY)
+    assert f"<h1>{heading}</h1>" in text_of(found, about=about, language=language)
+
+
+@pytest.mark.parametrize("language", ["fr", "es", "fr_CA"])
+def test_a_language_without_a_text_is_refused_before_any_letter(language: str) -> None:
+    base = language[:2]
+    words = f"letters.about: has no text in '{base}', the language of the letters, only in en, de; "
+    with pytest.raises(SettingsError, match=re.escape(words)) as raised:
+        desk(about=ABOUT, language=language)
+    assert f'add a line such as {base} = "…" to [letters.about]' in str(raised.value)

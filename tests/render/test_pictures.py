@@ -70,9 +70,9 @@ def some_intervals(name: str = "women and men") -> Picture:
     gaps = (
         Gap(
             name=name,
-            difference=0.08,
-            clustered=(-0.01, 0.17),
-            ordinary=(0.03, 0.13),
+            difference=8.0,
+            clustered=(-1.0, 17.0),
+            ordinary=(3.0, 13.0),
             verdict="no flag",
         ),
         Gap(
@@ -290,9 +290,9 @@ def test_suppressed_groups_show_no_figure() -> None:
 
 def test_intervals_say_difference_intervals_and_verdict() -> None:
     alt = some_intervals().alt
-    assert "+0.080" in alt
-    assert "interval over communities -0.010 to +0.170" in alt
-    assert "ordinary interval +0.030 to +0.130: no flag." in alt
+    assert "women and men: +8.0, " in alt
+    assert "interval over communities -1.0 to +17.0" in alt
+    assert "ordinary interval +3.0 to +13.0: no flag." in alt
 
 
 @pytest.mark.parametrize(

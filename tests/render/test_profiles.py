@@ -198,3 +198,5 @@ def test_the_sample_has_words_for_all_its_letters() -> None:
         letters = sample.letters.model_copy(update={"language": language})
         at = LetterDesk(sample.model_copy(update={"letters": letters}), Pages(), sign_off=SIGNED)
         assert (at.unworded, at.open_slots) == ((), ())
+        assert isinstance(letters.about, dict)
+        assert set(letters.about) == set(LANGUAGES)

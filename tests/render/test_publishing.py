@@ -18,10 +18,13 @@ from recourse_audit.render.publishing import Edition, publish
 from recourse_audit.run.reading import finished_store
 from recourse_audit.run.rendered import Rendered
 from recourse_audit.run.verification import verify
+from tests.render.reading import read_pdf
+from tests.run.audits import quick_audit
 from tests.run.bundles import contents, request, run_here
 from tests.run.command import command, one_line
 
 SAMPLE = 6
+SEALS = ("manifest.json", "checksums.txt")
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +87,45 @@ def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missi
     finished = command(*words, "--fail-on", "gap")
     assert finished.code == 0, finished.err
     assert f"{out / 'pages' / 'index.html'}: open this" in finished.err
-    assert contents(out) == contents(made)
+    # The group summary says on which day the audit ran, and its seal depends on it.
+    dated = {f"pages/{name}" for name in ("groups.html", "groups.pdf", "groups.json", *SEALS)}
+    ours, theirs = contents(out), contents(made)
+    assert ours.keys() == theirs.keys()
+    assert {name for name in ours if ours[name] != theirs[name]} == dated
+    shutil.copy(made / "run.jsonl", out / "run.jsonl")
     shutil.rmtree(out / "pages")
     before = {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()}
     assert command(*words).code == 0
     assert contents(out) == contents(made)
     assert {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()} == before
+
+
+def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Path) -> None:
+    log = bundle / "run.jsonl"
+    text = log.read_text(encoding="utf-8")
+    log.write_text(text.replace('"at":"now"', '"at":"2026-05-01T23:00:00+00:00"'), "utf-8")
+    publish(bundle, Edition())
+    page = (bundle / "pages" / "groups.html").read_text(encoding="utf-8")
+    assert "The audit ran on 1 May 2026 (UTC, by run.jsonl of the bundle)." in page
+    document = json.loads((bundle / "pages" / "groups.json").read_text(encoding="utf-8"))
+    assert document["ran"] == {"first": "2026-05-01", "last": "2026-05-01"}
+    paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
+    assert "The audit ran on 1 May 2026" in " ".join(one.text for one in paper.elements)
+    before = contents(bundle)
+    publish(bundle, Edition(), Work(workers=2))
+    assert contents(bundle) == before
+
+
+def test_a_run_refuses_letters_without_a_text_in_their_language_before_it_starts(
+    tmp_path: Path,
+) -> None:
+    path = quick_audit(tmp_path)
+    text = path.read_text(encoding="utf-8").replace('de = "Ihr Kreditantrag"\n', "")
+    path.write_text(text.replace('language = "en"', 'language = "de"'), encoding="utf-8")
+    refused = command("run", path, "--out", tmp_path / "out", "--sample", "2")
+    assert refused.code == 2
+    assert "letters.about: has no text in 'de', the language of the letters" in one_line(refused)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:

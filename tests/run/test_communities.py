@@ -56,6 +56,19 @@ def test_villages_are_found_and_whoever_has_no_ties_is_alone(directed: bool) -> 
     }
 
 
+def test_nobody_with_a_tie_is_alone() -> None:
+    for seed in range(20):
+        ends = np.random.default_rng(seed).integers(0, 60, (2, 15 + 5 * seed))
+        ends = ends[:, ends[0] != ends[1]]
+        graph = from_arrays(
+            np.zeros((60, 1)), ends, attributes={"sex": np.array(["f"] * 60)}, directed=False
+        )
+        numbers = communities_of(graph, SETTINGS, seed).numbers
+        assert numbers is not None
+        alone = np.flatnonzero(np.bincount(numbers)[numbers] == 1)
+        assert set(alone.tolist()) == set(range(60)) - set(ends.ravel().tolist())
+
+
 def test_they_are_numbered_in_the_order_of_their_first_members() -> None:
     for seed in range(5):
         graph, _ = villages(seed)

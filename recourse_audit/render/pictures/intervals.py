@@ -19,7 +19,10 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """One comparison; `difference` is None where it is not shown, and then `verdict` says why."""
+    """One comparison in percentage points.
+
+    `difference` is None where it is not shown, and then `verdict` says why.
+    """
 
     name: str
     difference: float | None
@@ -97,12 +100,12 @@ def _words(gaps: tuple[Gap, ...], measure: str) -> str:
         if gap.difference is None:
             sentences.append(f"{gap.name}: not shown, {gap.verdict}.")
             continue
-        parts = [f"{gap.difference:+.3f}"]
+        parts = [f"{gap.difference:+.1f}"]
         if gap.clustered is not None:
             low, high = gap.clustered
-            parts.append(f"interval over communities {low:+.3f} to {high:+.3f}")
+            parts.append(f"interval over communities {low:+.1f} to {high:+.1f}")
         if gap.ordinary is not None:
             low, high = gap.ordinary
-            parts.append(f"ordinary interval {low:+.3f} to {high:+.3f}")
+            parts.append(f"ordinary interval {low:+.1f} to {high:+.1f}")
         sentences.append(f"{gap.name}: {', '.join(parts)}: {gap.verdict}.")
     return " ".join(sentences)

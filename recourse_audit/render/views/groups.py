@@ -105,8 +105,8 @@ class GroupsView:
     withheld_note: str
 
 
-def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> GroupsView:
-    """Make the summary; `date` is the day it was made on, `paper` whether there is a PDF of it."""
+def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
+    """Make the summary; `paper` says whether there is a PDF of it."""
     single, both = singles(report), crossed(report)
     main = _main_attribute(report)
     figures = _figures(report)
@@ -115,7 +115,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
         links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
         warnings=tuple(warnings(report)),
         lead=lead(report),
-        facts=tuple(facts(report, date)),
+        facts=tuple(facts(report)),
         parts=glance(report),
         glance_note=glance_note(report),
         open_questions=tuple(open_questions(report)),
@@ -136,7 +136,7 @@ def groups_view(report: GroupReport, *, date: str = "", paper: bool = True) -> G
             if table.note
         ),
         test_tables=tuple(
-            every_test(tables, caption)
+            every_test(tables, caption, len(report.family))
             for tables, caption in (
                 (single, "Every test of one attribute"),
                 (both, "Every test of two attributes crossed"),

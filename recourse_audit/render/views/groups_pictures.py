@@ -21,9 +21,9 @@ from recourse_audit.render.svg import Picture
 from recourse_audit.render.views.groups_words import counted, name_of
 
 AXES: dict[Measure, str] = {
-    "adverse_rate": "share refused, group minus reference",
-    "feasibility": "share with an option, group minus reference",
-    "cost": "chance of costlier minus cheaper, against the reference",
+    "adverse_rate": "share refused, group minus reference, points",
+    "feasibility": "share with an option, group minus reference, points",
+    "cost": "chance of costlier minus cheaper than the reference, points",
 }
 
 
@@ -40,7 +40,7 @@ def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) ->
     gaps = tuple(
         Gap(
             name=f"{one.group} ({name_of(table)})",
-            difference=one.difference,
+            difference=100 * one.difference,
             clustered=_ends(one.intervals["difference"].clustered),
             ordinary=_ends(one.intervals["difference"].ordinary),
             verdict=one.verdict or "",
@@ -114,4 +114,5 @@ def changes_of(option: CommonOption) -> str:
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval.low, interval.high)
+    """Both ends in percentage points."""
+    return None if interval is None else (100 * interval.low, 100 * interval.high)

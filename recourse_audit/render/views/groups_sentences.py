@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
+from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.views.groups_words import (
     MEASURES,
@@ -41,9 +42,9 @@ def lead(report: GroupReport) -> str:
     flags, quiet = _with(found, "flag"), _with(found, "no flag")
     rest = len(found) - len(flags) - len(quiet)
     counts = (
-        f"{len(quiet):,} show no gap of {report.concern:.0%} or more against a group, and "
-        f"{rest:,} cannot be decided on this evidence."
-    ).replace("%", " %")
+        f"{len(quiet):,} show no gap of {round_points(report.concern)} or more against a group, "
+        f"and {rest:,} cannot be decided on this evidence."
+    )
     all_of = several(len(found), "comparison")
     if not flags:
         return f"None of {all_of} is flagged: {counts}"
@@ -68,11 +69,12 @@ def _named(table: GroupTable) -> str:
     return plain("; ".join(f"{who}: {listed(what)}" for who, what in by_group.items()))
 
 
-def facts(report: GroupReport, date: str) -> Iterator[Fact]:
+def facts(report: GroupReport) -> Iterator[Fact]:
     """Who was counted, who was left out, how it was tested, when."""
     decided, found = report.overall.decisions, report.overall.outcomes
     if decided is None:
         yield Fact(name="Population", value="Too few people to show anything.")
+        yield Fact(name="Date", value=ran_on(report.ran))
         return
     yield Fact(
         name="Population",
@@ -91,15 +93,12 @@ def facts(report: GroupReport, date: str) -> Iterator[Fact]:
     ]
     yield Fact(name="Left out", value=f"{'; '.join(excluded)}." if excluded else "Nobody.")
     yield Fact(name="Communities", value=_communities(report))
-    yield Fact(
-        name="Tests",
-        value=f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}.",
-    )
+    tested = f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}."
+    yield Fact(name="Tests", value=f"{tested} {two_p_values(len(report.family))}".rstrip())
     withheld = several(len(report.suppressed), "group of a table", "groups of tables")
     named = f"{withheld}; the annex names them." if report.suppressed else "Nothing."
     yield Fact(name="Withheld", value=named)
-    made = f"Made on {date}. " if date else ""
-    yield Fact(name="Dates", value=f"{made}When the audit ran is in run.jsonl of the bundle.")
+    yield Fact(name="Date", value=ran_on(report.ran))
 
 
 def _outcomes(report: GroupReport) -> str:
@@ -122,9 +121,10 @@ def _communities(report: GroupReport) -> str:
         if found.method == "louvain"
         else f"named by the column {plain(found.column or '')}"
     )
+    counted = communities(found.count, found.alone, found.method)
     return (
-        f"{found.count:,}, {source}. People of one community resemble each other, so tests and "
-        "intervals count communities, not people."
+        f"{counted}; {source}. People in one resemble each other, so tests and intervals count "
+        "communities, not people."
     )
 
 
@@ -148,8 +148,8 @@ def open_questions(report: GroupReport) -> Iterator[str]:
     if rest:
         seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
         least = (
-            f" The gaps that would have been flagged four times in five are "
-            f"{percent(min(seen))} to {percent(max(seen))}."
+            f" Gaps of {100 * min(seen):.1f} to {points(max(seen))} would be flagged four times in "
+            "five."
             if seen
             else ""
         )
@@ -176,9 +176,11 @@ def tests(report: GroupReport) -> Iterator[str]:
     )
     yield (
         "Flag: after the correction chance alone would seldom bring such a gap. No flag: not "
-        f"that, and the interval leaves no room for a gap of {100 * report.concern:.0f} points or "
-        "more against the group. Insufficient evidence: everything else. The ordinary interval, "
-        "which takes people for independent, stands beside for comparison and is often too short."
+        f"that, and the interval leaves no room for a gap of {round_points(report.concern)} "
+        "or more against the group. Insufficient evidence: everything else. The ordinary interval, "
+        "which takes people for independent, stands beside for comparison and is often too short. "
+        "Gaps and their intervals are in percentage points: the difference of two shares, or of "
+        "the chances of costlier and of cheaper."
     )
 
 

@@ -28,7 +28,9 @@ from recourse_audit.render.views.groups_words import (
     percent,
     points,
     ratio,
+    several,
     singles,
+    size,
 )
 from recourse_audit.render.views.index_rows import decimals_of
 from recourse_audit.render.views.tables import Column, Table, cells
@@ -184,7 +186,7 @@ def _impact_row(
     )
 
 
-def every_test(tables: Iterable[GroupTable], caption: str) -> Table:
+def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table:
     """Every comparison of the family in these tables, with all its figures."""
     return Table(
         caption=caption,
@@ -194,9 +196,9 @@ def every_test(tables: Iterable[GroupTable], caption: str) -> Table:
             Column(heading="Gap, points", kind="figures"),
             Column(heading="Interval over communities", kind="figures"),
             Column(heading="Ordinary interval", kind="figures"),
-            Column(heading="p, communities", kind="figures"),
-            Column(heading="p, corrected", kind="figures"),
-            Column(heading="Detectable gap", kind="figures"),
+            Column(heading="p, this test alone", kind="figures"),
+            Column(heading=f"p, corrected for {several(family, 'test')}", kind="figures"),
+            Column(heading="Detectable gap, points", kind="figures"),
             Column(heading="Verdict"),
         ),
         rows=tuple(_test_row(one) for table in tables for one in table.comparisons if one.primary),
@@ -213,7 +215,7 @@ def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
         between(sure.ordinary),
         chance(one.tests.clustered),
         chance(one.tests.adjusted),
-        percent(one.smallest_gap_in_family),
+        size(one.smallest_gap_in_family),
         f"{SIGNS[one.verdict]} {one.verdict}" if one.verdict else NOTHING,
     )
 

@@ -44,6 +44,11 @@ def points(difference: float | None) -> str:
     return NOTHING if difference is None else signed(100 * difference, 1)
 
 
+def size(difference: float | None) -> str:
+    """The size of a gap in percentage points, whatever its direction."""
+    return NOTHING if difference is None else f"{100 * difference:.1f}"
+
+
 def signed(value: float, decimals: int) -> str:
     """A figure with its sign, a minus as wide as a plus; nothing at all has none."""
     words = f"{value:+.{decimals}f}"

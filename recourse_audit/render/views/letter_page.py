@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from recourse_audit.errors import SettingsError
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.profiles import Block, Profile
 from recourse_audit.render.views.letter import Letter
@@ -117,7 +118,7 @@ def letter_page(
         recipient_label=say("label.recipient"),
         recipient=letter.recipient or (f"{say('label.reference')} {reference}",),
         details=details,
-        heading=settings.about or say("heading"),
+        heading=about_in(settings) or say("heading"),
         greeting=say("greeting"),
         notice=teller.notice() if "notice" in settings.parts else None,
         options=teller.options() if "options" in settings.parts else None,
@@ -126,6 +127,21 @@ def letter_page(
         closing=say("closing"),
         signature=signature,
     )
+
+
+def about_in(settings: LetterSettings) -> str:
+    """What the decision was about, in the letter's language; "" if nobody said."""
+    about = settings.about
+    if isinstance(about, str):
+        return about
+    base = settings.language.split("_", maxsplit=1)[0]
+    text = about.get(settings.language) or about.get(base) or ""
+    if about and not text:
+        raise SettingsError(
+            f"letters.about: has no text in {base!r}, the language of the letters, only in "
+            f'{", ".join(about)}; add a line such as {base} = "…" to [letters.about]'
+        )
+    return text
 
 
 class _Teller:
