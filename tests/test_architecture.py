@@ -28,7 +28,7 @@ STAGES = (
 RECORDS = ("probes", "search", "recourse", "caveats", "report", "stability")
 # In which stage, or module, the one door of a heavy package is.
 DOORS = {
-    "onnxruntime": "model/onnx.py",
+    "onnxruntime": "model/runtime.py",
     "jinja2": "render/",
     "weasyprint": "render/",
     "babel": "render/wording.py",
@@ -52,6 +52,8 @@ OUTSIDE = {
     "random.random",
     "np.random.seed",
 }
+# It silences onnxruntime by a variable, and reads none.
+SILENCER = "model/runtime.py"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -164,4 +166,5 @@ def test_nothing_below_the_command_line_reads_the_clock_or_the_environment(path:
         dotted(node) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)
     }
     imported = {".".join(name.split(".")[-2:]) for name in imports_of(path)}
-    assert not (attributes | imported) & OUTSIDE
+    allowed = {"os.environ"} if name_of(path) == SILENCER else set()
+    assert not (attributes | imported) & OUTSIDE - allowed

@@ -1,4 +1,4 @@
-"""The only door to onnxruntime: opens a model file, asks it, translates what goes wrong.
+"""A model file in onnxruntime: opened, asked, and what goes wrong in words.
 
 Nothing here or anywhere reads the model's nodes or initialisers. The one thing looked for in the
 file's bytes are the names of the data files that belong to it, because they are part of the
@@ -11,14 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as runtime_errors
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.model.feeds import Feeder
 from recourse_audit.model.queries import Query
 from recourse_audit.model.roles import assign_roles
+from recourse_audit.model.runtime import onnxruntime, runtime_errors
 from recourse_audit.model.signature import InputPort, OutputPort, Signature
 from recourse_audit.settings import ModelSettings
 

@@ -4,6 +4,7 @@ What is written does not depend on how many there are. A run of subjects that wa
 beside the files, so that an interrupted press goes on where it stopped.
 """
 
+import atexit
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -93,7 +94,10 @@ def _hands(job: Job, workers: int) -> Iterator[Pressed]:
     """Whoever does the work: this process, or several others."""
     if workers <= 1:
         _begin(job)
-        yield lambda runs: map(_press, runs)
+        try:
+            yield lambda runs: map(_press, runs)
+        finally:
+            _at_work.clear()
         return
     pool = ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(job,)
@@ -134,6 +138,8 @@ _at_work: dict[str, tuple[Job, Press | None]] = {}
 
 
 def _begin(job: Job) -> None:
+    # A press left for the interpreter's last moments would leave its temporary fonts behind.
+    atexit.register(_at_work.clear)
     _at_work["now"] = (job, None)
 
 

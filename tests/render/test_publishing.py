@@ -1,9 +1,11 @@
 """Pages and letters are made from a finished bundle alone, the same bytes whoever makes them."""
 
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -311,6 +313,20 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert "31 March 2026" in page or "March 31, 2026" in page
     manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["sign_off"] == ["A. Clerk", "2026-03-31"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_is_left_in_the_temporary_folder(
+    bundle: Path, workers: int, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    subprocess.run(
+        [sys.executable, "-m", "recourse_audit", "letters", bundle, "--workers", str(workers)],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        check=True,
+    )
+    assert list(temporary.iterdir()) == []
 
 
 def test_without_pango_pages_are_made_and_the_end_says_how_to_get_paper(

@@ -1,0 +1,15 @@
+"""The only door to onnxruntime, which is told to be silent before it comes in.
+
+Since 1.29 its builds for Linux and macOS report to their maker: on import they name the machine in
+a file, and every model that is opened sends its file name, its hashes and more. An audit is nobody
+else's business. The variable is read once, when the library is loaded; workers inherit it.
+"""
+
+import os
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import onnxruntime  # after the line above, or it has no effect
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime_errors
+
+__all__ = ["onnxruntime", "runtime_errors"]
