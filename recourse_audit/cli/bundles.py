@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.groups import GAP, flagged
+from recourse_audit.cli.groups import GAP, check_gaps, flagged
 from recourse_audit.cli.paper import publish_pages, write_letters
 from recourse_audit.cli.printing import AsJson, messages, now, print_json
 from recourse_audit.documents import FORMAT
@@ -110,10 +110,13 @@ def run(
     tell_end(out, summary)
     trouble = make_pages(out, settings, workers, request.signer) if pages else ""
     findings = list(exceeded(summary.statuses, limits))
-    if GAP in (fail_on or ()) and (gaps := flagged(groups_of(out))):
+    compared = groups_of(out) if GAP in (fail_on or ()) else None
+    if compared is not None and (gaps := flagged(compared)):
         findings.append(gaps)
     if findings:
         raise FindingError(f"{out}: {'; '.join(findings)}")
+    if compared is not None:
+        check_gaps(out, compared)
     if trouble:
         raise PaperError(trouble)
     if summary.errors:

@@ -27,7 +27,7 @@ def groups(
         str | None,
         typer.Option(
             metavar="gap",
-            help="End with 3 if any gap is flagged, with 2 if none is in an unfinished audit.",
+            help="End with 3 if any gap is flagged, with 2 if that cannot be told.",
         ),
     ] = None,
 ) -> None:
@@ -46,11 +46,11 @@ def groups(
     else:
         show_groups(view(), report)
     if fail_on == GAP:
-        _check(bundle, report)
+        check_gaps(bundle, report)
 
 
-def _check(bundle: Path, report: GroupReport) -> None:
-    """Refuse flagged gaps, and to call an audit clean that is not finished."""
+def check_gaps(bundle: Path, report: GroupReport) -> None:
+    """Refuse flagged gaps, and to call clean what is not finished or was not tested."""
     if report.flags:
         raise FindingError(f"{bundle}: {flagged(report)}")
     if not report.finished:
@@ -59,6 +59,17 @@ def _check(bundle: Path, report: GroupReport) -> None:
             f"{report.total:,} subjects are done; finish the audit with the same `run` command, "
             "then ask again"
         )
+    if not report.family:
+        raise InputError(f"{bundle}: --fail-on {GAP}: nothing was tested: {_why_untested(report)}")
+
+
+def _why_untested(report: GroupReport) -> str:
+    if report.communities.method == "none":
+        return (
+            f"communities are not known ({plain(report.communities.reason)}); name a column in "
+            "groups.communities"
+        )
+    return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 
 def flagged(report: GroupReport) -> str:

@@ -47,6 +47,23 @@ def test_no_gap_ends_with_0(tmp_path: Path) -> None:
     assert (finished.code, finished.err) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("groups", "method", "why"),
+    [
+        ({**GROUPS, "smallest": 5000}, "louvain", "no two groups have 5000 people or more"),
+        (GROUPS, "none", "communities are not known (too many ties); name a column"),
+    ],
+)
+def test_what_could_not_be_tested_is_not_clean(
+    groups: Any, method: str, why: str, tmp_path: Path
+) -> None:
+    folder = bundle(tmp_path, gap=0.35, groups=groups, method=method)
+    assert command("groups", folder).code == 0
+    finished = command("groups", folder, "--fail-on", "gap")
+    assert finished.code == 2
+    assert f"--fail-on gap: nothing was tested: {why}" in finished.err
+
+
 def test_the_view_says_what_was_counted_and_how(tmp_path: Path) -> None:
     out = command("groups", bundle(tmp_path, gap=0.35), columns=160).out
     for words in (
