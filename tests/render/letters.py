@@ -80,6 +80,10 @@ def drop(other: str, kind: str = "guarantor", own: str = OWN) -> dict[str, Any]:
     return {"do": "drop", "tie": [own, other], "kind": kind, "cost": 1.0}
 
 
+def add(other: str, kind: str = "guarantor") -> dict[str, Any]:
+    return {"do": "add", "tie": [OWN, other], "kind": kind, "cost": 1.0}
+
+
 def move(name: str, before: float, after: float, **implied: tuple[float, float]) -> dict[str, Any]:
     along = [
         {"attribute": one, "from": first, "to": last, "unit": ""}

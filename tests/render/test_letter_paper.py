@@ -8,7 +8,18 @@ import pytest
 
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.paper import Paper
-from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, drop, move, option, written
+from tests.render.letters import (
+    LANGUAGES,
+    OWN,
+    SIGNED,
+    add,
+    desk,
+    document,
+    drop,
+    move,
+    option,
+    written,
+)
 from tests.render.reading import Reading, read_pdf
 
 THREE = document(
@@ -92,7 +103,7 @@ def test_the_structure_reads_in_the_order_of_the_page(paper: Paper, signed: bool
         "Option 2 (3 changes, all together)",
         "Savings: raise from €2,000 to €17,000",
         "Option 3 (2 changes, all together)",
-        "There is 1 more option that we cannot put in a letter",
+        "There is one more option that we cannot put in a letter",
         "Please keep in mind",
         "This is no promise.",
         "the opposite effect",
@@ -124,6 +135,19 @@ def test_draft_stands_across_every_page_until_it_is_signed_off(paper: Paper) -> 
 def test_three_options_fit_two_pages(paper: Paper, language: str) -> None:
     assert read(paper, THREE, language=language).pages == 2
     assert read(paper, THREE, language=language, signed=True, profile="eu", **EU).pages == 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_three_options_with_new_ties_fit_two_pages(paper: Paper, language: str) -> None:
+    options = (
+        option(add("P2000"), holds=0.2),
+        option(add("P2000"), add("P2001"), holds=0.2),
+        option(add("P2000"), drop("P1000"), move("savings", 2000.0, 9000.0)),
+        option(add("P2001"), drop("P1000"), move("savings", 2000.0, 9000.0)),
+        option(drop("P1000", "hobby")),
+    )
+    found = document(*options, ties={"guarantor": 4})
+    assert read(paper, found, language=language).pages == 2
 
 
 @pytest.mark.parametrize("language", ["en", "es"])

@@ -11,7 +11,7 @@ from datetime import date
 from recourse_audit.errors import SettingsError
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.profiles import Block, Profile
-from recourse_audit.render.views.letter import Letter
+from recourse_audit.render.views.letter import Letter, LetterOption
 from recourse_audit.render.views.letter_sentences import StepText, Words, limits_of, steps_of
 from recourse_audit.render.wording import GAP, Wording
 from recourse_audit.settings import LetterSettings
@@ -207,7 +207,11 @@ class _Teller:
         letter, count = self._letter, self._wording.say_count
         match letter.outcome:
             case "options":
-                yield count("options.intro", len(letter.options))
+                yield count("options.intro", letter.found)
+                if letter.found > 1:
+                    yield self._wording.say("options.checked_each")
+                else:
+                    yield count("options.checked_one", letter.options[0].changes)
                 if len(letter.options) > 1:
                     yield self._wording.say("options.order")
             case "staff":
@@ -223,19 +227,33 @@ class _Teller:
     def _options(self) -> Iterator[OptionText]:
         wording = self._wording
         for number, option in enumerate(self._letter.options, start=1):
-            steady = option.steadiness
             yield OptionText(
                 heading=wording.say("option.heading", number=wording.number(number)),
                 effort=wording.say_count("option.changes", option.changes),
                 steps=tuple(steps_of(option, wording, self._words, self._settings.currencies)),
-                note="" if steady == "unmeasured" else wording.say(f"option.{steady}"),
+                note=" ".join(self._option_notes(option)),
             )
 
+    def _option_notes(self, option: LetterOption) -> Iterator[str]:
+        """With whom an option worked, as far as a letter may say, and how easily it is upset."""
+        wording = self._wording
+        if option.alike > 1:
+            yield wording.say("option.alike", count=wording.number(option.alike))
+        if option.new_ties == 1:
+            yield wording.say_count("option.new", option.partners)
+        elif option.new_ties:
+            yield wording.say("option.new_several")
+        if option.steadiness != "unmeasured":
+            yield wording.say(f"option.{option.steadiness}")
+
     def _after(self) -> Iterator[str]:
-        if self._letter.names_ties:
+        letter, count = self._letter, self._wording.say_count
+        if letter.leaves_open_which:
             yield self._wording.say("options.which")
-        if self._letter.outcome == "options" and self._letter.withheld:
-            yield self._wording.say_count("options.withheld", self._letter.withheld)
+        if letter.outcome == "options" and letter.unlisted:
+            yield count("options.unlisted", letter.unlisted)
+        if letter.outcome == "options" and letter.withheld:
+            yield count("options.withheld", letter.withheld)
 
     def _limits(self) -> tuple[str, ...]:
         letter = self._letter

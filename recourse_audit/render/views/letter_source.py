@@ -56,13 +56,14 @@ class AttributeStep:
 class TieStep:
     """So many ties of a kind to end or to make.
 
-    `people` is with how many people, `have` with how many the person has ties of the kind now.
+    `who` numbers the people at the other ends, so that options can be told apart and nobody is
+    named; `have` is with how many people the person has ties of the kind now.
     """
 
     do: Literal["drop", "add"]
     kind: Kind
     count: int
-    people: int
+    who: frozenset[int]
     have: int
 
 
@@ -147,9 +148,9 @@ def letter_source(document: dict[str, Any], vocabulary: Vocabulary) -> LetterSou
     recourse = document["recourse"] or {}
     failed = bool(document.get("error"))
     outcome = "not_worked_out" if failed else _OUTCOMES.get(recourse.get("status", ""))
-    neighbours = _neighbours(document)
     raw = recourse.get("options") or [] if outcome == "options" else []
-    told = [_option(option, subject["id"], neighbours, vocabulary) for option in raw]
+    reader = _Reader(document, vocabulary)
+    told = [reader.option(option) for option in raw]
     options = tuple(option for option in told if option is not None)
     return LetterSource(
         reference=Reference(subject["id"]),
@@ -176,36 +177,46 @@ def _neighbours(document: dict[str, Any]) -> dict[str, int]:
     return {kind: len(others) for kind, others in people.items()}
 
 
-def _option(
-    option: dict[str, Any], own: str, neighbours: dict[str, int], vocabulary: Vocabulary
-) -> SourceOption | None:
-    """An option in the person's own terms; None if it has none for a part of it."""
-    ties: dict[tuple[str, Kind], list[Iterable[str]]] = {}
-    attributes: list[AttributeStep] = []
-    for action in option["actions"]:
-        kind = vocabulary.kind(action.get("kind"))
-        if action["do"] == "set":
-            step = _attribute_step(action, vocabulary)
-            if step is None:
+class _Reader:
+    """Reads options in the person's own terms; others become numbers here, and stay so."""
+
+    def __init__(self, document: dict[str, Any], vocabulary: Vocabulary) -> None:
+        self._own = document["subject"]["id"]
+        self._vocabulary = vocabulary
+        self._neighbours = _neighbours(document)
+        self._numbers: dict[str, int] = {}
+
+    def option(self, option: dict[str, Any]) -> SourceOption | None:
+        """An option in the person's own terms; None if it has none for a part of it."""
+        ties: dict[tuple[str, Kind], list[Iterable[str]]] = {}
+        attributes: list[AttributeStep] = []
+        for action in option["actions"]:
+            kind = self._vocabulary.kind(action.get("kind"))
+            if action["do"] == "set":
+                step = _attribute_step(action, self._vocabulary)
+                if step is None:
+                    return None
+                attributes.append(step)
+            elif self._own in action["tie"] and kind is not None:
+                ties.setdefault((action["do"], kind), []).append(action["tie"])
+            else:
                 return None
-            attributes.append(step)
-        elif own in action["tie"] and kind is not None:
-            ties.setdefault((action["do"], kind), []).append(action["tie"])
-        else:
-            return None
-    steps = tuple(
-        TieStep(
+        holds = option.get("holds")
+        return SourceOption(
+            ties=tuple(self._step(do, kind, ends) for (do, kind), ends in ties.items()),
+            attributes=tuple(attributes),
+            holds=None if not holds else min(holds["ties"], holds["attributes"]),
+        )
+
+    def _step(self, do: str, kind: Kind, ends: list[Iterable[str]]) -> TieStep:
+        others = {name for tie in ends for name in tie} - {self._own}
+        return TieStep(
             do="add" if do == "add" else "drop",
             kind=kind,
             count=len(ends),
-            people=len({name for tie in ends for name in tie} - {own}),
-            have=neighbours.get(kind, 0),
+            who=frozenset(self._numbers.setdefault(name, len(self._numbers)) for name in others),
+            have=self._neighbours.get(kind, 0),
         )
-        for (do, kind), ends in ties.items()
-    )
-    holds = option.get("holds")
-    share = None if not holds else min(holds["ties"], holds["attributes"])
-    return SourceOption(ties=steps, attributes=tuple(attributes), holds=share)
 
 
 def _attribute_step(action: dict[str, Any], vocabulary: Vocabulary) -> AttributeStep | None:
