@@ -58,7 +58,8 @@ class LetterSettings(Section):
     )
     facts: dict[str, bool] = Field(
         default_factory=dict,
-        description="What is so in your case, where the profile says different things for it.",
+        description="What is so in your case, true or false, where the profile says different "
+        "things for it.",
     )
     k: int = Field(
         default=3,

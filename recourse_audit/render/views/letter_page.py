@@ -10,7 +10,7 @@ from datetime import date
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.render.pieces import plain
-from recourse_audit.render.profiles import Block, Profile
+from recourse_audit.render.profiles import Block, Profile, Undeclared
 from recourse_audit.render.views.letter import Letter, LetterOption
 from recourse_audit.render.views.letter_sentences import StepText, Words, limits_of, steps_of
 from recourse_audit.render.wording import GAP, Wording
@@ -200,7 +200,10 @@ class _Teller:
             notes=tuple(self._notes()) if letter.outcome != "not_worked_out" else (),
         )
 
-    def _block(self, block: Block) -> str:
+    def _block(self, block: Block | Undeclared) -> str:
+        if isinstance(block, Undeclared):
+            fact = self._profile.facts[block.fact]
+            return self._wording.say("draft.fact", key=f"letters.facts.{block.fact}", fact=fact)
         return GAP.sub(lambda gap: self.gap(gap[1]), block.text[self._language])
 
     def _intro(self) -> Iterator[str]:
