@@ -12,9 +12,9 @@ from datetime import date, timedelta
 from typing import Literal, NewType
 
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.views.letter_cautions import Caution, gravest
 from recourse_audit.render.views.letter_source import (
     AttributeStep,
-    Caution,
     DecisionClass,
     Kind,
     LetterSource,
@@ -65,6 +65,7 @@ class LetterOption:
 
     `alike` counts the options that differ only in who the others are, and are told as this one. If
     one new tie is among the changes, `partners` is with how many people it was found to work.
+    `caution` is the gravest of what was found about the ties that end.
     """
 
     ties: tuple[TieChange, ...]
@@ -72,6 +73,7 @@ class LetterOption:
     steadiness: Steadiness
     alike: int
     partners: int
+    caution: Caution
 
     @property
     def changes(self) -> int:
@@ -99,7 +101,6 @@ class Letter:
     withheld: int
     unlisted: int
     limits: Limits | None
-    caution: Caution
     data_date: date | None
     valid_days: int
     sign_off: SignOff | None
@@ -114,11 +115,6 @@ class Letter:
     def found(self) -> int:
         """How many options were found, as the report counts them."""
         return sum(option.alike for option in self.options) + self.withheld + self.unlisted
-
-    @property
-    def names_ties(self) -> bool:
-        """Whether an option is about ties."""
-        return any(option.ties for option in self.options)
 
     @property
     def leaves_open_which(self) -> bool:
@@ -152,7 +148,6 @@ def letter_of(
         withheld=withheld,
         unlisted=sum(option.alike for option in different[MOST_OPTIONS:]),
         limits=source.limits,
-        caution=source.caution,
         data_date=date.fromisoformat(settings.data_date) if settings.data_date else None,
         valid_days=settings.valid_days,
         sign_off=sign_off,
@@ -208,4 +203,5 @@ def _told(same: Sequence[SourceOption], settings: LetterSettings) -> LetterOptio
         steadiness=steadiness,
         alike=len(same),
         partners=len(frozenset().union(*(tie.who for tie in new))),
+        caution=gravest(option.caution for option in same),
     )

@@ -12,6 +12,7 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.render.pieces import plain
 from recourse_audit.render.profiles import Block, Profile, Undeclared
 from recourse_audit.render.views.letter import Letter, LetterOption
+from recourse_audit.render.views.letter_cautions import GRADES
 from recourse_audit.render.views.letter_sentences import StepText, Words, limits_of, steps_of
 from recourse_audit.render.wording import GAP, Wording
 from recourse_audit.settings import LetterSettings
@@ -278,9 +279,20 @@ class _Teller:
         else:
             yield f"{used} {self._dated('notes.until', until)}"
         if letter.outcome == "options":
-            measured = letter.names_ties and letter.caution != "none"
-            caution = f" {say(f'caution.{letter.caution}')}" if measured else ""
-            yield f"{say('caution.general')}{caution}"
+            yield " ".join((say("caution.general"), *self._cautions()))
+
+    def _cautions(self) -> Iterator[str]:
+        """What was found about the listed options, and about which if not about all of them."""
+        wording, options = self._wording, self._letter.options
+        for caution in GRADES:
+            places = [n for n, one in enumerate(options, start=1) if one.caution == caution]
+            said = wording.say(f"caution.{caution}") if places else ""
+            if 0 < len(places) < len(options):
+                numbers = (wording.say("option.heading", number=wording.number(n)) for n in places)
+                about = wording.listed(tuple(numbers))
+                said = wording.say("caution.about", options=about, caution=said)
+            if said:
+                yield said
 
     def _dated(self, key: str, day: date) -> str:
         return self._wording.say(key, date=self._wording.day(day))

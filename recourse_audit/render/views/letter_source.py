@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NewType
 
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.views.letter_cautions import Caution, Cautions
 from recourse_audit.settings import Settings
 
 Reference = NewType("Reference", str)
@@ -19,18 +20,11 @@ Unit = NewType("Unit", str)
 DecisionClass = NewType("DecisionClass", str)
 
 Outcome = Literal["options", "staff", "none_exists", "none_found", "not_worked_out"]
-Caution = Literal["holds", "weakens", "reverses", "unmeasured", "none"]
 NoLetter = Literal["favourable", "undecided"]
 _OUTCOMES: dict[str, Outcome] = {
     "verified": "options",
     "certified_infeasible": "none_exists",
     "not_found_within_budget": "none_found",
-}
-_CAUTIONS: dict[str | None, Caution] = {
-    "holds": "holds",
-    "weakens": "weakens",
-    "reverses": "reverses",
-    None: "unmeasured",
 }
 
 
@@ -69,11 +63,15 @@ class TieStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOption:
-    """Changes that were confirmed together; `holds` is the smaller share of draws it stood."""
+    """Changes that were confirmed together; `holds` is the smaller share of draws it stood.
+
+    `caution` is what was found about the ties that it ends.
+    """
 
     ties: tuple[TieStep, ...]
     attributes: tuple[AttributeStep, ...]
     holds: float | None
+    caution: Caution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +93,6 @@ class LetterSource:
     options: tuple[SourceOption, ...]
     untellable: int
     limits: Limits | None
-    caution: Caution
 
 
 class Vocabulary:
@@ -159,7 +156,6 @@ def letter_source(document: dict[str, Any], vocabulary: Vocabulary) -> LetterSou
         options=options,
         untellable=len(told) - len(options),
         limits=_limits(recourse.get("certificate"), vocabulary),
-        caution=_caution(document["caveats"]),
     )
 
 
@@ -185,6 +181,7 @@ class _Reader:
         self._vocabulary = vocabulary
         self._neighbours = _neighbours(document)
         self._numbers: dict[str, int] = {}
+        self._cautions = Cautions(document)
 
     def option(self, option: dict[str, Any]) -> SourceOption | None:
         """An option in the person's own terms; None if it has none for a part of it."""
@@ -206,6 +203,7 @@ class _Reader:
             ties=tuple(self._step(do, kind, ends) for (do, kind), ends in ties.items()),
             attributes=tuple(attributes),
             holds=None if not holds else min(holds["ties"], holds["attributes"]),
+            caution=self._cautions.of(option["actions"]),
         )
 
     def _step(self, do: str, kind: Kind, ends: list[Iterable[str]]) -> TieStep:
@@ -244,12 +242,3 @@ def _limits(certificate: dict[str, Any] | None, vocabulary: Vocabulary) -> Limit
         ties=bool(permitted["drop"] or permitted["add"]),
         attributes=tuple(name for name in named if name is not None),
     )
-
-
-def _caution(caveats: Iterable[dict[str, Any]]) -> Caution:
-    """The gravest of what was found about confounders; how it is said is the catalogue's."""
-    found = {_CAUTIONS[one["grade"]] for one in caveats if one["kind"] == "confounders"}
-    if any(one["kind"] == "unknown_reach" for one in caveats):
-        found.add("unmeasured")
-    gravest: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
-    return next((caution for caution in gravest if caution in found), "none")
