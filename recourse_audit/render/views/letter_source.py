@@ -30,12 +30,16 @@ _OUTCOMES: dict[str, Outcome] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One of the person's own attributes, before and after, in its unit."""
+    """One of the person's own attributes, before and after, in its unit.
+
+    `yes_no` if it can only be 0 or 1, which no reader takes for numbers.
+    """
 
     attribute: Attribute
     before: float
     after: float
     unit: Unit
+    yes_no: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,7 @@ class Vocabulary:
         self._units = {
             name: moved.get(name, "") for name in (*moved, *implied) if name not in protected
         }
+        self._rules = {rule.name: rule for rule in recourse.attributes}
         self._classes = set(settings.decision.classes)
 
     def kind(self, name: str | None) -> Kind | None:
@@ -125,6 +130,19 @@ class Vocabulary:
 
     def unit(self, attribute: Attribute) -> Unit:
         return Unit(self._units[attribute])
+
+    def is_yes_no(self, attribute: Attribute, values: set[float], levels: int | None) -> bool:
+        """Whether an attribute can only be 0 or 1, by its rule or by what the person can reach.
+
+        With whole steps and one level to reach, 1 from 0 or 0 from 1, nothing else is in its range;
+        but not if it may only fall, nor if what moves along may keep it from other levels.
+        """
+        rule = self._rules.get(attribute)
+        if rule is None or rule.unit or rule.step != 1 or values != {0.0, 1.0}:
+            return False
+        if (rule.min, rule.max) == (0, 1):
+            return True
+        return levels == 1 and rule.direction != "down" and not rule.implies
 
     def decision(self, name: str) -> DecisionClass | None:
         return DecisionClass(name) if name in self._classes else None
@@ -182,6 +200,8 @@ class _Reader:
         self._neighbours = _neighbours(document)
         self._numbers: dict[str, int] = {}
         self._cautions = Cautions(document)
+        certificate = (document["recourse"] or {}).get("certificate") or {}
+        self._levels: dict[str, int] = certificate.get("permitted", {}).get("set", {})
 
     def option(self, option: dict[str, Any]) -> SourceOption | None:
         """An option in the person's own terms; None if it has none for a part of it."""
@@ -190,7 +210,7 @@ class _Reader:
         for action in option["actions"]:
             kind = self._vocabulary.kind(action.get("kind"))
             if action["do"] == "set":
-                step = _attribute_step(action, self._vocabulary)
+                step = self._attribute_step(action)
                 if step is None:
                     return None
                 attributes.append(step)
@@ -216,20 +236,24 @@ class _Reader:
             have=self._neighbours.get(kind, 0),
         )
 
+    def _attribute_step(self, action: dict[str, Any]) -> AttributeStep | None:
+        own = self._move(action, self._levels.get(action["attribute"]))
+        moves = [own, *(self._move(one, None) for one in action["implied"])]
+        known = tuple(move for move in moves if move is not None)
+        return None if len(known) < len(moves) else AttributeStep(move=known[0], implied=known[1:])
 
-def _attribute_step(action: dict[str, Any], vocabulary: Vocabulary) -> AttributeStep | None:
-    moves = [_move(one, vocabulary) for one in (action, *action["implied"])]
-    known = tuple(move for move in moves if move is not None)
-    return None if len(known) < len(moves) else AttributeStep(move=known[0], implied=known[1:])
-
-
-def _move(action: dict[str, Any], vocabulary: Vocabulary) -> Move | None:
-    attribute = vocabulary.attribute(action["attribute"])
-    if attribute is None or action["from"] is None or action["to"] is None:
-        return None
-    unit = vocabulary.unit(attribute)
-    before, after = float(action["from"]), float(action["to"])
-    return Move(attribute=attribute, before=before, after=after, unit=unit)
+    def _move(self, action: dict[str, Any], levels: int | None) -> Move | None:
+        attribute = self._vocabulary.attribute(action["attribute"])
+        if attribute is None or action["from"] is None or action["to"] is None:
+            return None
+        before, after = float(action["from"]), float(action["to"])
+        return Move(
+            attribute=attribute,
+            before=before,
+            after=after,
+            unit=self._vocabulary.unit(attribute),
+            yes_no=self._vocabulary.is_yes_no(attribute, {before, after}, levels),
+        )
 
 
 def _limits(certificate: dict[str, Any] | None, vocabulary: Vocabulary) -> Limits | None:
