@@ -164,6 +164,13 @@ def test_only_the_bundled_font_is_used(paper: Paper, language: str) -> None:
     assert "Łódź Bank žluťoučký" in reading.text.replace(" ", " ")
 
 
+def test_characters_that_no_font_has_are_found(paper: Paper) -> None:
+    # No font has a glyph for what Unicode keeps free of characters.
+    nobody = chr(0x10FFFF)
+    assert paper.unprintable("Łódź žluťoučký €ß “x” <&>" + nobody) == {nobody}
+    assert paper.unprintable("") == frozenset()
+
+
 def test_the_date_of_a_letter_is_that_of_its_sign_off(paper: Paper) -> None:
     at = desk(sign_off=SIGNED)
     content = paper.pdf(at.html(written(THREE, at)))

@@ -258,7 +258,9 @@ def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
 def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
     at = desk(sign_off=SIGNED, data_date="2026-10-31", valid_days=30)
     text = at.html(written(document(option(move("savings", 1.0, 2.0))), at))
-    assert "Signed off by A. Example on November 16, 2026" in text
+    assert '<th scope="row">Date</th><td>November 16, 2026</td>' in text
+    # The day is the letter's own, and nobody says that it was signed off on that day.
+    assert "<br>Signed off by A. Example</p>" in text
     assert "We used the program and the data as of October 31, 2026." in text
     assert "Please do not rely on this after December 16, 2026" in text
     assert "DRAFT" not in text

@@ -125,7 +125,7 @@ def test_no_letter_is_signed_off_before_every_fact_is_declared(
     name: str, facts: dict[str, bool], missing: str
 ) -> None:
     slots = dict.fromkeys(loaded(name).slots, "x")
-    given = {"profile": name, "slots": slots, "facts": facts}
+    given: dict[str, Any] = {"profile": name, "slots": slots, "facts": facts}
     words = (
         rf"before letters\.facts\.{missing} is declared, .* write {missing} = true or {missing} = "
         r"false under \[letters\.facts\]"

@@ -107,7 +107,7 @@ def letter_page(
         Detail(label=say("label.date"), lines=(dated,)),
         Detail(label=say("label.contact"), lines=contact),
     )
-    signature = say("unsigned") if not signed else say("signed", name=signed.name, date=dated)
+    signature = say("unsigned") if not signed else say("signed", name=signed.name)
     return LetterPage(
         language=settings.language.replace("_", "-"),
         title=say("title", reference=reference),
