@@ -30,11 +30,12 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionText:
-    """One option as it is read."""
+    """One option as it is read; `whom` says with whom it worked, in the same ink as the steps."""
 
     heading: str
     effort: str
     steps: tuple[StepText, ...]
+    whom: str
     note: str
 
 
@@ -231,15 +232,17 @@ class _Teller:
     def _options(self) -> Iterator[OptionText]:
         wording = self._wording
         for number, option in enumerate(self._letter.options, start=1):
+            steady = option.steadiness
             yield OptionText(
                 heading=wording.say("option.heading", number=wording.number(number)),
                 effort=wording.say_count("option.changes", option.changes),
                 steps=tuple(steps_of(option, wording, self._words, self._settings.currencies)),
-                note=" ".join(self._option_notes(option)),
+                whom=" ".join(self._whom(option)),
+                note="" if steady == "unmeasured" else wording.say(f"option.{steady}"),
             )
 
-    def _option_notes(self, option: LetterOption) -> Iterator[str]:
-        """With whom an option worked, as far as a letter may say, and how easily it is upset."""
+    def _whom(self, option: LetterOption) -> Iterator[str]:
+        """With whom an option worked, as far as a letter may say."""
         wording = self._wording
         if option.alike > 1:
             yield wording.say("option.alike", count=wording.number(option.alike))
@@ -247,8 +250,6 @@ class _Teller:
             yield wording.say_count("option.new", option.partners)
         elif option.new_ties:
             yield wording.say("option.new_several")
-        if option.steadiness != "unmeasured":
-            yield wording.say(f"option.{option.steadiness}")
 
     def _after(self) -> Iterator[str]:
         letter, count = self._letter, self._wording.say_count
