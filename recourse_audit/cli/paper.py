@@ -30,6 +30,10 @@ Processes = Annotated[int | None, typer.Option(min=1, help="One a core if not gi
 Sign = Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")]
 MOST_NAMED = 5
 KEPT = "kept as they are"
+BOXES = (
+    "letters to these have characters that no font of this machine has, and print boxes for them; "
+    "install a font that has them, such as Noto, and make the letters again"
+)
 # A letter names the day until which it holds, and there are no days after the year 9999.
 LAST_DAY = date(2999, 12, 31)
 
@@ -66,7 +70,7 @@ def letters(
         typer.Option(metavar="NAME", help="Who answers for the letters; drafts without."),
     ] = None,
     day: Annotated[
-        str | None, typer.Option("--date", help="Of the letters, as 2026-03-31; today's if absent.")
+        str | None, typer.Option("--date", help="On the letters, as 2026-03-31; today's if absent.")
     ] = None,
     settings: Annotated[
         Path | None, typer.Option(help="Take [letters] from this audit.toml, not the bundle's.")
@@ -92,9 +96,7 @@ def letters(
         sign_off=None if sign_off is None else _signed_off(sign_off, day),
     )
     signer = None if sign is None else read_signer(sign)
-    mailed = write_letters(bundle, mailing, workers, signer)
-    _tell_gaps(mailed)
-    _end(mailed)
+    _end(write_letters(bundle, mailing, workers, signer))
 
 
 def publish_pages(
@@ -122,13 +124,15 @@ def write_letters(
     *,
     again: bool = True,
 ) -> Mailed:
-    """Make letters, and say where they are."""
+    """Make letters, and say where they are and what they lack; of those kept it was said before."""
     with _interruptible(bundle), progress(messages) as steps:
         made = mail(bundle, mailing, _work("Writing letters", steps, workers, signer, again))
     drafts = mailing.sign_off is None and not made.kept
     what = number(made.letters, "draft" if drafts else "letter")
     kept = f", {KEPT}" if made.kept else ""
     messages.print(f"{bundle / 'letters'}: {what} for {number(made.subjects, 'subject')}{kept}")
+    if not made.kept:
+        _tell_gaps(made)
     return made
 
 
@@ -171,6 +175,7 @@ def _tell_gaps(made: Mailed) -> None:
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [letters]"),
         (made.strangers, "these ids of your files are nobody's in this audit"),
+        (made.unprintable, BOXES),
     ):
         if names:
             messages.print(f"! {sentence}: {_listed(names)}")

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.errors import InputError
 from recourse_audit.render.confirmed import names_somebody, read_addresses, read_reasons
 from recourse_audit.render.pages import Pages
-from recourse_audit.render.profiles import load_profile, open_slots
+from recourse_audit.render.profiles import check_sign_off, load_profile, open_slots
 from recourse_audit.render.views.letter import Confirmed, Letter, SignOff, letter_of
 from recourse_audit.render.views.letter_page import about_in, letter_page
 from recourse_audit.render.views.letter_sentences import unworded
@@ -32,8 +32,8 @@ class LetterDesk:
     Raises
     ------
     SettingsError
-        Signed off, with gaps still open; or without a text of what the decision was about in the
-        letters' language, where there is one in others.
+        Signed off, with gaps still open or facts undeclared; or without a text of what the decision
+        was about in the letters' language, where there is one in others.
     """
 
     def __init__(
@@ -51,14 +51,15 @@ class LetterDesk:
         self._vocabulary = Vocabulary(settings)
         self._wording = Wording(self._settings.language, pages)
         self._profile = load_profile(self._settings, pages)
-        self.open_slots = open_slots(self._profile, self._settings)
+        undeclared = self._profile.undeclared(self._settings.facts)
+        self.open_slots = (
+            *open_slots(self._profile, self._settings),
+            *(f"letters.facts.{name}" for name in undeclared),
+        )
         self.unworded = unworded(settings)
         about_in(self._settings)  # refused now, not after the first letters
-        if sign_off is not None and self.open_slots:
-            raise SettingsError(
-                f"letters cannot be signed off while {', '.join(self.open_slots)} is empty; fill "
-                "it in, or make drafts without --sign-off"
-            )
+        if sign_off is not None:
+            check_sign_off(self._profile, self._settings)
         most = self._profile.max_reasons
         self.reasons = {} if reasons is None else read_reasons(reasons, most=most)
         self.addresses = {} if addresses is None else read_addresses(addresses)

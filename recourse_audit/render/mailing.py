@@ -40,7 +40,8 @@ class Mailed:
     """What was made, or `kept` from before; `trouble` says why no PDF was.
 
     `open_slots` are keys of the settings without which letters stay drafts, `unworded` names that
-    letters use for want of a word, `strangers` ids of the user's files that are no subject's.
+    letters use for want of a word, `strangers` ids of the user's files that are no subject's,
+    `unprintable` those of whoever gets a letter on which boxes stand for characters.
     """
 
     subjects: int
@@ -48,6 +49,7 @@ class Mailed:
     open_slots: tuple[str, ...]
     unworded: tuple[str, ...]
     strangers: tuple[str, ...]
+    unprintable: tuple[str, ...] = ()
     kept: bool = False
     trouble: str = ""
 
@@ -60,11 +62,7 @@ def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
         names = dict(store.execute("SELECT number, id FROM subjects ORDER BY number").fetchall())
     settings = _settings(folder, mailing.settings)
     desk = _desk(settings, pages, mailing)
-    trouble = ""
-    try:
-        Paper(pages)
-    except PaperError as error:
-        trouble = str(error)
+    paper, trouble = _paper(pages)
     facts = _facts(mailing, settings, pages, on_paper=not trouble)
     kept = not work.again and rendered.is_there(paper=not trouble)
     if not kept:
@@ -73,6 +71,7 @@ def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
         with writing(folder):
             rendered.begin(facts)
             rendered.seal(press_all(job, list(names), work), work.signer)
+    boxes = () if kept or paper is None else _unprintable(rendered.folder, names, paper)
     known = set(names.values())
     return Mailed(
         subjects=len(names),
@@ -80,9 +79,32 @@ def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
         open_slots=tuple(desk.open_slots),
         unworded=tuple(desk.unworded),
         strangers=tuple(sorted(({*desk.reasons} | {*desk.addresses}) - known)),
+        unprintable=boxes,
         kept=kept,
         trouble=trouble,
     )
+
+
+def _paper(pages: Pages) -> tuple[Paper | None, str]:
+    """What makes PDFs; or why nothing does."""
+    try:
+        return Paper(pages), ""
+    except PaperError as error:
+        return None, str(error)
+
+
+def _unprintable(folder: Path, names: dict[int, str], paper: Paper) -> tuple[str, ...]:
+    """Who gets a letter with characters that no font has."""
+    rare: dict[str, list[str]] = {}
+    for number, name in names.items():
+        page = folder / f"{file_name(number, name)}.html"
+        if page.is_file():
+            for character in set(page.read_text(encoding="utf-8")):
+                if not character.isascii():
+                    rare.setdefault(character, []).append(name)
+    boxes = paper.unprintable(rare)
+    concerned = {name for character in boxes for name in rare[character]}
+    return tuple(name for name in names.values() if name in concerned)
 
 
 def _settings(folder: Path, other: Path | None) -> Settings:

@@ -5,8 +5,9 @@ Nothing is fetched but pieces of the templates, such as fonts, as `piece:fonts/n
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 from recourse_audit.errors import PaperError, TemplateError
@@ -47,6 +48,18 @@ class Paper:
                 stylesheets=[self._sheet], font_config=self._fonts, pdf_variant=VARIANT
             )
         return content
+
+    def unprintable(self, characters: Iterable[str]) -> frozenset[str]:
+        """Which of some characters no font has that is here, so that boxes are printed for them."""
+        asked = frozenset(characters)
+        text = escape(" ".join(sorted(asked)))
+        document = self._weasyprint.HTML(string=f"<p>{text}</p>", url_fetcher=self._fetcher).render(
+            stylesheets=[self._sheet], font_config=self._fonts
+        )
+        document.write_pdf()
+        # No promise of WeasyPrint: without it nothing is known, and letters are made all the same.
+        missing = (getattr(font, "missing", ()) for font in document.fonts.values())
+        return asked & {chr(code) for codes in missing for code in codes}
 
 
 def _imported() -> Any:

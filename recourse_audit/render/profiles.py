@@ -1,13 +1,15 @@
 """Legal profiles: dated files that hold what a letter must say, and where that comes from.
 
 Nothing legal is in the code. A profile is text by language, in blocks; a block is said always, or
-with or without confirmed reasons, or if something is so in the user's case. It may leave gaps,
-which the user fills in `letters.slots`. It is no legal advice: a person signs off.
+with or without confirmed reasons, or if something is so in the user's case: a fact, which the user
+declares true or false in `letters.facts`, and which nothing is taken for until then. It may leave
+gaps, which the user fills in `letters.slots`. It is no legal advice: a person signs off.
 """
 
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Literal, Self
 
@@ -22,7 +24,8 @@ from recourse_audit.settings.section import Section
 # What the program fills itself, from the settings and the letter.
 OWN_GAPS = frozenset({"sender", "address", "contact", "decision", "reference"})
 ALWAYS, WITH_REASONS, WITHOUT_REASONS = "always", "reasons", "no reasons"
-_CONDITION = re.compile(r"(not )?([a-z_]+)")
+NOT = "not "
+_CONDITION = re.compile(rf"({NOT})?([a-z_]+)")
 
 
 class Source(Section):
@@ -40,6 +43,19 @@ class Block(Section):
     when: str = ALWAYS
     source: str = ""
     text: dict[str, str] = Field(min_length=1)
+
+    @property
+    def fact(self) -> str | None:
+        """On which fact it depends whether this is said, if on any."""
+        plain = self.when in {ALWAYS, WITH_REASONS, WITHOUT_REASONS}
+        return None if plain else self.when.removeprefix(NOT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undeclared:
+    """Stands where a text depends on a fact of which nobody has said whether it is so."""
+
+    fact: str
 
 
 class Profile(Section):
@@ -90,13 +106,25 @@ class Profile(Section):
         common = set.intersection(*(set(block.text) for block in self.blocks))
         return tuple(sorted(common))
 
-    def said(self, part: str, *, reasons: bool, facts: dict[str, bool]) -> tuple[Block, ...]:
-        """The blocks of a part that apply."""
-        return tuple(
-            block
-            for block in self.blocks
-            if block.part == part and _applies(block.when, reasons=reasons, facts=facts)
-        )
+    def said(
+        self, part: str, *, reasons: bool, facts: dict[str, bool]
+    ) -> tuple[Block | Undeclared, ...]:
+        """The blocks of a part that apply; one gap for those that hang on a fact left open."""
+        said: dict[int | Undeclared, Block | Undeclared] = {}
+        for place, block in enumerate(self.blocks):
+            if block.part != part:
+                continue
+            if block.fact is not None and block.fact not in facts:
+                gap = Undeclared(fact=block.fact)
+                said[gap] = gap
+            elif _applies(block, reasons=reasons, facts=facts):
+                said[place] = block
+        return tuple(said.values())
+
+    def undeclared(self, facts: dict[str, bool]) -> tuple[str, ...]:
+        """The facts on which a text depends, and of which nobody has said whether they are so."""
+        needed = {block.fact for block in self.blocks if block.fact is not None}
+        return tuple(name for name in self.facts if name in needed - set(facts))
 
 
 def load_profile(settings: LetterSettings, pages: Pages) -> Profile:
@@ -132,7 +160,8 @@ def open_slots(profile: Profile, settings: LetterSettings) -> tuple[str, ...]:
     for reasons in (True, False):
         for part in ("notice", "reasons", "remedies"):
             for block in profile.said(part, reasons=reasons, facts=settings.facts):
-                needed |= set(GAP.findall(block.text["en"]))
+                if isinstance(block, Block):
+                    needed |= set(GAP.findall(block.text["en"]))
     given = {"decision", "reference", *(name for name, text in settings.slots.items() if text)}
     given |= {name for name in ("sender", "address", "contact") if getattr(settings, name)}
     return tuple(
@@ -141,11 +170,35 @@ def open_slots(profile: Profile, settings: LetterSettings) -> tuple[str, ...]:
     )
 
 
-def _applies(when: str, *, reasons: bool, facts: dict[str, bool]) -> bool:
-    if when in {ALWAYS, WITH_REASONS, WITHOUT_REASONS}:
-        return when == ALWAYS or (when == WITH_REASONS) == reasons
-    name = when.removeprefix("not ")
-    return facts.get(name, False) != when.startswith("not ")
+def check_sign_off(profile: Profile, settings: LetterSettings) -> None:
+    """Refuse to have letters signed off that are not complete.
+
+    Raises
+    ------
+    SettingsError
+        With a gap that nobody filled, or a fact of which nobody said whether it is so.
+    """
+    undeclared = profile.undeclared(settings.facts)
+    if undeclared:
+        name = undeclared[0]
+        raise SettingsError(
+            f"letters cannot be signed off before letters.facts.{name} is declared, since the "
+            f"profile {settings.profile} says different things for it ({profile.facts[name]!r}); "
+            f"write {name} = true or {name} = false under [letters.facts] of audit.toml and give "
+            "that with --settings, or make drafts without --sign-off"
+        )
+    empty = open_slots(profile, settings)
+    if empty:
+        raise SettingsError(
+            f"letters cannot be signed off while {', '.join(empty)} is empty; fill it in, or make "
+            "drafts without --sign-off"
+        )
+
+
+def _applies(block: Block, *, reasons: bool, facts: dict[str, bool]) -> bool:
+    if block.fact is not None:
+        return facts[block.fact] != block.when.startswith(NOT)
+    return block.when == ALWAYS or (block.when == WITH_REASONS) == reasons
 
 
 def _known(given: Mapping[str, object], known: dict[str, str], key: str, name: str) -> None:

@@ -22,6 +22,7 @@ from recourse_audit.render.pages import Pages
 
 GAP = re.compile(r"\{([^{}]*)\}")
 _FEW = "#,##0.##"
+_DIGITS = 2
 
 
 def catalogue_name(language: str) -> str:
@@ -66,6 +67,11 @@ class Wording:
     def number(self, value: float) -> str:
         """At most two digits after the sign for decimals, and none that are 0."""
         return _broad(format_decimal(value, format=_FEW, locale=self._locale))
+
+    def form(self, value: float, forms: Sequence[str]) -> str:
+        """Of a word for one and for several, the one that goes with a number as it is written."""
+        one = self._locale.plural_form(round(value, _DIGITS)) == "one"
+        return forms[0] if one else forms[-1]
 
     def money(self, value: float, code: str) -> str:
         """An amount of a currency; without cents where there are none."""

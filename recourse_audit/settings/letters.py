@@ -10,6 +10,7 @@ from recourse_audit.settings.section import Section
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_LEVEL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _CURRENCY = re.compile(r"[A-Z]{3}")
 
 
@@ -58,7 +59,8 @@ class LetterSettings(Section):
     )
     facts: dict[str, bool] = Field(
         default_factory=dict,
-        description="What is so in your case, where the profile says different things for it.",
+        description="What is so in your case, true or false, where the profile says different "
+        "things for it.",
     )
     k: int = Field(
         default=3,
@@ -98,6 +100,10 @@ class LetterSettings(Section):
     )
     add: ByLanguage = Field(
         default_factory=dict, description="By language: how to say that a tie of a kind is made."
+    )
+    set: dict[str, dict[str, dict[str, str]]] = Field(
+        default_factory=dict,
+        description="By language and attribute: how to say that it gets to a level, by the level.",
     )
 
     @field_validator("about", mode="before")
@@ -146,6 +152,25 @@ class LetterSettings(Section):
             if not _CURRENCY.fullmatch(code):
                 raise ValueError(f"needs a code of three letters for {unit} (got {code!r})")
         return currencies
+
+    @field_validator("set")
+    @classmethod
+    def _phrases_by_level(
+        cls, phrases: dict[str, dict[str, dict[str, str]]]
+    ) -> dict[str, dict[str, dict[str, str]]]:
+        for language, table in phrases.items():
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"needs tables by language, such as en or de (got {language!r})")
+            for name, levels in table.items():
+                for level, phrase in levels.items():
+                    if not _LEVEL.fullmatch(level):
+                        raise ValueError(
+                            f"needs numbers as levels of {language}.{name}, as in "
+                            f'{{ "1" = "…", "0" = "…" }} (got {level!r})'
+                        )
+                    if not phrase.strip():
+                        raise ValueError(f"needs a phrase for level {level} of {language}.{name}")
+        return phrases
 
     @field_validator("words", "drop", "add")
     @classmethod

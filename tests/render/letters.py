@@ -80,6 +80,10 @@ def drop(other: str, kind: str = "guarantor", own: str = OWN) -> dict[str, Any]:
     return {"do": "drop", "tie": [own, other], "kind": kind, "cost": 1.0}
 
 
+def add(other: str, kind: str = "guarantor") -> dict[str, Any]:
+    return {"do": "add", "tie": [OWN, other], "kind": kind, "cost": 1.0}
+
+
 def move(name: str, before: float, after: float, **implied: tuple[float, float]) -> dict[str, Any]:
     along = [
         {"attribute": one, "from": first, "to": last, "unit": ""}
@@ -99,12 +103,20 @@ def document(
     status: str = "verified",
     ties: dict[str, int] | None = None,
     caveats: tuple[tuple[str, str | None], ...] = (("general", None),),
+    removed: tuple[tuple[str, ...], ...] | None = None,
     permitted: dict[str, int] | None = None,
 ) -> dict[str, Any]:
-    """A subject with so many ties of each kind, each with somebody else."""
+    """A subject with so many ties of each kind, each with somebody else.
+
+    Each caveat about confounders is about a counterfactual of its own, which removes the ties with
+    the people that `removed` names, P1000 if it names none.
+    """
     numbered = [kind for kind, count in (ties or {}).items() for _ in range(count)]
     ends = [{"ends": [OWN, f"P1{place:03}"], "kind": kind} for place, kind in enumerate(numbered)]
     nodes = [{"id": one["ends"][1], "hops": 1, "decision": "denied"} for one in ends]
+    graded = [grade for kind, grade in caveats if kind == "confounders"]
+    cut = removed or (("P1000",),) * len(graded)
+    about = iter(range(1, len(graded) + 1))
     sets = {"savings": 3, "loan_amount": 2} if permitted is None else permitted
     return {
         "format": 1,
@@ -114,9 +126,19 @@ def document(
             "favourable": False,
             "probabilities": {"denied": 0.918273, "approved": 0.081727},
         },
-        "counterfactuals": [],
+        "counterfactuals": [
+            {"removed": [[OWN, name] for name in names], "explanation": {"nodes": [OWN, *names]}}
+            for names in cut
+        ],
         "caveats": [
-            {"kind": kind, "grade": grade, "about": "counterfactual 1"} for kind, grade in caveats
+            {
+                "kind": kind,
+                "grade": grade,
+                "about": f"counterfactual {next(about)}"
+                if kind == "confounders"
+                else "every counterfactual",
+            }
+            for kind, grade in caveats
         ],
         "recourse": {
             "status": status,

@@ -8,7 +8,18 @@ import pytest
 
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.paper import Paper
-from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, drop, move, option, written
+from tests.render.letters import (
+    LANGUAGES,
+    OWN,
+    SIGNED,
+    add,
+    desk,
+    document,
+    drop,
+    move,
+    option,
+    written,
+)
 from tests.render.reading import Reading, read_pdf
 
 THREE = document(
@@ -92,7 +103,7 @@ def test_the_structure_reads_in_the_order_of_the_page(paper: Paper, signed: bool
         "Option 2 (3 changes, all together)",
         "Savings: raise from €2,000 to €17,000",
         "Option 3 (2 changes, all together)",
-        "There is 1 more option that we cannot put in a letter",
+        "There is one more option that we cannot put in a letter",
         "Please keep in mind",
         "This is no promise.",
         "the opposite effect",
@@ -126,6 +137,19 @@ def test_three_options_fit_two_pages(paper: Paper, language: str) -> None:
     assert read(paper, THREE, language=language, signed=True, profile="eu", **EU).pages == 2
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_three_options_with_new_ties_fit_two_pages(paper: Paper, language: str) -> None:
+    options = (
+        option(add("P2000"), holds=0.2),
+        option(add("P2000"), add("P2001"), holds=0.2),
+        option(add("P2000"), drop("P1000"), move("savings", 2000.0, 9000.0)),
+        option(add("P2001"), drop("P1000"), move("savings", 2000.0, 9000.0)),
+        option(drop("P1000", "hobby")),
+    )
+    found = document(*options, ties={"guarantor": 4})
+    assert read(paper, found, language=language).pages == 2
+
+
 @pytest.mark.parametrize("language", ["en", "es"])
 def test_the_longest_notice_fits_two_pages_as_well(paper: Paper, language: str) -> None:
     reading = read(paper, THREE, language=language, signed=True, profile="us-credit", **US)
@@ -138,6 +162,13 @@ def test_only_the_bundled_font_is_used(paper: Paper, language: str) -> None:
     reading = read(paper, THREE, language=language, sender="Łódź Bank žluťoučký")
     assert all(font.startswith("Source-Sans-3") for font in reading.fonts)
     assert "Łódź Bank žluťoučký" in reading.text.replace(" ", " ")
+
+
+def test_characters_that_no_font_has_are_found(paper: Paper) -> None:
+    # No font has a glyph for what Unicode keeps free of characters.
+    nobody = chr(0x10FFFF)
+    assert paper.unprintable("Łódź žluťoučký €ß “x” <&>" + nobody) == {nobody}
+    assert paper.unprintable("") == frozenset()
 
 
 def test_the_date_of_a_letter_is_that_of_its_sign_off(paper: Paper) -> None:

@@ -12,6 +12,7 @@ from tests.render.letters import (
     LANGUAGES,
     OWN,
     SIGNED,
+    add,
     desk,
     document,
     drop,
@@ -179,7 +180,71 @@ def test_the_gravest_caveat_is_said_beside_options_about_ties(
     assert words in text_of(document(option(drop("P1000")), ties=MANY, caveats=caveats))
     own = document(option(move("savings", 1.0, 2.0)), caveats=caveats)
     assert words not in text_of(own)
-    assert "It is not its only cause" in text_of(own)
+    assert "The true cause may be something else." in text_of(own)
+
+
+REVERSES = (("general", None), ("confounders", "reverses"))
+
+
+@pytest.mark.parametrize(
+    ("removed", "told"),
+    [
+        (("P1000",), True),
+        (("P1000", "P1001"), True),
+        (("P1002",), False),
+        (("P1000", "P1002"), False),
+    ],
+)
+def test_a_caution_rests_only_on_ties_that_an_option_of_the_letter_ends(
+    removed: tuple[str, ...], told: bool
+) -> None:
+    both = option(drop("P1000"), drop("P1001"))
+    text = text_of(document(both, ties=MANY, caveats=REVERSES, removed=(removed,)))
+    assert ("the opposite effect" in text) == told
+    new = text_of(document(option(add("P1000")), ties=MANY, caveats=REVERSES, removed=(removed,)))
+    assert "the opposite effect" not in new
+
+
+def test_an_option_that_is_not_told_brings_no_caution() -> None:
+    hidden, fine = option(drop("P1000", "hobby")), option(move("savings", 1.0, 2.0))
+    found = document(hidden, fine, ties={"hobby": 9}, caveats=REVERSES)
+    assert "the opposite effect" not in text_of(found)
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "On Option 1 and Option 3: With other information"),
+        ("de", "Zu Möglichkeit 1 und Möglichkeit 3: Mit anderen Angaben"),
+        ("fr", "Pour Possibilité 1 et Possibilité 3 : Avec d"),
+        ("es", "Sobre Opción 1 y Opción 3: Con otros datos"),
+    ],
+)
+def test_a_caution_about_some_options_says_about_which(language: str, words: str) -> None:
+    found = document(
+        option(drop("P1000")),
+        option(move("savings", 1.0, 2.0)),
+        option(drop("P1000"), move("loan_amount", 3.0, 2.0)),
+        ties=MANY,
+        caveats=REVERSES,
+    )
+    assert words in text_of(found, language=language).replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "a part of how the result came about"),
+        ("de", "ein Teil dessen, wie das Ergebnis zustande kam"),
+        ("fr", "explique en partie comment le résultat est né"),
+        ("es", "una parte de cómo se llegó al resultado"),
+    ],
+)
+def test_what_a_person_does_not_have_is_not_called_a_part_of_the_result(
+    language: str, words: str
+) -> None:
+    found = document(option(add("P2000")), option(move("savings", 1.0, 2.0)), ties=MANY)
+    assert words not in text_of(found, language=language)
 
 
 def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
@@ -193,7 +258,9 @@ def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
 def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
     at = desk(sign_off=SIGNED, data_date="2026-10-31", valid_days=30)
     text = at.html(written(document(option(move("savings", 1.0, 2.0))), at))
-    assert "Signed off by A. Example on November 16, 2026" in text
+    assert '<th scope="row">Date</th><td>November 16, 2026</td>' in text
+    # The day is the letter's own, and nobody says that it was signed off on that day.
+    assert "<br>Signed off by A. Example</p>" in text
     assert "We used the program and the data as of October 31, 2026." in text
     assert "Please do not rely on this after December 16, 2026" in text
     assert "DRAFT" not in text

@@ -1,5 +1,6 @@
 """A legal profile is dated, names its sources, and is checked before a letter rests on it."""
 
+import re
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -52,6 +53,7 @@ def test_a_notice_on_credit_has_all_that_regulation_b_asks_for() -> None:
     text = text_of(
         profile="us-credit",
         slots={"agency": "Agency of Agencies", "reasons_office": "Room 5, (555) 123"},
+        facts={"consumer_report": False, "other_information": False},
     )
     for words in (
         "Example Savings Bank, 12 Market Street, 10115 Berlin, has taken this action",
@@ -104,10 +106,52 @@ def test_a_european_letter_says_which_part_the_machine_played(
 
 def test_gaps_that_the_facts_leave_closed_need_not_be_filled() -> None:
     slots = {"agency": "x", "reasons_office": "y"}
-    assert desk(profile="us-credit", slots=slots, sign_off=SIGNED).open_slots == ()
-    facts = {"consumer_report": True}
+    facts = {"consumer_report": False, "other_information": False}
+    assert desk(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED).open_slots == ()
+    facts["consumer_report"] = True
     with pytest.raises(SettingsError, match=r"while letters\.slots\.reporting_agency is empty"):
         desk(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "missing"),
+    [
+        ("eu", {}, "solely_automated"),
+        ("us-credit", {}, "consumer_report"),
+        ("us-credit", {"consumer_report": False}, "other_information"),
+    ],
+)
+def test_no_letter_is_signed_off_before_every_fact_is_declared(
+    name: str, facts: dict[str, bool], missing: str
+) -> None:
+    slots = dict.fromkeys(loaded(name).slots, "x")
+    given: dict[str, Any] = {"profile": name, "slots": slots, "facts": facts}
+    words = (
+        rf"before letters\.facts\.{missing} is declared, .* write {missing} = true or {missing} = "
+        r"false under \[letters\.facts\]"
+    )
+    with pytest.raises(SettingsError, match=words):
+        desk(sign_off=SIGNED, **given)
+    assert f"letters.facts.{missing}" in desk(**given).open_slots
+    declared = facts | dict.fromkeys(loaded(name).facts, False)
+    assert desk(sign_off=SIGNED, **given | {"facts": declared}).open_slots == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "[to be declared, true or false: letters.facts.solely_automated, “No person"),
+        ("de", "[noch anzugeben, true oder false: letters.facts.solely_automated, „No person"),
+        ("fr", "[à déclarer, true ou false : letters.facts.solely_automated, « No person"),
+        ("es", "[por declarar, true o false: letters.facts.solely_automated, «No person"),
+    ],
+)
+def test_a_draft_claims_nothing_of_a_fact_that_is_not_declared(language: str, words: str) -> None:
+    text = text_of(profile="eu", language=language).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.count(words) == 1
+    for block in loaded("eu").blocks:
+        if block.fact is not None:
+            assert block.text[language].rpartition("{decision}.")[2] not in text
 
 
 def test_a_language_that_a_profile_lacks_is_refused() -> None:
@@ -190,6 +234,16 @@ def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
 def test_the_page_about_letters_dates_the_profiles() -> None:
     for name, languages in NAMES.items():
         assert f"| `{name}` | {loaded(name).as_of} | {', '.join(languages)} |" in PAGE
+
+
+def test_the_page_about_letters_names_what_each_profile_leaves_to_the_user() -> None:
+    table = [line for line in PAGE.splitlines() if re.match(r"\| `[a-z-]+` \| `letters\.", line)]
+    assert table == [
+        f"| `{name}` | `letters.{table}.{key}` | {meaning} |"
+        for name in NAMES
+        for table in ("slots", "facts")
+        for key, meaning in getattr(loaded(name), table).items()
+    ]
 
 
 def test_the_sample_has_words_for_all_its_letters() -> None:

@@ -130,6 +130,37 @@ def test_a_run_refuses_letters_without_a_text_in_their_language_before_it_starts
     assert not (tmp_path / "out").exists()
 
 
+def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    text = (audited / "audit.toml").read_text(encoding="utf-8")
+    text = text.replace('language = "en"', 'language = "de"').replace('denied = "abgelehnt"\n', "")
+    path.write_text(re.sub(r"(?m)^contact = .*$", "", text), encoding="utf-8")
+    for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
+        shutil.copy(audited / name, tmp_path)
+    words = ("run", path, "--out", tmp_path / "bundle", "--sample", "2")
+    first, second = command(*words), command(*words)
+    assert (first.code, second.code) == (0, 0)
+    warnings = [line for line in first.err.splitlines() if line.startswith("! letters")]
+    assert warnings == [
+        "! letters stay drafts until these are filled in: letters.contact",
+        "! letters use these names as they are; give words for them in [letters]: denied",
+    ]
+    assert "! letters" not in second.err
+
+
+def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_path: Path) -> None:
+    addresses = tmp_path / "addresses.csv"
+    with finished_store(bundle) as store:
+        (first,), (second,) = store.execute("SELECT id FROM subjects ORDER BY number LIMIT 2")
+    rows = f"id,name\n{first},{chr(0x10FFFF)}\n{second},Łódź\n"
+    addresses.write_text(rows, encoding="utf-8")
+    finished = command("letters", bundle, "--addresses", addresses, "--workers", "1")
+    assert finished.code == 0
+    advice = "install a font that has them, such as Noto, and make the letters again"
+    assert f"{advice}: {first}\n" in finished.err
+    assert "no font" not in command("letters", bundle, "--workers", "1").err
+
+
 def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
     class StoppedError(Exception):
         pass

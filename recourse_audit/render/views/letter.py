@@ -2,7 +2,8 @@
 
 The kind of a tie is said only if the person has ties of it with at least `letters.k` people, and
 not all of them are meant, or if `letters.known_kinds` says that people know of theirs. Options that
-read alike are one option. What cannot be said is counted, and staff are named instead.
+read alike are told once, with how many they are. What cannot be said is counted, and staff are
+named instead; so is what finds no room. All counts together are the options that were found.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,9 @@ from datetime import date, timedelta
 from typing import Literal, NewType
 
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.views.letter_cautions import Caution, gravest
 from recourse_audit.render.views.letter_source import (
     AttributeStep,
-    Caution,
     DecisionClass,
     Kind,
     LetterSource,
@@ -60,23 +61,35 @@ class TieChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterOption:
-    """Changes to be made together, and how easily the result is upset."""
+    """Changes to be made together, and how easily the result is upset.
+
+    `alike` counts the options that differ only in who the others are, and are told as this one. If
+    one new tie is among the changes, `partners` is with how many people it was found to work.
+    `caution` is the gravest of what was found about the ties that end.
+    """
 
     ties: tuple[TieChange, ...]
     attributes: tuple[AttributeStep, ...]
     steadiness: Steadiness
+    alike: int
+    partners: int
+    caution: Caution
 
     @property
     def changes(self) -> int:
         return sum(tie.count for tie in self.ties) + len(self.attributes)
+
+    @property
+    def new_ties(self) -> int:
+        return sum(tie.count for tie in self.ties if tie.do == "add")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
     """All that one letter says, as keys, numbers and dates.
 
-    `withheld` counts the options that only staff may talk about. A letter that is not signed off is
-    a draft and has no date.
+    `withheld` counts the options that only staff may talk about, `unlisted` those that find no
+    room. A letter that is not signed off is a draft and has no date.
     """
 
     reference: Reference
@@ -86,8 +99,8 @@ class Letter:
     outcome: Outcome
     options: tuple[LetterOption, ...]
     withheld: int
+    unlisted: int
     limits: Limits | None
-    caution: Caution
     data_date: date | None
     valid_days: int
     sign_off: SignOff | None
@@ -99,9 +112,15 @@ class Letter:
         return self.sign_off.day + timedelta(days=self.valid_days)
 
     @property
-    def names_ties(self) -> bool:
-        """Whether an option is about ties, without saying which."""
-        return any(option.ties for option in self.options)
+    def found(self) -> int:
+        """How many options were found, as the report counts them."""
+        return sum(option.alike for option in self.options) + self.withheld + self.unlisted
+
+    @property
+    def leaves_open_which(self) -> bool:
+        """Whether an option ends a tie, and does not say which of several."""
+        ties = (tie for option in self.options for tie in option.ties)
+        return any(tie.do == "drop" and not tie.only for tie in ties)
 
 
 def letter_of(
@@ -114,7 +133,8 @@ def letter_of(
     """What may be said of what was found."""
     may_say = [option for option in source.options if _may_say(option.ties, settings)]
     withheld = source.untellable + len(source.options) - len(may_say)
-    options = _different([_told(option, settings) for option in may_say])[:MOST_OPTIONS]
+    different = _different(may_say, settings)
+    options = different[:MOST_OPTIONS]
     outcome: Outcome = source.outcome
     if outcome == "options" and not options:
         outcome = "staff" if withheld else "not_worked_out"
@@ -126,22 +146,22 @@ def letter_of(
         outcome=outcome,
         options=options,
         withheld=withheld,
+        unlisted=sum(option.alike for option in different[MOST_OPTIONS:]),
         limits=source.limits,
-        caution=source.caution,
         data_date=date.fromisoformat(settings.data_date) if settings.data_date else None,
         valid_days=settings.valid_days,
         sign_off=sign_off,
     )
 
 
-def _different(options: Sequence[LetterOption]) -> tuple[LetterOption, ...]:
+def _different(
+    options: Sequence[SourceOption], settings: LetterSettings
+) -> tuple[LetterOption, ...]:
     """Options that read alike are told once, as upset as the most easily upset of them."""
-    found: dict[object, LetterOption] = {}
+    alike: dict[object, list[SourceOption]] = {}
     for option in options:
-        key = (option.ties, option.attributes)
-        if key not in found or option.steadiness == "easily_upset":
-            found[key] = option
-    return tuple(found.values())
+        alike.setdefault((_changes(option), option.attributes), []).append(option)
+    return tuple(_told(same, settings) for same in alike.values())
 
 
 def _may_say(ties: Sequence[TieStep], settings: LetterSettings) -> bool:
@@ -150,28 +170,38 @@ def _may_say(ties: Sequence[TieStep], settings: LetterSettings) -> bool:
         not is_denied(tie.kind)
         and (
             tie.kind in settings.known_kinds
-            or (tie.have >= settings.k and (tie.do == "add" or tie.people < tie.have))
+            or (tie.have >= settings.k and (tie.do == "add" or len(tie.who) < tie.have))
         )
         for tie in ties
     )
 
 
-def _told(option: SourceOption, settings: LetterSettings) -> LetterOption:
-    share = option.holds
-    steadiness: Steadiness = "unmeasured"
-    if share is not None:
-        steadiness = "steady" if share >= settings.steady_share else "easily_upset"
+def _changes(option: SourceOption) -> tuple[TieChange, ...]:
+    """The ties of an option by kind, in one order, so that it can be compared with others."""
     ties = [
         TieChange(
             do=tie.do,
             kind=tie.kind,
             count=tie.count,
-            only=tie.do == "drop" and tie.people == tie.have == tie.count == 1,
+            only=tie.do == "drop" and len(tie.who) == tie.have == tie.count == 1,
         )
         for tie in option.ties
     ]
+    return tuple(sorted(ties, key=lambda tie: (tie.do, tie.kind)))
+
+
+def _told(same: Sequence[SourceOption], settings: LetterSettings) -> LetterOption:
+    """Options that read alike as one."""
+    shares = [option.holds for option in same if option.holds is not None]
+    steadiness: Steadiness = "unmeasured"
+    if shares:
+        steadiness = "steady" if min(shares) >= settings.steady_share else "easily_upset"
+    new = [tie for option in same for tie in option.ties if tie.do == "add"]
     return LetterOption(
-        ties=tuple(sorted(ties, key=lambda tie: (tie.do, tie.kind))),
-        attributes=option.attributes,
+        ties=_changes(same[0]),
+        attributes=same[0].attributes,
         steadiness=steadiness,
+        alike=len(same),
+        partners=len(frozenset().union(*(tie.who for tie in new))),
+        caution=gravest(option.caution for option in same),
     )

@@ -10,8 +10,9 @@ from datetime import date
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.render.pieces import plain
-from recourse_audit.render.profiles import Block, Profile
-from recourse_audit.render.views.letter import Letter
+from recourse_audit.render.profiles import Block, Profile, Undeclared
+from recourse_audit.render.views.letter import Letter, LetterOption
+from recourse_audit.render.views.letter_cautions import GRADES
 from recourse_audit.render.views.letter_sentences import StepText, Words, limits_of, steps_of
 from recourse_audit.render.wording import GAP, Wording
 from recourse_audit.settings import LetterSettings
@@ -29,11 +30,12 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionText:
-    """One option as it is read."""
+    """One option as it is read; `whom` says with whom it worked, in the same ink as the steps."""
 
     heading: str
     effort: str
     steps: tuple[StepText, ...]
+    whom: str
     note: str
 
 
@@ -106,7 +108,7 @@ def letter_page(
         Detail(label=say("label.date"), lines=(dated,)),
         Detail(label=say("label.contact"), lines=contact),
     )
-    signature = say("unsigned") if not signed else say("signed", name=signed.name, date=dated)
+    signature = say("unsigned") if not signed else say("signed", name=signed.name)
     return LetterPage(
         language=settings.language.replace("_", "-"),
         title=say("title", reference=reference),
@@ -200,14 +202,21 @@ class _Teller:
             notes=tuple(self._notes()) if letter.outcome != "not_worked_out" else (),
         )
 
-    def _block(self, block: Block) -> str:
+    def _block(self, block: Block | Undeclared) -> str:
+        if isinstance(block, Undeclared):
+            fact = self._profile.facts[block.fact]
+            return self._wording.say("draft.fact", key=f"letters.facts.{block.fact}", fact=fact)
         return GAP.sub(lambda gap: self.gap(gap[1]), block.text[self._language])
 
     def _intro(self) -> Iterator[str]:
         letter, count = self._letter, self._wording.say_count
         match letter.outcome:
             case "options":
-                yield count("options.intro", len(letter.options))
+                yield count("options.intro", letter.found)
+                if letter.found > 1:
+                    yield self._wording.say("options.checked_each")
+                else:
+                    yield count("options.checked_one", letter.options[0].changes)
                 if len(letter.options) > 1:
                     yield self._wording.say("options.order")
             case "staff":
@@ -228,14 +237,28 @@ class _Teller:
                 heading=wording.say("option.heading", number=wording.number(number)),
                 effort=wording.say_count("option.changes", option.changes),
                 steps=tuple(steps_of(option, wording, self._words, self._settings.currencies)),
+                whom=" ".join(self._whom(option)),
                 note="" if steady == "unmeasured" else wording.say(f"option.{steady}"),
             )
 
+    def _whom(self, option: LetterOption) -> Iterator[str]:
+        """With whom an option worked, as far as a letter may say."""
+        wording = self._wording
+        if option.alike > 1:
+            yield wording.say("option.alike", count=wording.number(option.alike))
+        if option.new_ties == 1:
+            yield wording.say_count("option.new", option.partners)
+        elif option.new_ties:
+            yield wording.say("option.new_several")
+
     def _after(self) -> Iterator[str]:
-        if self._letter.names_ties:
+        letter, count = self._letter, self._wording.say_count
+        if letter.leaves_open_which:
             yield self._wording.say("options.which")
-        if self._letter.outcome == "options" and self._letter.withheld:
-            yield self._wording.say_count("options.withheld", self._letter.withheld)
+        if letter.outcome == "options" and letter.unlisted:
+            yield count("options.unlisted", letter.unlisted)
+        if letter.outcome == "options" and letter.withheld:
+            yield count("options.withheld", letter.withheld)
 
     def _limits(self) -> tuple[str, ...]:
         letter = self._letter
@@ -257,9 +280,20 @@ class _Teller:
         else:
             yield f"{used} {self._dated('notes.until', until)}"
         if letter.outcome == "options":
-            measured = letter.names_ties and letter.caution != "none"
-            caution = f" {say(f'caution.{letter.caution}')}" if measured else ""
-            yield f"{say('caution.general')}{caution}"
+            yield " ".join((say("caution.general"), *self._cautions()))
+
+    def _cautions(self) -> Iterator[str]:
+        """What was found about the listed options, and about which if not about all of them."""
+        wording, options = self._wording, self._letter.options
+        for caution in GRADES:
+            places = [n for n, one in enumerate(options, start=1) if one.caution == caution]
+            said = wording.say(f"caution.{caution}") if places else ""
+            if 0 < len(places) < len(options):
+                numbers = (wording.say("option.heading", number=wording.number(n)) for n in places)
+                about = wording.listed(tuple(numbers))
+                said = wording.say("caution.about", options=about, caution=said)
+            if said:
+                yield said
 
     def _dated(self, key: str, day: date) -> str:
         return self._wording.say(key, date=self._wording.day(day))

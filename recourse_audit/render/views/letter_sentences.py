@@ -32,10 +32,14 @@ class Words:
         self._languages = (settings.language, settings.language.split("_", maxsplit=1)[0])
 
     def one(self, name: str) -> str:
-        return self._forms(name)[0]
+        return self.forms(name)[0]
 
     def several(self, name: str) -> str:
-        return self._forms(name)[-1]
+        return self.forms(name)[-1]
+
+    def forms(self, name: str) -> tuple[str, ...]:
+        """The word for one, and that for several if there is another."""
+        return self._found(self._settings.words, name) or (name.replace("_", " "),)
 
     def phrase(self, tie: TieChange) -> str | None:
         """How the user says that ties of a kind end or begin, if they gave a phrase for it."""
@@ -45,6 +49,15 @@ class Words:
             return None
         return forms[min(tie.count, len(forms)) - 1].replace("{count}", str(tie.count))
 
+    def level(self, move: Move) -> str | None:
+        """How the user says that an attribute gets to a level, if they gave a phrase for it."""
+        for language in self._languages:
+            levels = self._settings.set.get(language, {}).get(move.attribute, {})
+            for level, phrase in levels.items():
+                if float(level) == move.after:
+                    return phrase
+        return None
+
     def has_phrase(self, kind: str) -> bool:
         """Whether the user says in their own words how a tie of this kind ends."""
         return self._found(self._settings.drop, kind) is not None
@@ -53,9 +66,6 @@ class Words:
         """Which of some names have no word."""
         words = self._settings.words
         return tuple(dict.fromkeys(name for name in names if self._found(words, name) is None))
-
-    def _forms(self, name: str) -> tuple[str, ...]:
-        return self._found(self._settings.words, name) or (name.replace("_", " "),)
 
     def _found(self, table: ByLanguage, name: str) -> tuple[str, ...] | None:
         tables = (table.get(language, {}) for language in self._languages)
@@ -118,22 +128,26 @@ def _attribute(
 ) -> StepText:
     move = step.move
     key = "step.raise" if move.after > move.before else "step.lower"
-    moved = _moved(key, move, _capital(words.one(move.attribute)), wording, words, currencies)
+    key = "step.switch" if move.yes_no else key
+    name = _capital(words.one(move.attribute))
+    text = words.level(move) or _moved(key, move, name, wording, words, currencies)
     implied = [
         _moved("step.move", one, words.one(one.attribute), wording, words, currencies)
         for one in step.implied
     ]
     along = wording.say("step.implied", changes=wording.listed(implied)) if implied else ""
-    return StepText(text=moved, along=along)
+    return StepText(text=text, along=along)
 
 
 def _moved(
     key: str, move: Move, attribute: str, wording: Wording, words: Words, currencies: dict[str, str]
 ) -> str:
     def amount(value: float) -> str:
+        if move.yes_no:
+            return wording.say("value.yes" if value else "value.no")
         if move.unit in currencies:
             return wording.money(value, currencies[move.unit])
-        unit = words.one(move.unit) if move.unit else ""
+        unit = wording.form(value, words.forms(move.unit)) if move.unit else ""
         return NO_BREAK.join(filter(None, (wording.number(value), unit)))
 
     return wording.say(

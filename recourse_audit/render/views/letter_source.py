@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NewType
 
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.views.letter_cautions import Caution, Cautions
 from recourse_audit.settings import Settings
 
 Reference = NewType("Reference", str)
@@ -19,29 +20,26 @@ Unit = NewType("Unit", str)
 DecisionClass = NewType("DecisionClass", str)
 
 Outcome = Literal["options", "staff", "none_exists", "none_found", "not_worked_out"]
-Caution = Literal["holds", "weakens", "reverses", "unmeasured", "none"]
 NoLetter = Literal["favourable", "undecided"]
 _OUTCOMES: dict[str, Outcome] = {
     "verified": "options",
     "certified_infeasible": "none_exists",
     "not_found_within_budget": "none_found",
 }
-_CAUTIONS: dict[str | None, Caution] = {
-    "holds": "holds",
-    "weakens": "weakens",
-    "reverses": "reverses",
-    None: "unmeasured",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One of the person's own attributes, before and after, in its unit."""
+    """One of the person's own attributes, before and after, in its unit.
+
+    `yes_no` if it can only be 0 or 1, which no reader takes for numbers.
+    """
 
     attribute: Attribute
     before: float
     after: float
     unit: Unit
+    yes_no: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,23 +54,28 @@ class AttributeStep:
 class TieStep:
     """So many ties of a kind to end or to make.
 
-    `people` is with how many people, `have` with how many the person has ties of the kind now.
+    `who` numbers the people at the other ends, so that options can be told apart and nobody is
+    named; `have` is with how many people the person has ties of the kind now.
     """
 
     do: Literal["drop", "add"]
     kind: Kind
     count: int
-    people: int
+    who: frozenset[int]
     have: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOption:
-    """Changes that were confirmed together; `holds` is the smaller share of draws it stood."""
+    """Changes that were confirmed together; `holds` is the smaller share of draws it stood.
+
+    `caution` is what was found about the ties that it ends.
+    """
 
     ties: tuple[TieStep, ...]
     attributes: tuple[AttributeStep, ...]
     holds: float | None
+    caution: Caution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,6 @@ class LetterSource:
     options: tuple[SourceOption, ...]
     untellable: int
     limits: Limits | None
-    caution: Caution
 
 
 class Vocabulary:
@@ -117,6 +119,7 @@ class Vocabulary:
         self._units = {
             name: moved.get(name, "") for name in (*moved, *implied) if name not in protected
         }
+        self._rules = {rule.name: rule for rule in recourse.attributes}
         self._classes = set(settings.decision.classes)
 
     def kind(self, name: str | None) -> Kind | None:
@@ -127,6 +130,19 @@ class Vocabulary:
 
     def unit(self, attribute: Attribute) -> Unit:
         return Unit(self._units[attribute])
+
+    def is_yes_no(self, attribute: Attribute, values: set[float], levels: int | None) -> bool:
+        """Whether an attribute can only be 0 or 1, by its rule or by what the person can reach.
+
+        With whole steps and one level to reach, 1 from 0 or 0 from 1, nothing else is in its range;
+        but not if it may only fall, nor if what moves along may keep it from other levels.
+        """
+        rule = self._rules.get(attribute)
+        if rule is None or rule.unit or rule.step != 1 or values != {0.0, 1.0}:
+            return False
+        if (rule.min, rule.max) == (0, 1):
+            return True
+        return levels == 1 and rule.direction != "down" and not rule.implies
 
     def decision(self, name: str) -> DecisionClass | None:
         return DecisionClass(name) if name in self._classes else None
@@ -147,9 +163,9 @@ def letter_source(document: dict[str, Any], vocabulary: Vocabulary) -> LetterSou
     recourse = document["recourse"] or {}
     failed = bool(document.get("error"))
     outcome = "not_worked_out" if failed else _OUTCOMES.get(recourse.get("status", ""))
-    neighbours = _neighbours(document)
     raw = recourse.get("options") or [] if outcome == "options" else []
-    told = [_option(option, subject["id"], neighbours, vocabulary) for option in raw]
+    reader = _Reader(document, vocabulary)
+    told = [reader.option(option) for option in raw]
     options = tuple(option for option in told if option is not None)
     return LetterSource(
         reference=Reference(subject["id"]),
@@ -158,7 +174,6 @@ def letter_source(document: dict[str, Any], vocabulary: Vocabulary) -> LetterSou
         options=options,
         untellable=len(told) - len(options),
         limits=_limits(recourse.get("certificate"), vocabulary),
-        caution=_caution(document["caveats"]),
     )
 
 
@@ -176,51 +191,69 @@ def _neighbours(document: dict[str, Any]) -> dict[str, int]:
     return {kind: len(others) for kind, others in people.items()}
 
 
-def _option(
-    option: dict[str, Any], own: str, neighbours: dict[str, int], vocabulary: Vocabulary
-) -> SourceOption | None:
-    """An option in the person's own terms; None if it has none for a part of it."""
-    ties: dict[tuple[str, Kind], list[Iterable[str]]] = {}
-    attributes: list[AttributeStep] = []
-    for action in option["actions"]:
-        kind = vocabulary.kind(action.get("kind"))
-        if action["do"] == "set":
-            step = _attribute_step(action, vocabulary)
-            if step is None:
+class _Reader:
+    """Reads options in the person's own terms; others become numbers here, and stay so."""
+
+    def __init__(self, document: dict[str, Any], vocabulary: Vocabulary) -> None:
+        self._own = document["subject"]["id"]
+        self._vocabulary = vocabulary
+        self._neighbours = _neighbours(document)
+        self._numbers: dict[str, int] = {}
+        self._cautions = Cautions(document)
+        certificate = (document["recourse"] or {}).get("certificate") or {}
+        self._levels: dict[str, int] = certificate.get("permitted", {}).get("set", {})
+
+    def option(self, option: dict[str, Any]) -> SourceOption | None:
+        """An option in the person's own terms; None if it has none for a part of it."""
+        ties: dict[tuple[str, Kind], list[Iterable[str]]] = {}
+        attributes: list[AttributeStep] = []
+        for action in option["actions"]:
+            kind = self._vocabulary.kind(action.get("kind"))
+            if action["do"] == "set":
+                step = self._attribute_step(action)
+                if step is None:
+                    return None
+                attributes.append(step)
+            elif self._own in action["tie"] and kind is not None:
+                ties.setdefault((action["do"], kind), []).append(action["tie"])
+            else:
                 return None
-            attributes.append(step)
-        elif own in action["tie"] and kind is not None:
-            ties.setdefault((action["do"], kind), []).append(action["tie"])
-        else:
-            return None
-    steps = tuple(
-        TieStep(
+        holds = option.get("holds")
+        return SourceOption(
+            ties=tuple(self._step(do, kind, ends) for (do, kind), ends in ties.items()),
+            attributes=tuple(attributes),
+            holds=None if not holds else min(holds["ties"], holds["attributes"]),
+            caution=self._cautions.of(option["actions"]),
+        )
+
+    def _step(self, do: str, kind: Kind, ends: list[Iterable[str]]) -> TieStep:
+        others = {name for tie in ends for name in tie} - {self._own}
+        return TieStep(
             do="add" if do == "add" else "drop",
             kind=kind,
             count=len(ends),
-            people=len({name for tie in ends for name in tie} - {own}),
-            have=neighbours.get(kind, 0),
+            who=frozenset(self._numbers.setdefault(name, len(self._numbers)) for name in others),
+            have=self._neighbours.get(kind, 0),
         )
-        for (do, kind), ends in ties.items()
-    )
-    holds = option.get("holds")
-    share = None if not holds else min(holds["ties"], holds["attributes"])
-    return SourceOption(ties=steps, attributes=tuple(attributes), holds=share)
 
+    def _attribute_step(self, action: dict[str, Any]) -> AttributeStep | None:
+        own = self._move(action, self._levels.get(action["attribute"]))
+        moves = [own, *(self._move(one, None) for one in action["implied"])]
+        known = tuple(move for move in moves if move is not None)
+        return None if len(known) < len(moves) else AttributeStep(move=known[0], implied=known[1:])
 
-def _attribute_step(action: dict[str, Any], vocabulary: Vocabulary) -> AttributeStep | None:
-    moves = [_move(one, vocabulary) for one in (action, *action["implied"])]
-    known = tuple(move for move in moves if move is not None)
-    return None if len(known) < len(moves) else AttributeStep(move=known[0], implied=known[1:])
-
-
-def _move(action: dict[str, Any], vocabulary: Vocabulary) -> Move | None:
-    attribute = vocabulary.attribute(action["attribute"])
-    if attribute is None or action["from"] is None or action["to"] is None:
-        return None
-    unit = vocabulary.unit(attribute)
-    before, after = float(action["from"]), float(action["to"])
-    return Move(attribute=attribute, before=before, after=after, unit=unit)
+    def _move(self, action: dict[str, Any], levels: int | None) -> Move | None:
+        attribute = self._vocabulary.attribute(action["attribute"])
+        if attribute is None or action["from"] is None or action["to"] is None:
+            return None
+        before, after = float(action["from"]), float(action["to"])
+        return Move(
+            attribute=attribute,
+            before=before,
+            after=after,
+            unit=self._vocabulary.unit(attribute),
+            yes_no=self._vocabulary.is_yes_no(attribute, {before, after}, levels),
+        )
 
 
 def _limits(certificate: dict[str, Any] | None, vocabulary: Vocabulary) -> Limits | None:
@@ -233,12 +266,3 @@ def _limits(certificate: dict[str, Any] | None, vocabulary: Vocabulary) -> Limit
         ties=bool(permitted["drop"] or permitted["add"]),
         attributes=tuple(name for name in named if name is not None),
     )
-
-
-def _caution(caveats: Iterable[dict[str, Any]]) -> Caution:
-    """The gravest of what was found about confounders; how it is said is the catalogue's."""
-    found = {_CAUTIONS[one["grade"]] for one in caveats if one["kind"] == "confounders"}
-    if any(one["kind"] == "unknown_reach" for one in caveats):
-        found.add("unmeasured")
-    gravest: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
-    return next((caution for caution in gravest if caution in found), "none")

@@ -1,0 +1,149 @@
+"""A letter names what an attribute gets to in words that a reader understands."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recourse_audit.errors import SettingsError
+from recourse_audit.render.letters import LetterDesk
+from recourse_audit.render.pages import Pages
+from recourse_audit.render.wording import Wording
+from recourse_audit.settings import parse_settings, settings_schema
+from tests.render.letters import LANGUAGES, LETTERS, TABLES, document, move, option, written
+
+SPACE = "\N{NO-BREAK SPACE}"
+MONTHS = {
+    "en": ["month", "months"],
+    "de": ["Monat", "Monate"],
+    "fr": ["mois entier", "mois entiers"],
+    "es": ["mes", "meses"],
+}
+
+
+def text_of(action: dict[str, Any], rule: dict[str, Any], levels: int = 1, **letters: Any) -> str:
+    """A letter about one attribute that moves by one rule, and can get to so many levels."""
+    recourse = {"attributes": [{"name": "a", "step": 1, **rule}]}
+    given = TABLES | {"recourse": recourse, "letters": LETTERS | letters}
+    at = LetterDesk(parse_settings(given, folder=Path(), origin="audit.toml"), Pages())
+    found = document(option(action), permitted={"a": levels})
+    return at.html(written(found, at)).split("</style>")[1].replace(SPACE, " ")
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "raise from 1 month to 30 months"),
+        ("de", "von 1 Monat auf 30 Monate erhöhen"),
+        ("fr", "porter de 1 mois entier à 30 mois entiers"),
+        ("es", "subir de 1 mes a 30 meses"),
+    ],
+)
+def test_a_unit_is_in_the_form_that_goes_with_its_number(language: str, words: str) -> None:
+    names = {one: {"months": forms} for one, forms in MONTHS.items()}
+    rule = {"unit": "months", "direction": "up"}
+    assert words in text_of(move("a", 1.0, 30.0), rule, words=names, language=language)
+
+
+@pytest.mark.parametrize(
+    ("language", "value", "one"),
+    [
+        *((language, 1.0, True) for language in LANGUAGES),
+        *((language, 2.0, False) for language in LANGUAGES),
+        ("en", 1.5, False),
+        ("fr", 1.5, True),
+        ("fr", 0.0, True),
+        ("de", 0.0, False),
+        # It is written as 1.
+        ("en", 1.001, True),
+    ],
+)
+def test_a_language_chooses_between_one_and_several(language: str, value: float, one: bool) -> None:
+    assert Wording(language, Pages()).form(value, ("one", "several")) == (
+        "one" if one else "several"
+    )
+
+
+def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
+    assert Wording("en", Pages()).form(5.0, ("km",)) == "km"
+
+
+@pytest.mark.parametrize(
+    ("language", "yes", "no"),
+    [
+        ("en", "A: from no to yes", "A: from yes to no"),
+        ("de", "A: von Nein auf Ja ändern", "A: von Ja auf Nein ändern"),
+        ("fr", "A : passer de non à oui", "A : passer de oui à non"),
+        ("es", "A: cambiar de no a sí", "A: cambiar de sí a no"),
+    ],
+)
+def test_what_is_only_0_or_1_is_yes_or_no(language: str, yes: str, no: str) -> None:
+    rule = {"direction": "any"}
+    assert yes in text_of(move("a", 0.0, 1.0), rule, language=language)
+    assert no in text_of(move("a", 1.0, 0.0), rule, language=language)
+
+
+@pytest.mark.parametrize(
+    ("rule", "levels"),
+    [
+        ({"direction": "up"}, 5),
+        ({"direction": "any", "unit": "cards"}, 1),
+        ({"direction": "any", "step": 0.5}, 1),
+        ({"direction": "down"}, 1),
+        ({"direction": "any", "implies": [{"name": "b", "by": 1}]}, 1),
+    ],
+)
+def test_what_may_be_another_number_stays_a_number(rule: dict[str, Any], levels: int) -> None:
+    text = text_of(move("a", 1.0, 0.0), rule, levels)
+    assert "from yes to no" not in text
+    assert "reduce from 1" in text
+
+
+def test_a_range_of_0_to_1_in_the_rule_makes_it_yes_or_no() -> None:
+    rule = {"direction": "down", "min": 0, "max": 1}
+    assert "A: from yes to no" in text_of(move("a", 1.0, 0.0), rule)
+
+
+PHRASES = {
+    "en": {"a": {"1": "Get a telephone line", "2.50": "Get two and a half"}},
+    "de": {"a": {"1": "Einen Telefonanschluss anmelden"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "after", "words"),
+    [
+        ("en", 1.0, "Get a telephone line"),
+        ("en", 2.5, "Get two and a half"),
+        ("en_GB", 1.0, "Get a telephone line"),
+        ("de_AT", 1.0, "Einen Telefonanschluss anmelden"),
+        ("en", 3.0, "A: raise from 0 to 3"),
+        ("es", 1.0, "A: cambiar de no a sí"),
+    ],
+)
+def test_a_phrase_for_a_level_takes_the_place_of_ours(
+    language: str, after: float, words: str
+) -> None:
+    text = text_of(move("a", 0.0, after), {"direction": "any"}, set=PHRASES, language=language)
+    assert f"<li>{words}</li>" in text
+
+
+@pytest.mark.parametrize(
+    ("phrases", "words"),
+    [
+        ({"en": {"a": {"yes": "x"}}}, "letters.set: needs numbers as levels of en.a, as in"),
+        ({"en": {"a": {"1": " "}}}, "letters.set: needs a phrase for level 1 of en.a"),
+        ({"english": {}}, "letters.set: needs tables by language, such as en or de"),
+    ],
+)
+def test_phrases_for_levels_are_checked(phrases: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(words)):
+        text_of(move("a", 0.0, 1.0), {"direction": "any"}, set=phrases)
+
+
+def test_the_schema_knows_phrases_for_levels() -> None:
+    found = json.loads(settings_schema())["$defs"]["LetterSettings"]["properties"]["set"]
+    by_name = found["additionalProperties"]["additionalProperties"]
+    assert by_name["additionalProperties"] == {"type": "string"}
