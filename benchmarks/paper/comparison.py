@@ -71,13 +71,16 @@ class Dominance:
         return 1.0 - self.dominates - self.dominated - self.equal
 
 
-def dominance(one: tuple[Column, Column], other: tuple[Column, Column]) -> Dominance:
+def dominance(
+    one: tuple[Column, Column], other: tuple[Column, Column], *, scored_twice: bool = True
+) -> Dominance:
     """How often a method's pair of objectives dominates another's, subject by subject.
 
-    Figures that differ by no more than two steps of the resolution count as equal: the same pair
-    scored twice may come out so.
+    Figures that differ by no more than two steps of the resolution count as equal if the two were
+    scored apart: the same pair scored twice may come out so. Picks of one search differ or do not.
     """
-    ahead = [_compared(mine, theirs) for mine, theirs in zip(one, other, strict=True)]
+    steps = 2.5 if scored_twice else 0.5
+    ahead = [_compared(mine, theirs, steps) for mine, theirs in zip(one, other, strict=True)]
     no_worse, no_better = np.min(ahead, axis=0) >= 0, np.max(ahead, axis=0) <= 0
     return Dominance(
         dominates=float(np.mean(no_worse & ~no_better)),
@@ -86,9 +89,9 @@ def dominance(one: tuple[Column, Column], other: tuple[Column, Column]) -> Domin
     )
 
 
-def _compared(one: Column, other: Column) -> Column:
+def _compared(one: Column, other: Column, steps: float) -> Column:
     difference = one - other
-    return np.where(np.abs(difference) <= 2.5 * RESOLUTION, 0.0, np.sign(difference))
+    return np.where(np.abs(difference) <= steps * RESOLUTION, 0.0, np.sign(difference))
 
 
 def agreement(own: Mapping[str, float], published: Mapping[str, float]) -> float:

@@ -65,6 +65,7 @@ def test_the_noise_of_scoring_twice_is_not_dominance() -> None:
     found = dominance(own, again)
     assert found.equal == 0.5
     assert found.dominates == 0.5
+    assert dominance(own, again, scored_twice=False).neither == 1.0
 
 
 def test_agreement_is_one_for_the_same_order_and_minus_one_for_the_opposite() -> None:
