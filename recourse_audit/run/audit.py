@@ -24,6 +24,7 @@ from recourse_audit.records.search import SearchFailure
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.run.no_ties import with_ties_counted
 from recourse_audit.run.surroundings import SurroundingsView
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
@@ -51,7 +52,7 @@ class Audit:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reader must know about the model before any figure."""
+        """What the reader must know about the model and the graph before any figure."""
         return tuple(self.probes.sentences.values())
 
 
@@ -78,7 +79,7 @@ def open_audit(settings: Settings) -> Audit:
     _check_groups(settings, graph)
     policy = open_policy(settings, graph)
     _check_stratum(settings, graph)
-    probes = probe(model, settings.model, pool_of(graph))
+    probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
     _check_classes(settings, model)
     return bring_together(settings, graph, model, probes, policy)
 

@@ -13,6 +13,7 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.run.audit import check_features
+from recourse_audit.run.no_ties import with_ties_counted
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
 PREPARATION = (
@@ -104,6 +105,7 @@ def inspect_with(settings: ModelSettings, graph: Graph | None) -> Inspection:
     try:
         model = OnnxModel(settings)
         probes = probe(model, settings, None if graph is None else pool_of(graph))
+        probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:
         return replace(facts, problem=str(error))
     return replace(facts, signature=model.signature, probes=probes)
