@@ -44,7 +44,8 @@ class Holding:
 class SideEffects:
     """Whose other decisions an option changes; `other` change between classes of one kind.
 
-    Not `measured`: the surroundings are too large, or the model answers for one person at a time.
+    Not `measured`: the surroundings are too large (for us, or for an export of fixed size), or the
+    model answers for one person at a time.
     """
 
     measured: bool

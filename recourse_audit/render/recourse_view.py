@@ -153,7 +153,7 @@ def certificate_sentence(recourse: Recourse) -> str:
         looked = f"Of {sets} of at most {upto} {proof.tried:,} were tried"
         if proof.complete_up_to:
             looked += f", all of those of at most {number(proof.complete_up_to, 'change')} included"
-    return f"{looked}. {_permitted(proof)}"
+    return f"{looked}. {_permitted(proof)} {plain(proof.reason)}".rstrip()
 
 
 def _permitted(proof: Certificate) -> str:
