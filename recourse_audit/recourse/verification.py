@@ -155,7 +155,10 @@ class Verifier:
 
     def _where_it_fits(self, combinations: Ints, known: Floats) -> Floats:
         """The answers on the whole graph; what is known, where it does not fit into the model."""
-        answers = known.copy()
+        try:
+            return self.on_whole_graph(combinations)
+        except RoomError:
+            answers = known.copy()
         for place in range(len(combinations)):
             try:
                 answers[place] = self.on_whole_graph(combinations[place : place + 1])[0]
