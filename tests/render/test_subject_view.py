@@ -305,3 +305,19 @@ def test_ties_that_held_the_decision_back_are_not_said_to_have_carried_it() -> N
     effects = column(view.counterfactuals, "Effect in the explanation")
     assert effects == [("0.850 → 0.950", "held it back")]
     assert column(view.counterfactuals, "Relevance |μ|") == [("0.521894",)]
+
+
+def test_how_often_an_option_still_works_has_its_count_and_interval_also_in_old_bundles() -> None:
+    made = document()
+    assert set(made["recourse"]["options"][0]["holds"]) == {"draws", "ties", "attributes"}
+    view = subject_view(made, facts())
+    assert view.recourse is not None
+    [still, *_] = column(
+        view.recourse.options, "Still works if the surroundings change (draws, 95 % interval)"
+    )
+    assert still == (
+        "96% with other ties",
+        "(48 of 50: 87 to 99%)",
+        "80% with other values",
+        "(40 of 50: 67 to 89%)",
+    )

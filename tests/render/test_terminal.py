@@ -1,5 +1,6 @@
 """What a person reads: everything that matters, as text, at any width."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,7 @@ def test_options_are_shown_with_all_that_goes_with_them(columns: int, tmp_path: 
     for part in ("drop the address tie P0029 - P1761", "approved 0.220 → 0.534", "+0.068"):
         assert part in words or columns > 100, part
     assert "with other ties" in words
+    assert re.search(r"\(\d+ of \d+: \d+ to \d+%\)", words) or columns > 100
     assert "worse for P0727" in words
     assert "Of 7 combinations of at most 3 permitted changes 4 were tried; the rest hold" in words
     assert max(len(line) for line in out.splitlines()) <= columns
