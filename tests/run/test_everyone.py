@@ -393,6 +393,7 @@ def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
     refused = command(*words, "--fail-on", "infeasible=2")
     assert refused.code == 2
     assert "--fail-on infeasible=2: is none of errors, infeasible, not-found" in one_line(refused)
+    assert "nor is it gap" in one_line(refused)
 
 
 def test_errors_for_some_subjects_end_with_4(tmp_path: Path) -> None:
