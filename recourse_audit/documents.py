@@ -90,6 +90,13 @@ def _recourse(recourse: Recourse) -> dict[str, Any]:
 def _option(option: Option) -> dict[str, Any]:
     document = asdict(option)
     document["actions"] = [action_document(action) for action in option.actions]
+    if option.holds is not None:
+        document["holds"] |= {
+            "ties_count": option.holds.ties_count,
+            "ties_interval": option.holds.ties_interval,
+            "attributes_count": option.holds.attributes_count,
+            "attributes_interval": option.holds.attributes_interval,
+        }
     return document
 
 

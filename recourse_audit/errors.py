@@ -41,6 +41,10 @@ class ModelError(InputError):
     """A model file cannot be opened, or cannot be asked what we need to ask."""
 
 
+class RoomError(ModelError):
+    """A graph does not fit into a model that was exported for a fixed size."""
+
+
 class SubjectError(InputError):
     """A subject was named that the graph does not hold."""
 

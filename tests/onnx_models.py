@@ -154,7 +154,7 @@ def sum_network(
         batched (a leading axis of 1 on every input and on the output)
     head: logits, softmax, log_softmax, sigmoid, score (one column of logits)
     trap: dropout, hidden_dropout (between layers), tie_order, ties, node_order, batch, nan,
-        some_nan
+        some_nan, saturated (the first class whatever is asked)
     names: what to call an input, by its usual name
     """
     sheet = Sheet(seed=seed, dtype=dtype, names=dict(names or {}))
@@ -182,7 +182,7 @@ def sum_network(
         if trap == "batch":
             mean = sheet.op("ReduceMean", values, sheet.constant([0], "int64"), keepdims=1)
             values = sheet.op("Sub", values, mean)
-    values = _head(sheet, _trapped(sheet, values, parts, trap), head)
+    values = _head(sheet, _trapped(sheet, values, parts, trap, columns), head)
     shape: Shape = [*lead, None, class_size or columns]
     if form == "target":
         target = sheet.input("target", "int64", list(target_shape))
@@ -232,7 +232,7 @@ def _activated(sheet: Sheet, values: str, activation: str) -> str:
     return sheet.op("LeakyRelu", values, alpha=0.2)
 
 
-def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None) -> str:
+def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None, classes: int = 0) -> str:
     match trap:
         case "ties":
             source = sheet.op("Cast", parts.source, to=ELEMENT[sheet.dtype])
@@ -245,6 +245,9 @@ def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None) -> str:
         case "nan":
             below = sheet.op("Sub", sheet.constant(-1, sheet.dtype), sheet.op("Abs", values))
             return sheet.op("Sqrt", below)
+        case "saturated":
+            most = sheet.constant([100.0, *[0.0] * (classes - 1)], sheet.dtype)
+            return sheet.op("Add", values, most)
         case "some_nan":
             top = sheet.op("ReduceMax", values, sheet.constant([1], "int64"), keepdims=1)
             return sheet.op("Add", values, sheet.op("Sqrt", top))

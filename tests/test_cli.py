@@ -234,7 +234,8 @@ def test_the_commands_in_the_documentation_exist_with_their_options() -> None:
                 continue
             assert name in commands, f"{page.name}: recourse-audit {line}"
             known = {option for param in commands[name].params for option in param.opts}
-            options = {word.split("=")[0] for word in words if word.startswith("--")}
+            given = words[: words.index("--")] if "--" in words else words
+            options = {word.split("=")[0] for word in given if word.startswith("--")}
             assert options <= known, f"{page.name}: recourse-audit {line}"
             seen.add(name)
     assert seen == set(commands)

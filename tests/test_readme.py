@@ -37,3 +37,9 @@ def test_the_commands_of_the_readme_work_in_their_order(
         assert finished.code == 0, (words, finished.err)
         if words[0] == "init":
             quick_audit(tmp_path)
+
+
+def test_the_readme_says_how_to_install_it_for_a_model_of_ones_own() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert "\npip install ." in text
+    assert "explain audit.toml -- -5" in text

@@ -318,3 +318,19 @@ def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:
         for key, field in definition["properties"].items():
             assert f"| `{key}` |" in page
             assert field.get("description", "") in page
+
+
+def test_the_page_about_settings_has_the_limits_of_whole_numbers() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+    definitions = json.loads(settings_schema())["$defs"]
+    seen = 0
+    for name, definition in definitions.items():
+        for key, field in definition["properties"].items():
+            for kind in (field, *field.get("anyOf", ())):
+                limited = kind.get("type") == "integer" and "maximum" in kind
+                if limited and name != "LetterSettings":
+                    limits = f"{kind['minimum']} to {kind['maximum']}. |"
+                    rows = [line for line in page.splitlines() if line.startswith(f"| `{key}` |")]
+                    assert any(limits in row for row in rows), (key, limits)
+                    seen += 1
+    assert seen > 5

@@ -29,9 +29,12 @@ class Caveats:
     def on(
         self, search: SearchResult, classes: tuple[str, ...], decision: int
     ) -> tuple[Caveat, ...]:
-        """The general ones, then one for each counterfactual that something confounds."""
+        """The general ones, then one for each counterfactual that something confounds.
+
+        None where removing ties changes nothing: there is no effect to be careful about.
+        """
         shown = search.counterfactuals
-        if not shown:
+        if not shown or search.moves_nothing:
             return ()
         if self._effects is None:
             return self._general

@@ -19,13 +19,17 @@ from recourse_audit.records.stability import StabilityPoint, StabilityRow
 from recourse_audit.recourse.variants import new_ties
 
 POINTS = 5
+# Statuses that say which options there are, or that there are none.
+KNOWN = ("verified", "certified_infeasible")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Where a subject stands: probabilities, who explains the decision, what the options touch.
 
-    None where there is no explanation, or no option was looked for.
+    None where nothing is known to compare: there is no explanation or it moves nothing, no option
+    was looked for (the decision is favourable), or the budget ended before one was found. A
+    subject certified to have no option has an empty set of them.
     """
 
     probabilities: Floats
@@ -41,11 +45,11 @@ def standing(
     probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
 ) -> Standing:
     """Note what is compared of a subject's results."""
-    found = search.counterfactuals if search is not None else ()
+    found = search.counterfactuals if search is not None and not search.moves_nothing else ()
     return Standing(
         probabilities=probabilities,
         explained_by=frozenset(found[0].explanation.nodes) if found else None,
-        options=None if recourse is None else frozenset(_touched(recourse)),
+        options=frozenset(_touched(recourse)) if recourse and recourse.status in KNOWN else None,
     )
 
 

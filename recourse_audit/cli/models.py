@@ -42,6 +42,7 @@ def init(
     nodes: Annotated[Path | None, typer.Option(help="CSV or Parquet, a row a node.")] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV or Parquet, a row a tie.")] = None,
     npz: Annotated[Path | None, typer.Option(help="An npz file with x and edge_index.")] = None,
+    graphml: Annotated[Path | None, typer.Option(help="A GraphML file, for a small graph.")] = None,
     out: Annotated[Path, typer.Option(help="Where to write.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     schema: Annotated[
@@ -62,7 +63,9 @@ def init(
         raise InputError(f"{out}: is there already; choose another --out, or replace it: --force")
     with progress(messages) as steps:
         steps.begin("Reading the files and probing the model")
-        text = starting_settings(model, nodes=nodes, edges=edges, npz=npz, folder=out.parent)
+        text = starting_settings(
+            model, nodes=nodes, edges=edges, npz=npz, graphml=graphml, folder=out.parent
+        )
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -75,15 +75,18 @@ def arrow_errors(name: str) -> Iterator[None]:
         ) from None
 
 
-def open_table(path: Path, *, as_text: Collection[str], few: Collection[str] = ()) -> "Table":
+def open_table(
+    path: Path, *, as_text: Collection[str], few: Collection[str] = (), row_of: str = "node"
+) -> "Table":
     """Look at a file's header; the suffix says what it is.
 
     The columns in `as_text` of a CSV file stay as they are written, so that 007 stays 007. Those
     in `few` have few different values, so that a Parquet file's own codes for them are kept.
+    `row_of` is what a row stands for, in words.
     """
     name = path.name.lower()
     if name.endswith(TEXT_SUFFIXES):
-        return _CsvTable(Lines(path), as_text)
+        return _CsvTable(Lines(path, row_of), as_text)
     if name.endswith(PARQUET_SUFFIXES):
         return _ParquetTable(Place(path), few)
     known = ", ".join(TEXT_SUFFIXES + PARQUET_SUFFIXES)

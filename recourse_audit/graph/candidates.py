@@ -36,7 +36,9 @@ def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candid
         raise SettingsError(f"{KEY}: {path}: there is no such file; correct the path")
     ends = (settings.source, settings.target)
     with arrow_errors(str(path)):
-        table = open_table(path, as_text={*ends, settings.kind}, few={settings.kind})
+        table = open_table(
+            path, as_text={*ends, settings.kind}, few={settings.kind}, row_of="new tie"
+        )
         for name in ends:
             if name not in table.names:
                 raise SettingsError(

@@ -26,6 +26,8 @@ Kinds = tuple[NDArray[np.int16], tuple[str, ...]]
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Say which known names a missing one may have meant, or else which there are."""
     names = list(known)
+    if not names:
+        return "there is none"
     folded = {other.casefold().strip(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.casefold().strip(), folded, n=3)
     if close:

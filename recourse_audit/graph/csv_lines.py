@@ -18,8 +18,9 @@ from recourse_audit.graph.places import Place
 class Lines(Place):
     """A text table, whose rows are named by the line they start on (the header is line 1)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, row_of: str = "node") -> None:
         super().__init__(path)
+        self.row_of = row_of
         self.path = path
         self.delimiter = "\t" if ".tsv" in path.name.lower() else ","
 
@@ -41,7 +42,9 @@ class Lines(Place):
         except (OSError, EOFError, zlib.error, UnicodeError, csv.Error) as error:
             raise self.explain(error) from None
         if header is None:
-            raise GraphError(f"{self.name}: is empty; it needs a header and a row for each node")
+            raise GraphError(
+                f"{self.name}: is empty; it needs a header and a row for each {self.row_of}"
+            )
         return header
 
     def explain(self, error: Exception) -> GraphError:

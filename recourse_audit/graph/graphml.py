@@ -32,6 +32,7 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.places import Place, check_is_file
+from recourse_audit.graph.survey import Column as Survey
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
@@ -71,17 +72,7 @@ def read_graphml(settings: GraphSettings) -> Graph:
     """
     path = settings.graphml
     assert path is not None
-    check_is_file(path, "graphml")
-    try:
-        _scan(path)
-        drawing = nx.read_graphml(path)
-    except GraphError:
-        raise
-    except Exception as error:  # networkx trusts its input, so damage can raise anything
-        reason = " ".join(str(error).split())[:120]
-        raise GraphError(
-            f"{path}: is not a GraphML file that can be read ({reason}); export it again"
-        ) from None
+    drawing = _opened(path)
     given = settings.model_fields_set
     directed = settings.directed if "directed" in given else drawing.is_directed()
     if directed and not drawing.is_directed():
@@ -103,6 +94,37 @@ def read_graphml(settings: GraphSettings) -> Graph:
         ),
         directed=directed,
     )
+
+
+def survey_graphml(path: Path) -> tuple[list[Survey], bool]:
+    """Describe every attribute of the nodes, and say whether the file's ties have a direction."""
+    drawing = _opened(path)
+    columns = _columns([data for _, data in drawing.nodes(data=True)])
+    labels = {name: _labels(values) for name, values in columns.items()}
+    described = [
+        Survey(
+            name=name,
+            numeric=values.dtype.kind in "iuf" and None not in columns[name],
+            distinct=len(np.unique(values)),
+            rows=len(values),
+        )
+        for name, values in labels.items()
+    ]
+    return described, drawing.is_directed()
+
+
+def _opened(path: Path) -> "nx.Graph[Any]":
+    check_is_file(path, "graphml")
+    try:
+        _scan(path)
+        return nx.read_graphml(path)
+    except GraphError:
+        raise
+    except Exception as error:  # networkx trusts its input, so damage can raise anything
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(
+            f"{path}: is not a GraphML file that can be read ({reason}); export it again"
+        ) from None
 
 
 def from_networkx(

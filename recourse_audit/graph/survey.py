@@ -23,7 +23,7 @@ def survey(path: Path, key: str) -> list[Column]:
     """Describe every column of a CSV or Parquet file; `key` is the setting that named it."""
     check_is_file(path, key)
     with arrow_errors(str(path)):
-        table = open_table(path, as_text=())
+        table = open_table(path, as_text=(), row_of="node or tie")
         table.load(table.names)
         described = []
         for name in table.names:

@@ -93,7 +93,9 @@ def _read_nodes(settings: GraphSettings) -> _Nodes:
 def _read_ties(settings: GraphSettings, ids: Keys) -> Ties:
     assert settings.edges is not None
     ends = (settings.source, settings.target)
-    edges = open_table(settings.edges, as_text={*ends, settings.kind}, few={settings.kind})
+    edges = open_table(
+        settings.edges, as_text={*ends, settings.kind}, few={settings.kind}, row_of="tie"
+    )
     required = {"source": settings.source, "target": settings.target}
     required |= {
         key: getattr(settings, key)

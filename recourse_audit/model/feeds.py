@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.errors import ModelError
+from recourse_audit.errors import ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.preparation import adjacency, missing_loops, normalise
 from recourse_audit.model.queries import Query
@@ -85,7 +85,7 @@ class Feeder:
         """How many node slots a query fills; the last one takes the arcs that are padding."""
         if self._fixed_nodes is not None:
             if nodes > self._fixed_nodes:
-                raise ModelError(
+                raise RoomError(
                     f"{self._path}: the model was exported for exactly {self._fixed_nodes} nodes "
                     f"and the graph asked about has {nodes}; export it with dynamic axes"
                 )
@@ -127,7 +127,7 @@ class Feeder:
         assert self._fixed_arcs is not None
         gap = self._fixed_arcs - arcs
         if gap < 0 or (gap and nodes == len(query.nodes) and not self._weight_input):
-            raise ModelError(
+            raise RoomError(
                 f"{self._path}: the model was exported for exactly {self._fixed_arcs} arcs and "
                 f"{self._fixed_nodes or 'any number of'} nodes, and a graph of "
                 f"{len(query.nodes)} nodes and {arcs} arcs does not fit; export it with dynamic "

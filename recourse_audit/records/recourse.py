@@ -1,6 +1,8 @@
 """What a subject could change, or how sure it is that there is nothing."""
 
 from dataclasses import dataclass, field
+from math import sqrt
+from statistics import NormalDist
 from typing import Literal
 
 from recourse_audit.records.search import Tie
@@ -8,6 +10,8 @@ from recourse_audit.records.search import Tie
 RecourseStatus = Literal[
     "already_favourable", "verified", "certified_infeasible", "not_found_within_budget", "error"
 ]
+
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +36,51 @@ class Action:
 class Holding:
     """How often an option still works when its surroundings change a little.
 
-    Shares of `draws`: with other people's ties changed, and with attributes shifted.
+    Shares of `draws`: with other people's ties changed, and with attributes shifted. Draws are few,
+    so that another seed gives another share: the intervals say how far it may lie.
     """
 
     draws: int
     ties: float
     attributes: float
 
+    @property
+    def ties_count(self) -> int:
+        """In how many draws with other ties it works."""
+        return round(self.ties * self.draws)
+
+    @property
+    def attributes_count(self) -> int:
+        """In how many draws with other values it works."""
+        return round(self.attributes * self.draws)
+
+    @property
+    def ties_interval(self) -> tuple[float, float]:
+        """Where the share with other ties lies, had there been draws without end."""
+        return wilson(self.ties_count, self.draws)
+
+    @property
+    def attributes_interval(self) -> tuple[float, float]:
+        """Where the share with other values lies, had there been draws without end."""
+        return wilson(self.attributes_count, self.draws)
+
+
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, to six digits; `of` is above 0."""
+    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+    share, room = count / of, z * z / of
+    middle = share + room / 2
+    reach = z * sqrt(share * (1 - share) / of + room / (4 * of))
+    low, high = (middle - reach) / (1 + room), (middle + reach) / (1 + room)
+    return round(max(low, 0.0), 6), round(min(high, 1.0), 6)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideEffects:
     """Whose other decisions an option changes; `other` change between classes of one kind.
 
-    Not `measured`: the surroundings are too large, or the model answers for one person at a time.
+    Not `measured`: the surroundings are too large (for us, or for an export of fixed size), or the
+    model answers for one person at a time.
     """
 
     measured: bool

@@ -55,7 +55,7 @@ class Surroundings:
 class SubjectReport:
     """All that was found about one subject.
 
-    Without a search, `note` says why there is nothing to explain, or `error` what went wrong.
+    Where ties explain nothing, `note` says why; `error` says what went wrong.
     Without any ties there are no surroundings.
     """
 

@@ -30,6 +30,9 @@ class Counterfactual:
 
     `layer` is the non-dominated layer it was taken from, 1 being the front; `dominates` counts
     the pairs it dominates; `dominates_picks` says which other methods' picks are among them.
+    `relevance` is |μ|. The sign of `signed_relevance` says on which side of the whole graph's
+    answer the rest lies (above 0: farther from it than the explanation), and nothing of whether
+    the decision gains or loses: that is in `probabilities`.
     """
 
     explanation: Explanation
@@ -107,6 +110,11 @@ class SearchResult:
     front_size: int
     picks: dict[str, FrontPair]
     cloud: Cloud | None
+
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether there are pairs, and none of them moves the answer at the resolution used."""
+        return self.cloud is not None and self.cloud.relevance[1] == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,11 @@ from recourse_audit.settings import DecisionSettings
 
 CONFIRMED_ARCS = 200_000
 NOTHING_PERMITTED = "The policy permits this person no change."
+NO_ROOM = (
+    "{} could not be asked: the model was exported for a fixed number of nodes and "
+    "ties and has no room for the graph with these changes. Export it with dynamic axes to try "
+    "them."
+)
 ALREADY = "The decision is favourable already, so nothing was tried."
 
 
@@ -172,6 +177,9 @@ class RecourseSearch:
             if table.denied:
                 number = "1 tie is" if table.denied == 1 else f"{table.denied} ties are"
                 reason += f" {number} of kinds that are never suggested."
+        elif trials.unasked:
+            several = "1 combination" if trials.unasked == 1 else f"{trials.unasked:,} combinations"
+            reason = NO_ROOM.format(several)
         return Certificate(
             max_changes=settings.max_changes,
             tried=0 if trials is None else trials.tried,

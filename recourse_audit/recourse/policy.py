@@ -110,9 +110,15 @@ def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
     for place, kind in enumerate(never):
         if kind not in kinds:
             raise SettingsError(
-                f"recourse.never[{place}]: there is no kind of tie {kind!r}; "
-                f"{near_matches(kind, kinds)}"
+                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_known(kind, kinds)}"
             )
+
+
+def _known(kind: str, kinds: Sequence[str], *more: str) -> str:
+    """Which kind may have been meant, as the end of a sentence."""
+    if not kinds:
+        return "the graph has no ties at all, so check the file of ties or leave the kind out"
+    return near_matches(kind, [*kinds, *more])
 
 
 def _check_ties(
@@ -123,7 +129,7 @@ def _check_ties(
         if rule.kind != ANY and rule.kind not in kinds:
             raise SettingsError(
                 f"{key}.kind: there is no kind of tie {rule.kind!r}; "
-                f"{near_matches(rule.kind, [*kinds, ANY])}"
+                f"{_known(rule.kind, kinds, ANY)}"
             )
         if rule.kind != ANY and rule.allow and denied[kinds.index(rule.kind)]:
             raise SettingsError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.queries import Union
@@ -51,10 +52,18 @@ class Robustness:
         """In which share of the draws the subject's `place`-th option still works.
 
         `question` is what the model was asked about it. None if there are to be no draws, or the
-        surroundings are too large for them.
+        surroundings are too large for them, or an export of fixed size has no room for them.
         """
         if not self._draws or len(question.union.sources) * self._draws > MOST_DRAWN_ARCS:
             return None
+        try:
+            return self._holding(table, combination, question, place)
+        except RoomError:
+            return None
+
+    def _holding(
+        self, table: ActionTable, combination: Ints, question: Question, place: int
+    ) -> Holding:
         scene = self._scene(question)
         generator = np.random.default_rng((self._seed, table.subject, place))
         fixed = _columns(table, combination)
@@ -88,7 +97,11 @@ class Robustness:
         before = bench.whole[affected]
         variants = Variants(table, around, bench.features, depth=None, room=1)
         question = variants.ask(combination[None])
-        after = bench.desk.ask(question.union, around.place(affected), features=question.features)
+        rows = around.place(affected)
+        try:
+            after = bench.desk.ask(question.union, rows, features=question.features)
+        except RoomError:
+            return SideEffects(measured=False)
         return self._flips(affected, before, after)
 
     def _ball(self, touched: Ints) -> tuple[Surroundings | None, Ints]:

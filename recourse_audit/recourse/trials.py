@@ -57,12 +57,18 @@ class Trials:
         self._budget = budget
         self._now = float(judge.log_odds(now[None])[0])
         self._tried: set[Combination] = set()
+        self._unasked: set[Combination] = set()
         self._cover = Cover(table)
         self._effect = np.full(len(table), np.nan)
 
     @property
     def tried(self) -> int:
         return len(self._tried)
+
+    @property
+    def unasked(self) -> int:
+        """How many combinations a model of fixed size has no room for."""
+        return len(self._unasked)
 
     @property
     def left(self) -> int:
@@ -104,7 +110,7 @@ class Trials:
             rows = self._open(alive[every(group, size)])
             if len(rows) <= self.left:
                 self._try(self._by_cost(rows), "exhaustive")
-                return True
+                return all(len(chosen) != size for chosen in self._unasked)
         if size == 1:
             order = np.argsort(EAGERNESS[self._table.do[alive]], kind="stable")
             self._try(self._open(alive[order, None]), "effect")
@@ -124,7 +130,7 @@ class Trials:
         """Combinations that are neither tried nor covered."""
         size = rows.shape[1]
         rows = rows[~self._cover.holds(rows)]
-        tried = [chosen for chosen in self._tried if len(chosen) == size]
+        tried = [chosen for chosen in self._tried | self._unasked if len(chosen) == size]
         if not tried or not len(rows):
             return rows
         if len(self._table) ** size < LARGEST_KEY:
@@ -140,18 +146,26 @@ class Trials:
         ordered: Ints = rows[np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")]
         return ordered
 
-    def _try(self, rows: Ints, source: str) -> None:
-        """Put combinations to the model, in order, as far as the budget goes."""
+    def _try(self, rows: Ints, source: str) -> bool:
+        """Put combinations to the model, in order, as far as the budget goes.
+
+        False if the model had no room for some of them.
+        """
+        unasked = self.unasked
         while len(rows) and self.left > 0:
             some, rows = np.split(rows, [min(AT_ONCE, self.left)])
-            cover = self._record(some, self._verifier.answers(some), source)
+            answers = self._verifier.answers(some)
+            asked = ~np.isnan(answers).all(axis=1)
+            self._unasked.update(_chosen(some[~asked]))
+            cover = self._record(some[asked], answers[asked], source)
             if len(rows) and (rows != NONE).all():
                 rows = rows[~cover.holds(rows)]
+        return self.unasked == unasked
 
     def _record(self, rows: Ints, answers: Floats, source: str) -> Cover:
         """Keep what works and what single actions do; return what is newly covered."""
         cover = Cover(self._table)
-        chosen = [tuple(a for a in row if a != NONE) for row in rows.tolist()]
+        chosen = _chosen(rows)
         self._tried.update(chosen)
         odds = self._judge.log_odds(answers) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
@@ -220,12 +234,14 @@ class Trials:
         if count_parts(self._table, combination) > self.left + self.tried:
             self._leave_one_out(combination)
             return False
-        open_parts = [part for part in parts(self._table, combination) if part not in self._tried]
+        every_part = [*parts(self._table, combination)]
+        if not self._unasked.isdisjoint(every_part):
+            return False
+        open_parts = [part for part in every_part if part not in self._tried]
         if len(open_parts) > self.left:
             self._leave_one_out(combination)
             return False
-        self._try(self._filled(open_parts), "exhaustive")
-        return True
+        return self._try(self._filled(open_parts), "exhaustive")
 
     def _leave_one_out(self, combination: Combination) -> None:
         """Where not all parts can be tried, look for one that is smaller by a single action."""
@@ -239,3 +255,8 @@ class Trials:
         for row, chosen in zip(rows, combinations, strict=True):
             row[: len(chosen)] = chosen
         return rows
+
+
+def _chosen(rows: Ints) -> list[Combination]:
+    """Rows without what they are filled up with."""
+    return [tuple(a for a in row if a != NONE) for row in rows.tolist()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recourse_audit.errors import AnswerError, ModelError
+from recourse_audit.errors import AnswerError, ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.records.probes import ProbeReport
@@ -124,16 +124,21 @@ class Verifier:
         return "whole graph" if self._near is None else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:
-        """Log-probabilities of the subject, a row a combination (filled up with `NONE`)."""
+        """Log-probabilities of the subject, a row a combination (filled up with `NONE`).
+
+        A row of NaN where an export of fixed size has no room for the graph with these changes.
+        """
         self.evaluations += len(combinations)
         if self._near is None:
-            return self.on_whole_graph(combinations)
-        answers = self._nearby(combinations)
+            unknown = np.full((len(combinations), self._bench.desk.class_count), np.nan)
+            return self._where_it_fits(combinations, unknown)
+        answers, fits = self._nearby(combinations)
         odds = np.abs(self._bench.judge.log_odds(answers))
         close = np.flatnonzero(odds <= CLOSE * self._bench.noise)
         if len(close):
             answers[close] = self.confirmed(combinations[close], answers[close])
-        return self._numbers(answers, combinations)
+        self._numbers(answers[fits], combinations[fits])
+        return answers
 
     def confirmed(self, combinations: Ints, known: Floats) -> Floats:
         """Ask on the whole graph what is known from surroundings.
@@ -144,9 +149,22 @@ class Verifier:
         if len(self._bench.graph.arc_source) > MOST_ARCS_AGAIN:
             return known
         try:
-            return self.on_whole_graph(combinations)
+            return self._where_it_fits(combinations, known)
         except ModelError:
             return known
+
+    def _where_it_fits(self, combinations: Ints, known: Floats) -> Floats:
+        """The answers on the whole graph; what is known, where it does not fit into the model."""
+        try:
+            return self.on_whole_graph(combinations)
+        except RoomError:
+            answers = known.copy()
+        for place in range(len(combinations)):
+            try:
+                answers[place] = self.on_whole_graph(combinations[place : place + 1])[0]
+            except RoomError:
+                continue
+        return answers
 
     def on_whole_graph(self, combinations: Ints) -> Floats:
         """The same, each asked on the whole graph."""
@@ -172,7 +190,8 @@ class Verifier:
     def _agrees(self) -> bool:
         """Whether the unchanged surroundings get the whole graph's answer."""
         self.evaluations += 1
-        [near] = self._nearby(np.array([[NONE]]))
+        answers, _ = self._nearby(np.array([[NONE]]))
+        [near] = answers
         whole = self._bench.whole[self._table.subject]
         noise = self._bench.noise
         alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
@@ -180,13 +199,23 @@ class Verifier:
         alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
         return bool(alike.all())
 
-    def _nearby(self, combinations: Ints) -> Floats:
-        """Ask on surroundings, batch by batch."""
+    def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
+        """Ask on surroundings, batch by batch; and say which fit into the model."""
         assert self._near is not None
-        answers = np.empty((len(combinations), self._bench.desk.class_count))
-        for rows in self._near.batches(combinations):
-            answers[rows] = self._ask(self._near.ask(combinations[rows]))
-        return answers
+        answers = np.full((len(combinations), self._bench.desk.class_count), np.nan)
+        fits = np.ones(len(combinations), bool)
+        for batch in self._near.batches(combinations):
+            waiting = [batch]
+            while waiting:
+                rows = waiting.pop()
+                try:
+                    answers[rows] = self._ask(self._near.ask(combinations[rows]))
+                except RoomError:
+                    if len(rows) == 1:
+                        fits[rows] = False
+                    else:
+                        waiting += np.split(rows, len(rows))
+        return answers, fits
 
     def _ask(self, question: Question) -> Floats:
         return self._bench.desk.ask(question.union, question.rows, features=question.features)

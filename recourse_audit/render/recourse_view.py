@@ -9,6 +9,7 @@ from rich.text import Text
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
+    Holding,
     Option,
     Recourse,
     SideEffects,
@@ -111,13 +112,25 @@ def _cells(decision: Decision, option: Option) -> Iterator[str]:
     after = share(option.probabilities[option.decision])
     yield f"{plain(option.decision)} {share(before)} → {after}"
     yield f"{option.margin:+.3f}"
-    holds = option.holds
-    yield (
-        "not drawn"
-        if holds is None
-        else f"{holds.ties:.0%} with other ties\n{holds.attributes:.0%} with other values"
-    )
+    yield "\n".join(holding_lines(option.holds))
     yield "\n".join(others_lines(option.others))
+
+
+def holding_lines(holds: Holding | None) -> tuple[str, ...]:
+    """How often an option still works, and how far these shares may lie with other draws."""
+    if holds is None:
+        return ("not drawn",)
+    return (
+        f"{holds.ties:.0%} with other ties",
+        _of_draws(holds.ties_count, holds.draws, holds.ties_interval),
+        f"{holds.attributes:.0%} with other values",
+        _of_draws(holds.attributes_count, holds.draws, holds.attributes_interval),
+    )
+
+
+def _of_draws(count: int, draws: int, interval: tuple[float, float]) -> str:
+    low, high = interval
+    return f"({count} of {draws}: {100 * low:.0f} to {high:.0%})"
 
 
 def others_lines(others: SideEffects) -> tuple[str, ...]:
@@ -153,7 +166,7 @@ def certificate_sentence(recourse: Recourse) -> str:
         looked = f"Of {sets} of at most {upto} {proof.tried:,} were tried"
         if proof.complete_up_to:
             looked += f", all of those of at most {number(proof.complete_up_to, 'change')} included"
-    return f"{looked}. {_permitted(proof)}"
+    return f"{looked}. {_permitted(proof)} {plain(proof.reason)}".rstrip()
 
 
 def _permitted(proof: Certificate) -> str:

@@ -16,6 +16,7 @@ from recourse_audit.model.signature import Signature
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import Counterfactual, Coverage, SearchResult, Tie
+from recourse_audit.render.effects import HELD_BACK, direction, effect, held_back
 from recourse_audit.render.pieces import columns, number, plain, share
 from recourse_audit.render.recourse_view import show_recourse, show_what_if
 
@@ -102,9 +103,13 @@ def _headline(decision: Decision) -> Text:
 
 
 def _show_search(console: Console, decision: Decision, search: SearchResult) -> None:
+    if search.moves_nothing:
+        console.print(Padding(_extent(search), (1, 2, 0, 2)))
+        return
     winner = search.counterfactuals[0]
+    title = "What carried it" if winner.relevance else "Shown first"
     carried = (
-        f"What carried it: {len(winner.explanation.nodes)} people, "
+        f"{title}: {len(winner.explanation.nodes)} people, "
         f"{number(len(winner.explanation.edges), 'tie')}; "
         f"✂ marks what the counterfactual removes"
     )
@@ -112,7 +117,9 @@ def _show_search(console: Console, decision: Decision, search: SearchResult) -> 
     console.print(Padding(_tree(decision.id, winner), (0, 4)))
     console.print(Padding(_histograms(decision, winner, console.width - 8), (1, 4)))
     choices = _choices if console.width >= WIDTH_OF_TABLE else _listed_choices
-    console.print(Padding(choices(search), (0, 2)))
+    if against := direction(winner, decision.decision, "the ties marked ✂"):
+        console.print(Padding(Text(plain(against), style="yellow"), (0, 2, 1, 2)))
+    console.print(Padding(choices(search, decision.decision), (0, 2)))
     console.print(Padding(_extent(search), (1, 2, 0, 2)))
 
 
@@ -159,13 +166,14 @@ def _bar(part: float, size: int) -> Text:
     return Text.assemble(f"{share(part)} ", *bar)
 
 
-def _choices(search: SearchResult) -> Table:
+def _choices(search: SearchResult, decision: str) -> Table:
     table = columns(
         "",
         "explanation",
         "removed",
         "simulatability ν",
-        "relevance μ",
+        "relevance |μ|",
+        f"effect on {plain(decision)}",
         "ranks",
         "layer",
         "dominates",
@@ -178,7 +186,8 @@ def _choices(search: SearchResult) -> Table:
             "\n".join(_ties(found.explanation.edges)),
             "\n".join(_ties(found.removed)),
             f"{found.simulatability:.6f}",
-            f"{found.signed_relevance:+.6f}",
+            f"{found.relevance:.6f}",
+            _effect(found, decision, "\n"),
             f"{found.ranks.simulatability} + {found.ranks.relevance}",
             str(found.layer),
             f"{found.dominates:,} of {search.pairs:,}" + (f"\n{beaten}" if beaten else ""),
@@ -186,7 +195,7 @@ def _choices(search: SearchResult) -> Table:
     return table
 
 
-def _listed_choices(search: SearchResult) -> Table:
+def _listed_choices(search: SearchResult, decision: str) -> Table:
     """The same choices for a narrow terminal: a paragraph each."""
     table = columns("", "", show_header=False, title=CHOICES)
     for place, found in enumerate(search.counterfactuals, start=1):
@@ -194,12 +203,19 @@ def _listed_choices(search: SearchResult) -> Table:
             f"explanation: {', '.join(_ties(found.explanation.edges))}",
             f"removed: {', '.join(_ties(found.removed))}",
             f"simulatability ν {found.simulatability:.6f}",
-            f"relevance μ {found.signed_relevance:+.6f}",
+            f"relevance |μ| {found.relevance:.6f}",
+            f"effect on {plain(decision)}: {_effect(found, decision, ', ')}",
             f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
             f"dominates {found.dominates:,} of {search.pairs:,} {_beaten(found)}".rstrip(),
         ]
         table.add_row(str(place), "\n".join(lines))
     return table
+
+
+def _effect(found: Counterfactual, decision: str, between: str) -> str:
+    """The effect of a removal; with a word where it raises the decision's probability."""
+    against = found.relevance and held_back(found, decision)
+    return effect(found, decision) + (f"{between}({HELD_BACK})" if against else "")
 
 
 def _beaten(found: Counterfactual) -> str:
@@ -210,7 +226,8 @@ def _beaten(found: Counterfactual) -> str:
 def _extent(search: SearchResult) -> Text:
     reach = looked(search.coverage)
     return Text(
-        f"{reach} of at most {search.max_nodes} people within {search.max_hops} hops; "
+        f"{reach} of at most {search.max_nodes} people within "
+        f"{number(search.max_hops, 'hop')}; "
         f"{search.pairs:,} pairs, {search.front_size:,} of them on the front; "
         f"{search.queries:,} queries.",
         style="dim",

@@ -20,10 +20,17 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.report import Decision, SubjectReport
-from recourse_audit.records.search import SearchFailure
+from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.run.no_ties import with_ties_counted
+from recourse_audit.run.notes import (
+    FIRST_MOVES_NOTHING,
+    NO_TIE_MOVES,
+    NO_TIES,
+    TIES_DO_NOT_MATTER,
+)
 from recourse_audit.run.surroundings import SurroundingsView
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
@@ -33,8 +40,6 @@ from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2
 NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"
-NO_TIES = "This person has no ties to others in the graph, so no tie carried the decision."
-TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +56,7 @@ class Audit:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the reader must know about the model before any figure."""
+        """What the reader must know about the model and the graph before any figure."""
         return tuple(self.probes.sentences.values())
 
 
@@ -78,7 +83,7 @@ def open_audit(settings: Settings) -> Audit:
     _check_groups(settings, graph)
     policy = open_policy(settings, graph)
     _check_stratum(settings, graph)
-    probes = probe(model, settings.model, pool_of(graph))
+    probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
     _check_classes(settings, model)
     return bring_together(settings, graph, model, probes, policy)
 
@@ -299,5 +304,14 @@ def _report(
         decision=decision,
         search=outcome,
         caveats=caveats.on(outcome, classes, classes.index(decision.decision)),
-        note="" if outcome.counterfactuals else NO_TIES,
+        note=_note(outcome),
     )
+
+
+def _note(search: SearchResult) -> str:
+    """Why what was found explains nothing, if it does not."""
+    if not search.counterfactuals:
+        return NO_TIES
+    if search.moves_nothing:
+        return NO_TIE_MOVES
+    return FIRST_MOVES_NOTHING if search.counterfactuals[0].relevance == 0 else ""

@@ -206,8 +206,14 @@ def _work(
     bundle: Bundle, plan: _Plan, work: Work, crew: Crew, watcher: Watcher, log: RunLog
 ) -> None:
     """Have all pieces worked on that are not finished yet."""
-    finished = work.finished()
+    finished = work.pieces()
     pieces = list(pieces_of(plan.audit, plan.subjects))
+    cut = {one.piece: {*one.subjects} for one in pieces}
+    if any(cut.get(piece) != subjects for piece, subjects in finished.items()):
+        raise InputError(
+            f"{bundle.folder}: was begun by a program that cuts the work into other pieces; use "
+            "that program, or start over with --fresh"
+        )
     queue = Queue(piece for piece in pieces if piece.piece not in finished)
     total = len(plan.subjects)
     left = sum(len(piece.subjects) for piece in pieces if piece.piece not in finished)

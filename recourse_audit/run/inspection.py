@@ -13,6 +13,7 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.run.audit import check_features
+from recourse_audit.run.no_ties import with_ties_counted
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
 PREPARATION = (
@@ -54,9 +55,22 @@ class Inspection:
             lines.append(f"  depth = {self.probes.depth}")
         if self.weighs:
             lines += PREPARATION
+        lines += self._limits()
         if any(port.role is None for port in self.signature.inputs):
             lines.append(f"A role is one of: {', '.join(get_args(Role))}")
         return tuple(lines)
+
+    def _limits(self) -> list[str]:
+        """What cannot be asked of a model that was exported for one size."""
+        nodes, arcs = self.signature.fixed_nodes, self.signature.fixed_arcs
+        if arcs is None:
+            return []
+        size = f"{arcs:,} arcs" + ("" if nodes is None else f" and {nodes:,} nodes")
+        return [
+            f"The model was exported for exactly {size}. Changes that do not fit into it, such as",
+            "new ties for somebody whose surroundings fill it, cannot be asked: they are left out,",
+            "and the certificate says so. Export it with dynamic axes to have them tried.",
+        ]
 
     @property
     def weighs(self) -> bool:
@@ -104,6 +118,7 @@ def inspect_with(settings: ModelSettings, graph: Graph | None) -> Inspection:
     try:
         model = OnnxModel(settings)
         probes = probe(model, settings, None if graph is None else pool_of(graph))
+        probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:
         return replace(facts, problem=str(error))
     return replace(facts, signature=model.signature, probes=probes)

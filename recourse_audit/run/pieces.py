@@ -15,6 +15,8 @@ from recourse_audit.run.audit import Audit
 from recourse_audit.search.blocks import Block, blocks
 
 SUBJECTS_IN_PIECE = 16
+# A small audit is cut finer, so that one that is interrupted loses a small share of its work.
+LEAST_PIECES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +77,11 @@ class Finished:
 def pieces_of(audit: Audit, subjects: Ints) -> Iterator[Part]:
     """Cut the blocks of the search into pieces, numbered in order."""
     found = blocks(audit.graph, subjects, audit.scope.max_nodes, budget=audit.scope.budget)
+    size = min(SUBJECTS_IN_PIECE, max(len(subjects) // LEAST_PIECES, 1))
     number = 0
     for block in found:
-        for first in range(0, len(block.subjects), SUBJECTS_IN_PIECE):
-            cut = slice(first, first + SUBJECTS_IN_PIECE)
+        for first in range(0, len(block.subjects), size):
+            cut = slice(first, first + size)
             own, bounds = block.subjects[cut].tolist(), block.bounds[cut].tolist()
             yield Part(piece=number, subjects=tuple(own), bounds=tuple(bounds))
             number += 1

@@ -3,11 +3,13 @@
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from recourse_audit.errors import GraphError, InputError
 from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.graph.survey import Column, survey
 from recourse_audit.model.onnx import OnnxModel
@@ -24,6 +26,7 @@ PROTECTED = frozenset(
 )
 DIRECTED = "directed = false    # CHECK: true if a tie leads one way only"
 FEW = 12
+MOST_NAMED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,13 @@ class _Start:
 
 
 def starting_settings(
-    model: Path, *, nodes: Path | None, edges: Path | None, npz: Path | None, folder: Path
+    model: Path,
+    *,
+    nodes: Path | None,
+    edges: Path | None,
+    npz: Path | None,
+    graphml: Path | None,
+    folder: Path,
 ) -> str:
     """Write settings for a model and a graph; paths become relative to `folder`.
 
@@ -44,28 +53,43 @@ def starting_settings(
     """
     check_given(model, "MODEL")
     settings, doubts = ModelSettings(path=model), []
-    if npz is not None and nodes is None and edges is None:
+    given = (nodes is not None, edges is not None, npz is not None, graphml is not None)
+    if given not in ((True, True, False, False), (False, False, True, False), (*[False] * 3, True)):
+        raise InputError(
+            "init needs the graph: --nodes FILE --edges FILE, or --npz FILE, or --graphml FILE"
+        )
+    graph: Graph | None = None
+    if npz is not None:
         check_given(npz, "--npz")
-        graph: Graph | None = read_graph(GraphSettings(npz=npz))
-        assert graph is not None
+        graph = read_graph(GraphSettings(npz=npz))
         start = _from_npz(npz, graph, folder)
-    elif nodes is not None and edges is not None and npz is None:
-        check_given(nodes, "--nodes")
-        check_given(edges, "--edges")
-        signature = OnnxModel(settings, complete=False).signature
-        start = _from_tables(nodes, edges, signature, folder)
+    else:
+        start = _from_named(nodes, edges, graphml, settings, folder)
         try:
             graph = read_graph(start.settings)
         except GraphError as error:
-            graph, doubts = None, [f"# CHECK: {error}"]
-    else:
-        raise InputError("init needs the graph: --nodes FILE --edges FILE, or --npz FILE")
+            doubts = [f"# CHECK: {error}"]
     try:
         found = inspect_with(settings, graph)
     except InputError as error:
         found, doubts = inspect_with(settings, None), [f"# CHECK: {error}"]
     parts = (_model_section(found, model, folder), start.lines + doubts, _rest(found, start.groups))
     return "\n".join("\n".join([*part, ""]) for part in parts)
+
+
+def _from_named(
+    nodes: Path | None, edges: Path | None, graphml: Path | None, model: ModelSettings, folder: Path
+) -> _Start:
+    """Guess from a graph whose columns have names: tables, or a GraphML file."""
+    for path, option in ((nodes, "--nodes"), (edges, "--edges"), (graphml, "--graphml")):
+        if path is not None:
+            check_given(path, option)
+    signature = OnnxModel(model, complete=False).signature
+    if graphml is not None:
+        return _from_graphml(graphml, signature, folder)
+    assert nodes is not None
+    assert edges is not None
+    return _from_tables(nodes, edges, signature, folder)
 
 
 def _model_section(found: Inspection, model: Path, folder: Path) -> list[str]:
@@ -104,8 +128,7 @@ def _from_tables(nodes: Path, edges: Path, signature: Signature, folder: Path) -
         lines.append(f"kind = {_text(kind)}    # CHECK: the kind of a tie")
     if attributes:
         lines.append(f"edge_attributes = {_list(attributes)}    # CHECK: in the model's order")
-    lines += [f"# CHECK: {doubt}", "features = ["]
-    lines += [*(f"    {_text(name)}," for name in features), "]", DIRECTED]
+    lines += [f"# CHECK: {doubt}", *_feature_lines(features), DIRECTED]
     if not features:
         raise InputError(f"{nodes}: no column beside the id holds numbers, so none is a feature")
     unused = [c for c in columns if c.name not in {identifier, *features}]
@@ -130,9 +153,48 @@ def _from_tables(nodes: Path, edges: Path, signature: Signature, folder: Path) -
 def _from_npz(npz: Path, graph: Graph, folder: Path) -> _Start:
     return _Start(
         settings=GraphSettings(npz=npz),
-        lines=["[graph]", f"npz = {_text(_relative(npz, folder))}", DIRECTED],
+        lines=[
+            "[graph]",
+            f"npz = {_text(_relative(npz, folder))}",
+            *_columns_of_x(graph.feature_names),
+            DIRECTED,
+        ],
         groups=[name for name in graph.attributes if _is_protected(name)],
     )
+
+
+def _from_graphml(path: Path, signature: Signature, folder: Path) -> _Start:
+    columns, directed = survey_graphml(path)
+    features, doubt = _features(columns, "", signature.feature_count)
+    if not features:
+        raise InputError(f"{path}: no attribute of its nodes holds numbers, so none is a feature")
+    unused = [column for column in columns if column.name not in features]
+    return _Start(
+        settings=GraphSettings(graphml=path, features=tuple(features), directed=directed),
+        lines=[
+            "[graph]",
+            f"graphml = {_text(_relative(path, folder))}",
+            f"# CHECK: {doubt}",
+            *_feature_lines(features),
+            f"directed = {str(directed).lower()}    # as the file says",
+        ],
+        groups=[c.name for c in unused if _is_protected(c.name) and c.distinct <= FEW],
+    )
+
+
+def _columns_of_x(names: Sequence[str]) -> list[str]:
+    """The features of an archive, which rules and protected attributes are named after."""
+    if len(names) > MOST_NAMED:
+        return [f"# features: {len(names):,} columns of x, {names[0]!r} to {names[-1]!r}"]
+    return [
+        "# CHECK: the columns of x, by the archive's feature_names or else by number; give them",
+        "# names in their order, since rules and protected attributes go by these",
+        *_feature_lines(names),
+    ]
+
+
+def _feature_lines(features: Sequence[str]) -> list[str]:
+    return ["features = [", *(f"    {_text(name)}," for name in features), "]"]
 
 
 def _rest(found: Inspection, groups: list[str]) -> list[str]:

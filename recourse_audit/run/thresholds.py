@@ -23,7 +23,7 @@ def read_thresholds(texts: Sequence[str]) -> dict[str, float]:
         if name not in STATUS or not 0 <= limit <= 1:
             raise InputError(
                 f"--fail-on {text}: is none of {', '.join(STATUS)}, alone or with a share from 0 "
-                "to 1, as in infeasible=0.2"
+                "to 1, as in infeasible=0.2; nor is it gap, which takes no share"
             )
         limits[name] = limit
     return limits

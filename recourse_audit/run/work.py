@@ -87,6 +87,13 @@ class Record:
             results=self.results,
         )
 
+    def pieces(self) -> dict[int, set[int]]:
+        """The subjects of every finished piece."""
+        found: dict[int, set[int]] = {}
+        for subject, piece in self._store.execute("SELECT subject, piece FROM results"):
+            found.setdefault(piece, set()).add(subject)
+        return found
+
     def progress(self) -> tuple[int, int]:
         """How many subjects are done, of how many."""
         [[done]] = self._store.execute("SELECT count(*) FROM results")
@@ -144,10 +151,6 @@ class Work(Record):
         self._store.executemany("INSERT INTO results VALUES (?, ?, ?)", rows)
         self._store.execute("INSERT INTO pieces VALUES (?)", (piece,))
         self._store.execute("COMMIT")
-
-    def finished(self) -> set[int]:
-        """The pieces that need no work any more."""
-        return {piece for (piece,) in self._store.execute("SELECT piece FROM pieces")}
 
 
 @contextmanager

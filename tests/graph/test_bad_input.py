@@ -109,7 +109,7 @@ def test_a_bad_node_table_is_refused_with_its_line(
         (EDGES, {"kinds": ("kin", "dept")}, ["line 3", "'debt'", "graph.kinds", "'dept'?"]),
         ("source,target\na,b\n", {"kinds": ("kin",)}, ["no kind", "graph.kinds", "leave"]),
         (b"source,target\na,b\nb,\xe9\n", {}, ["line 3", "not UTF-8"]),
-        ("", {}, ["is empty"]),
+        ("", {}, ["is empty", "a row for each tie"]),
     ],
 )
 def test_a_bad_tie_table_is_refused_with_its_line(

@@ -25,7 +25,8 @@ from recourse_audit.settings import DecisionSettings
 from tests.onnx_models import sum_network
 from tests.recourse.reference import all_combinations, asked, changed
 from tests.recourse.worlds import policy_of, sound, town
-from tests.run.audits import lending_audit
+from tests.run.audits import IDS, TIES, lending_audit, small_audit
+from tests.run.command import command
 from tests.search.engine import open_desk
 
 CLASSES = ("no", "maybe", "yes")
@@ -219,10 +220,10 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     honest = Verifier._nearby
 
     def too_kind(self: Verifier, combinations: Any) -> Any:
-        answers = honest(self, combinations)
+        answers, fits = honest(self, combinations)
         if combinations.max() >= 0:
             answers[:] = np.where(np.array(CLASSES) == hoped_for(desk, graph), 0.0, -5.0)
-        return answers
+        return answers, fits
 
     expected = search_over(graph, desk, policy, sound(None)).run(subject, None)
     monkeypatch.setattr(Verifier, "_nearby", too_kind)
@@ -363,3 +364,46 @@ def test_an_export_of_fixed_size_offers_what_its_neighbourhoods_confirm(tmp_path
     assert report.recourse is not None
     assert report.recourse.status == "verified"
     assert report.recourse.checked_by == "neighbourhood"
+
+
+ADDS = """
+[recourse]
+max_changes = 2
+draws = 3
+[[recourse.ties]]
+kind = "payment"
+allow = ["drop", "add"]
+"""
+
+
+def test_what_an_export_of_fixed_size_has_no_room_for_is_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
+    path = small_audit(tmp_path, old="[search]", new=f"{ADDS}\n[search]")
+    text = path.read_text("utf-8").replace('favourable = ["yes"]', 'favourable = ["no"]')
+    path.write_text(text, encoding="utf-8")
+    subjects = [name for name in IDS if name != "lonely"]
+    free = explain(load_audit(path), subjects)
+    sum_network(tmp_path / "model.onnx", nodes=len(IDS), arcs=2 * len(TIES))
+    fixed = explain(load_audit(path), subjects)
+    left_out = 0
+    for one, other in zip(free, fixed, strict=True):
+        assert one.recourse is not None
+        assert other.recourse is not None
+        found = other.recourse
+        assert found.status != "error", found.reason
+        if found.status == "already_favourable" or not found.certificate.reason:
+            continue
+        left_out += 1
+        assert "could not be asked: the model was exported for a fixed number" in (
+            found.certificate.reason
+        )
+        assert not found.certificate.exhaustive
+        assert found.status != "certified_infeasible"
+        assert found.certificate.possible == one.recourse.certificate.possible
+        assert found.certificate.tried < found.certificate.possible
+    assert left_out, "the surroundings of somebody fill the model"
+    shown = command("explain", path, *subjects)
+    assert shown.code == 0
+    assert "could not be asked" in " ".join(shown.out.split())
+    assert "The model was exported for exactly 20 arcs and 10 nodes" in command("inspect", path).err

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.desk import QueryDesk
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records.recourse import Holding, SideEffects
+from recourse_audit.records.recourse import Holding, SideEffects, wilson
 from recourse_audit.recourse import robustness
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.policy import Policy
@@ -166,3 +167,16 @@ def test_what_is_too_large_is_not_measured(tmp_path: Path, monkeypatch: pytest.M
         Robustness(bench, draws=0, jitter=0.1, seed=0).holding(table, np.array([0]), question, 0)
         is None
     )
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 50), (50, 50), (41, 50), (23, 50), (1, 3), (0, 1)])
+def test_the_interval_of_a_share_is_the_one_that_statsmodels_has(count: int, of: int) -> None:
+    expected = proportion_confint(count, of, alpha=0.05, method="wilson")
+    assert wilson(count, of) == pytest.approx(expected, abs=1e-6)
+
+
+def test_counts_and_intervals_follow_from_the_shares() -> None:
+    held = Holding(draws=50, ties=0.82, attributes=0.46)
+    assert (held.ties_count, held.attributes_count) == (41, 23)
+    assert held.ties_interval == wilson(41, 50)
+    assert held.attributes_interval == wilson(23, 50)

@@ -58,6 +58,7 @@ def manifest_of(store: sqlite3.Connection, **changes: Any) -> str:
             "candidates": None,
         },
         "seed": 0,
+        "notes": {},
         "counts": {
             "people": subjects + 100,
             "subjects": subjects,

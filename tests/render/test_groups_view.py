@@ -12,6 +12,7 @@ from recourse_audit.groups.records import Days, GroupReport
 from recourse_audit.render.groups_view import show_groups
 from recourse_audit.render.pages import Pages
 from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
+from recourse_audit.render.views.groups_sentences import lead
 from recourse_audit.render.views.groups_words import signed
 from recourse_audit.render.views.tables import Table
 from tests.render.group_reports import (
@@ -295,3 +296,13 @@ def test_a_group_named_to_break_a_page_is_text() -> None:
 def test_without_paper_no_link_leads_to_it() -> None:
     links = [link.address for link in groups_view(report_of("quiet"), paper=False).links]
     assert links == ["index.html", "groups.csv"]
+
+
+def test_one_comparison_shows_and_several_show() -> None:
+    report = report_of("gap")
+    quiet = [one for table in report.tables for one in table.comparisons]
+    one = replace(quiet[0], verdict="no flag")
+    few = replace(report, tables=(replace(report.tables[0], comparisons=(one,)),))
+    assert "1 shows no gap" in lead(few)
+    few = replace(report, tables=(replace(report.tables[0], comparisons=(one, one)),))
+    assert "2 show no gap" in lead(few)

@@ -347,3 +347,15 @@ def test_an_unknown_colour_stays_as_it_is() -> None:
     drawing = Drawing(10, 10, "words")
     drawing.add("rect", fill="none", width=3.0)
     assert '<rect fill="none" width="3" />' in drawing.picture().svg
+
+
+def test_common_options_are_shares_of_those_audited_and_are_named_in_full() -> None:
+    change = "add Bürge; drop gemeinsames Konto; set LoanDuration"
+    picture = some_common(change)
+    assert "share of those refused and audited" in picture.svg
+    assert "people refused" not in picture.svg
+    root = Xml.fromstring(picture.svg)
+    lines = [one.text or "" for one in root.iter() if one.tag.endswith("text")]
+    assert not any("…" in line for line in lines)
+    joined = " ".join(lines)
+    assert change in joined, "the lines of a name stand one after the other"

@@ -11,6 +11,7 @@ from recourse_audit.render.pages import Pages
 from recourse_audit.render.views.redaction import LEVELS, Level, Names
 from recourse_audit.render.views.subject import SubjectView, subject_view
 from recourse_audit.render.views.tables import Table
+from recourse_audit.run.notes import NO_TIE_MOVES
 from tests.render.subject_documents import document, facts
 
 OTHERS = re.compile(r"P00\d[1-9]|P00[1-9]\d")
@@ -42,7 +43,7 @@ def test_the_decision_comes_first_with_its_probability_margin_and_the_reach_of_t
 
 def test_a_counterfactual_has_ranks_layer_and_what_it_dominates() -> None:
     table = viewed().counterfactuals
-    assert column(table, "Ranks ν + μ") == [("19 + 3",)]
+    assert column(table, "Ranks ν + |μ|") == [("19 + 3",)]
     assert column(table, "Layer") == [("1",)]
     assert column(table, "Dominates") == [("127 of 148", "and the picks by random")]
     assert column(table, "Removed") == [("P0001 - P0002",)]
@@ -280,3 +281,43 @@ def test_beyond_sixty_people_the_page_says_whom_it_draws_and_lists_the_same() ->
     assert len(view.people.rows) == 60
     assert "P0060" not in page(view)
     assert viewed().limit == ""
+
+
+def test_where_no_tie_moves_the_answer_the_page_shows_no_explanation() -> None:
+    still = document()
+    still["cloud"]["relevance"] = [0.0, 0.0]
+    still["counterfactuals"][0] |= {"relevance": 0.0, "signed_relevance": 0.0}
+    for note in ("", "In the words of the document."):
+        view = subject_view(still | ({"note": note} if note else {}), facts())
+        assert view.nothing == (note or NO_TIE_MOVES)
+        assert view.counterfactuals is None
+        assert view.caveats == ()
+        assert "Removing these ties changes" not in page(view)
+
+
+def test_ties_that_held_the_decision_back_are_not_said_to_have_carried_it() -> None:
+    assert viewed().remark == ""
+    raised = document()
+    raised["counterfactuals"][0]["probabilities"] = {"denied": 0.95, "approved": 0.05}
+    view = subject_view(raised, facts())
+    assert "raises the probability of denied (0.850 → 0.950)" in view.remark
+    assert "held the decision back rather than carried it" in page(view)
+    effects = column(view.counterfactuals, "Effect in the explanation")
+    assert effects == [("0.850 → 0.950", "held it back")]
+    assert column(view.counterfactuals, "Relevance |μ|") == [("0.521894",)]
+
+
+def test_how_often_an_option_still_works_has_its_count_and_interval_also_in_old_bundles() -> None:
+    made = document()
+    assert set(made["recourse"]["options"][0]["holds"]) == {"draws", "ties", "attributes"}
+    view = subject_view(made, facts())
+    assert view.recourse is not None
+    [still, *_] = column(
+        view.recourse.options, "Still works if the surroundings change (draws, 95 % interval)"
+    )
+    assert still == (
+        "96% with other ties",
+        "(48 of 50: 87 to 99%)",
+        "80% with other values",
+        "(40 of 50: 67 to 89%)",
+    )

@@ -1,10 +1,12 @@
 """What a person reads: everything that matters, as text, at any width."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from recourse_audit.render.pieces import plain
+from recourse_audit.run.notes import NO_TIE_MOVES
 from tests.run.audits import SAMPLES, lending_audit, small_audit
 from tests.run.command import command
 
@@ -16,7 +18,7 @@ def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_
     assert lines[0].startswith("P0004  decided denied with probability 0.9")
     for words in (
         *("├── ", "✂ ", "whole graph", "explanation", "counterfactual", "█", "░"),
-        *("Diverse counterfactuals", "simulatability ν", "relevance μ", "dominates"),
+        *("Diverse counterfactuals", "simulatability ν", "relevance |μ|", "dominates"),
         *("subgraphs of at most 4 people within 2 hops", "Caution. "),
     ):
         assert words in finished.out, words
@@ -31,7 +33,8 @@ def test_no_figure_is_cut_off_however_narrow_the_terminal(columns: int, tmp_path
     assert max(len(line) for line in out.splitlines()) <= columns
     for found in document["counterfactuals"]:
         assert f"{found['simulatability']:.6f}" in out
-        assert f"{found['signed_relevance']:+.6f}" in out
+        assert f"{found['relevance']:.6f}" in out
+        assert f"+{found['relevance']:.6f}" not in out, "a sign there is not a direction"
 
 
 def test_markup_and_control_characters_in_ids_are_shown_as_text(tmp_path: Path) -> None:
@@ -89,6 +92,7 @@ def test_options_are_shown_with_all_that_goes_with_them(columns: int, tmp_path: 
     for part in ("drop the address tie P0029 - P1761", "approved 0.220 → 0.534", "+0.068"):
         assert part in words or columns > 100, part
     assert "with other ties" in words
+    assert re.search(r"\(\d+ of \d+: \d+ to \d+%\)", words) or columns > 100
     assert "worse for P0727" in words
     assert "Of 7 combinations of at most 3 permitted changes 4 were tried; the rest hold" in words
     assert max(len(line) for line in out.splitlines()) <= columns
@@ -152,3 +156,37 @@ def test_the_advice_names_the_settings_file_that_was_given(tmp_path: Path) -> No
 def test_plain_text_stays_as_it_is() -> None:
     assert plain("Zoë O'Neill [7]") == "Zoë O'Neill [7]"
     assert plain("a\tb\u202ec") == "a\\tb\\u202ec"
+
+
+def test_where_no_tie_moves_the_answer_no_explanation_is_shown(tmp_path: Path) -> None:
+    out = command("explain", small_audit(tmp_path, trap="saturated"), "a").out
+    assert NO_TIE_MOVES in " ".join(out.split())
+    assert "What carried it" not in out
+    assert "Caution" not in out
+    assert "pairs" in out, "how much was tried is still told"
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_the_effect_says_which_way_and_who_held_the_decision_back(
+    columns: int, tmp_path: Path
+) -> None:
+    settings = small_audit(tmp_path)
+    against = 0
+    for subject in ("a", "b", "c", "d"):
+        document = command("explain", settings, subject, "--json").document
+        out = command("explain", settings, subject, columns=columns).out
+        decision = document["subject"]["decision"]
+        for found in document["counterfactuals"]:
+            before = found["explanation"]["probabilities"][decision]
+            after = found["probabilities"][decision]
+            assert f"{before:.3f} → {after:.3f}" in out
+        raised = [
+            one["probabilities"][decision] > one["explanation"]["probabilities"][decision]
+            for one in document["counterfactuals"]
+        ]
+        assert out.count("(held it back)") == sum(raised)
+        assert ("held the decision back rather than carried it" in " ".join(out.split())) == (
+            raised[0]
+        )
+        against += sum(raised)
+    assert against, "this graph has ties of both directions"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import SettingsError, SubjectError
-from recourse_audit.run.audit import NO_TIES, TIES_DO_NOT_MATTER, Audit, explain, load_audit
+from recourse_audit.run.audit import Audit, explain, load_audit
+from recourse_audit.run.notes import NO_TIE_MOVES, NO_TIES, TIES_DO_NOT_MATTER
 from tests.onnx_models import sum_network
 from tests.run.audits import IDS, small_audit
 
@@ -92,3 +93,20 @@ def test_an_npz_audit_names_its_nodes_by_number(tmp_path: Path) -> None:
     )
     [report] = explain(load_audit(path), ["1"])
     assert report.decision.id == "1"
+
+
+def test_where_no_tie_moves_the_answer_nothing_is_said_to_have_carried_it(tmp_path: Path) -> None:
+    [report] = explain(load_audit(small_audit(tmp_path, trap="saturated")), ["a"])
+    assert report.search is not None
+    assert report.search.counterfactuals[0].relevance == 0
+    assert report.search.moves_nothing
+    assert report.note == NO_TIE_MOVES
+    assert report.caveats == (), "removing ties changes nothing, so there is nothing to caution of"
+
+
+def test_an_answer_that_ties_move_has_no_such_note(audit: Audit) -> None:
+    [report] = explain(audit, ["a"])
+    assert report.search is not None
+    assert not report.search.moves_nothing
+    assert report.note == ""
+    assert report.caveats

@@ -91,6 +91,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     """On the only worker all others wait beside the guilty one, and Dask blames them too."""
     asked = request(folder, tmp_path / "bundle", sample=4)
     plan = _planned(asked)
+    monkeypatch.setattr("recourse_audit.run.pieces.LEAST_PIECES", 1)
     (piece,) = pieces_of(plan.audit, plan.subjects)
     bad = piece.subjects[piece.bounds.index(max(piece.bounds))]
     (tmp_path / "bad").write_text(str(bad), encoding="utf-8")

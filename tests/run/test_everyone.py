@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -196,6 +197,7 @@ def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "SUBJECTS_IN_PIECE", 3)
+    monkeypatch.setattr(pieces, "LEAST_PIECES", 1)
     names = sorted(documents(folder / "bundle"))[:9]
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(names), encoding="utf-8")
@@ -265,6 +267,33 @@ def _session(process: psutil.Process) -> int | None:
         return os.getsid(process.pid)
     except OSError:
         return None
+
+
+def test_a_small_audit_is_cut_fine_and_a_large_one_is_not(folder: Path, tmp_path: Path) -> None:
+    plan = everyone._planned(request(folder, tmp_path / "bundle", sample=SAMPLE))
+    small = [len(one.subjects) for one in pieces.pieces_of(plan.audit, plan.subjects)]
+    assert sum(small) == SAMPLE
+    assert max(small) == SAMPLE // pieces.LEAST_PIECES
+    everybody = np.arange(plan.audit.graph.node_count)
+    large = [len(one.subjects) for one in pieces.pieces_of(plan.audit, everybody)]
+    assert max(large) == pieces.SUBJECTS_IN_PIECE
+
+
+def test_work_that_was_cut_into_other_pieces_is_not_continued(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
+    bundle = Bundle(folder=asked.out)
+    bundle.begin()
+    plan = everyone._planned(asked)
+    record = work.Work(bundle.work_store)
+    everyone._begin_or_go_on(bundle, plan, record, Quiet())
+    first = next(iter(pieces.pieces_of(plan.audit, plan.subjects)))
+    record.add(first.piece, dict.fromkeys(first.subjects, "{}"))
+    record.close()
+    monkeypatch.setattr(pieces, "LEAST_PIECES", 1)
+    with pytest.raises(InputError, match="cuts the work into other pieces"):
+        run_here(asked, Quiet())
 
 
 def test_a_finished_bundle_is_left_as_it_is(folder: Path) -> None:
@@ -393,6 +422,7 @@ def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
     refused = command(*words, "--fail-on", "infeasible=2")
     assert refused.code == 2
     assert "--fail-on infeasible=2: is none of errors, infeasible, not-found" in one_line(refused)
+    assert "nor is it gap" in one_line(refused)
 
 
 def test_errors_for_some_subjects_end_with_4(tmp_path: Path) -> None:

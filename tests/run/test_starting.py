@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -188,3 +189,41 @@ def test_the_schema_goes_to_stdout_alone() -> None:
     finished = command("init", "--schema")
     assert (finished.code, finished.err) == (0, "")
     assert finished.document["title"] == "Settings"
+
+
+def test_init_reads_graphml_and_names_what_its_nodes_have(tmp_path: Path) -> None:
+    drawing: nx.Graph[str] = nx.cycle_graph(PEOPLE)
+    columns = columns_of_people()
+    for place, node in enumerate(drawing.nodes):
+        drawing.nodes[node].update(
+            {f"f{k}": float(columns[f"f{k}"][place]) for k in range(4)}
+            | {"score": float(columns["score"][place]), "sex": columns["sex"][place]}
+        )
+    nx.write_graphml(drawing, tmp_path / "graph.graphml")
+    sum_network(tmp_path / "model.onnx")
+    out = tmp_path / "audit.toml"
+    finished = command(
+        "init", tmp_path / "model.onnx", "--graphml", tmp_path / "graph.graphml", "--out", out
+    )
+    assert finished.code == 0, finished.err
+    written = tomllib.loads(out.read_text("utf-8"))
+    assert written["graph"]["graphml"] == "graph.graphml"
+    assert set(written["graph"]["features"]) == {"score", "f0", "f1", "f2", "f3"}
+    assert written["graph"]["directed"] is False
+    assert written["groups"]["attributes"] == ["sex"]
+    assert command("explain", out, "0").code == 0
+
+
+def test_init_names_the_features_of_an_archive(tmp_path: Path) -> None:
+    sum_network(tmp_path / "model.onnx")
+    names = ["income", "debt", "savings", "years", "loans"]
+    x = np.random.default_rng(0).normal(size=(9, 5))
+    ties = np.stack([np.arange(8), np.arange(1, 9)])
+    np.savez(tmp_path / "plain.npz", x=x, edge_index=ties)
+    np.savez(tmp_path / "named.npz", x=x, edge_index=ties, feature_names=names)
+    for file, expected in (("plain", [f"x{k}" for k in range(5)]), ("named", names)):
+        out = tmp_path / f"{file}.toml"
+        made_of = ("--npz", tmp_path / f"{file}.npz")
+        assert command("init", tmp_path / "model.onnx", *made_of, "--out", out).code == 0
+        assert tomllib.loads(out.read_text("utf-8"))["graph"]["features"] == expected
+        assert command("explain", out, "0").code == 0

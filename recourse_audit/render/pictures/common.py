@@ -1,15 +1,19 @@
-"""Common options: the few kinds of change that together serve most of the people refused."""
+"""Common options: the few kinds of change that together serve most of those refused and audited."""
 
 from dataclasses import dataclass
+from itertools import accumulate
+from textwrap import wrap
 
 from recourse_audit.render.pictures.axes import SMALL, Scale, percent, percent_axis
-from recourse_audit.render.pieces import number
+from recourse_audit.render.pieces import number, plain
 from recourse_audit.render.svg import Drawing, Picture, shortened
 
 LIMIT = 10
 WIDTH = 620
 LEFT, RIGHT, ROW, TOP = 210, 500, 32, 12
 LETTERS = 28
+LINE, MOST_LINES = 15, 4
+WHOSE = "share of those refused and audited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +31,16 @@ class CommonOption:
 def common_options(options: tuple[CommonOption, ...]) -> Picture:
     """A bar for each kind of change, and a mark for how many all so far serve together."""
     shown = options[:LIMIT]
-    bottom = TOP + ROW * len(shown)
+    labels = [_lines(option.change) for option in shown]
+    tops = [*accumulate((max(ROW, LINE * len(one) + 4) for one in labels), initial=TOP)]
+    bottom = tops[-1]
     drawing = Drawing(WIDTH, bottom + 78, _words(options))
     across = Scale(low=0, high=1, start=LEFT, end=RIGHT)
-    percent_axis(drawing, across, TOP, bottom, "share of the people refused")
+    percent_axis(drawing, across, TOP, bottom, WHOSE)
     for row, option in enumerate(shown):
-        y = TOP + ROW * (row + 0.5)
-        drawing.text(0, y + 4, shortened(option.change, LETTERS))
+        y = (tops[row] + tops[row + 1]) / 2
+        for place, line in enumerate(labels[row]):
+            drawing.text(0, y + 4 + LINE * (place - (len(labels[row]) - 1) / 2), line)
         if option.share is None:
             drawing.text(LEFT + 12, y + 4, "too few to be shown", fill="muted", font_size=SMALL)
             continue
@@ -56,8 +63,17 @@ def common_options(options: tuple[CommonOption, ...]) -> Picture:
     return drawing.picture()
 
 
+def _lines(change: str) -> list[str]:
+    """A kind of change over several lines; only what is longer than those gives way."""
+    lines = wrap(plain(change), LETTERS, break_on_hyphens=False) or [""]
+    if len(lines) > MOST_LINES:
+        rest = " ".join(lines[MOST_LINES - 1 :])
+        lines = [*lines[: MOST_LINES - 1], shortened(rest, LETTERS)]
+    return lines
+
+
 def _words(options: tuple[CommonOption, ...]) -> str:
-    sentences = ["Kinds of change, and the share of the people refused that each serves."]
+    sentences = [f"Kinds of change, and the {WHOSE} that each serves."]
     for option in options:
         if option.share is None:
             sentences.append(f"{option.change}: too few to be shown.")

@@ -89,7 +89,7 @@ def cut_off_figure(table: CutOffTable) -> Figure | None:
 
 
 def common_figure(report: GroupReport) -> Figure | None:
-    """The kinds of change that together serve most of the people refused."""
+    """The kinds of change that together serve most of those refused and audited."""
     if not report.common_options or report.overall.outcomes is None:
         return None
     audited = report.overall.outcomes.feasibility.of

@@ -42,8 +42,9 @@ def lead(report: GroupReport) -> str:
     flags, quiet = _with(found, "flag"), _with(found, "no flag")
     rest = len(found) - len(flags) - len(quiet)
     counts = (
-        f"{len(quiet):,} show no gap of {round_points(report.concern)} or more against a group, "
-        f"and {rest:,} cannot be decided on this evidence."
+        f"{len(quiet):,} {'shows' if len(quiet) == 1 else 'show'} no gap of "
+        f"{round_points(report.concern)} or more against a group, and {rest:,} cannot be "
+        "decided on this evidence."
     )
     all_of = several(len(found), "comparison")
     if not flags:
@@ -51,7 +52,8 @@ def lead(report: GroupReport) -> str:
     named = [f"{name_of(table)} ({_named(table)})" for table in _flagged(singles(report))]
     more = sum(one.verdict == "flag" for _, one in judged(crossed(report)))
     places = [*named, *([f"{more:,} in attributes crossed"] if more else [])]
-    return f"{len(flags):,} of {all_of} are flagged: {listed(places)}. {counts}"
+    are = "is" if len(flags) == 1 else "are"
+    return f"{len(flags):,} of {all_of} {are} flagged: {listed(places)}. {counts}"
 
 
 def _flagged(tables: tuple[GroupTable, ...]) -> list[GroupTable]:

@@ -118,6 +118,7 @@ class IndexView:
     subjects: str
     people: str
     whom: str
+    warnings: tuple[str, ...]
     totals: tuple[Total, ...]
     total: str
     total_share: str
@@ -146,6 +147,7 @@ def index_view(
         subjects=number(len(rows), "subject"),
         people=_people(facts["counts"]["people"]),
         whom=_whom(facts["command"]),
+        warnings=tuple(plain(note) for note in facts["notes"].values()),
         totals=_totals(rows),
         total=f"{len(rows):,}",
         total_share="100.0 %" if rows else NOTHING,

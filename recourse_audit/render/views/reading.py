@@ -92,7 +92,7 @@ def _option(found: Document, names: Names) -> Option:
         verified=found["verified"],
         minimal=found["minimal"],
         source=found["source"],
-        holds=None if found["holds"] is None else Holding(**found["holds"]),
+        holds=None if found["holds"] is None else _holding(found["holds"]),
         others=SideEffects(
             measured=others["measured"],
             to_favourable=tuple(map(names.name, others["to_favourable"])),
@@ -100,6 +100,11 @@ def _option(found: Document, names: Names) -> Option:
             other=tuple(map(names.name, others["other"])),
         ),
     )
+
+
+def _holding(found: Document) -> Holding:
+    """The shares; counts and intervals follow from them, also in bundles that do not list them."""
+    return Holding(draws=found["draws"], ties=found["ties"], attributes=found["attributes"])
 
 
 def action_of(found: Document, names: Names) -> Action:

@@ -29,11 +29,14 @@ from recourse_audit.render.views.subject_search import (
     explanation_facts,
     histogram_picture,
     limit_sentence,
+    moves_nothing,
     neighbourhood_pictures,
     people_table,
+    remark_on,
     surroundings_of,
 )
 from recourse_audit.render.views.tables import Column, Fact, Table, cells
+from recourse_audit.run.notes import NO_TIE_MOVES
 
 Document = dict[str, Any]
 NOTHING = "There is nothing to explain by ties."
@@ -55,6 +58,7 @@ class SubjectView:
     decision_facts: tuple[Fact, ...]
     histograms: Picture | None
     explanation: tuple[Fact, ...]
+    remark: str
     nothing: str
     neighbourhood: Pair | None
     limit: str
@@ -82,6 +86,8 @@ def subject_view(
     `members` are the subject's own values of protected attributes; only the auditor sees them.
     """
     document = _plain(document)
+    if moves_nothing(document):
+        document = _without_counterfactuals(document)
     decision = Decision(**document["subject"])
     names = Names(level, decision.id, facts.protected)
     for one in people_of(document):
@@ -104,6 +110,7 @@ def subject_view(
         decision_facts=_decision_facts(document, decision, names, members or {}),
         histograms=histogram_picture(document, looks),
         explanation=explanation_facts(document, found, names),
+        remark=remark_on(document, found),
         nothing="" if found else document.get("note") or NOTHING,
         neighbourhood=neighbourhood_pictures(shown),
         limit=limit_sentence(shown),
@@ -116,6 +123,15 @@ def subject_view(
         probes=_probes(document["probes"]),
         provenance=provenance(facts),
     )
+
+
+def _without_counterfactuals(document: Document) -> Document:
+    """The document of a subject whose answer no tie moves: what was tried first explains nothing.
+
+    Bundles of before this was noticed have a caution about ties, which would not be true.
+    """
+    note = document.get("note") or NO_TIE_MOVES
+    return document | {"counterfactuals": [], "caveats": [], "cloud": None, "note": note}
 
 
 def _plain(value: Any) -> Any:

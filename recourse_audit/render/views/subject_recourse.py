@@ -8,6 +8,7 @@ from recourse_audit.records.report import Decision
 from recourse_audit.render.pieces import share
 from recourse_audit.render.recourse_view import (
     certificate_sentence,
+    holding_lines,
     others_lines,
     status_sentence,
     worded,
@@ -76,7 +77,7 @@ def _options(decision: Decision, options: Sequence[Option], names: Names) -> Tab
         Column(heading="Cost", kind="figures"),
         Column(heading="Decision"),
         Column(heading="Margin", kind="figures"),
-        Column(heading="Still works if the surroundings change"),
+        Column(heading="Still works if the surroundings change (draws, 95 % interval)"),
         Column(heading="Checked"),
         Column(heading="Found by"),
     ]
@@ -93,7 +94,7 @@ def _options(decision: Decision, options: Sequence[Option], names: Names) -> Tab
             f"{option.cost:.{decimals}f}",
             (option.decision, f"{share(before)} → {after}"),
             f"{option.margin:+.3f}",
-            _holding(option),
+            holding_lines(option.holds),
             _verified(option),
             SOURCES.get(option.source, option.source),
         )
@@ -110,16 +111,6 @@ def _change(action: Action, names: Names) -> str:
     if names.subject not in action.tie:
         return f"{action.do} a {kind} between two other people"
     return f"{action.do} one of your {kind}s" if action.do == "drop" else f"add a {kind}"
-
-
-def _holding(option: Option) -> tuple[str, ...]:
-    holds = option.holds
-    if holds is None:
-        return ("not drawn",)
-    return (
-        f"{holds.ties:.0%} of {holds.draws} draws with other ties",
-        f"{holds.attributes:.0%} with other values",
-    )
 
 
 def _verified(option: Option) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recourse_audit.records.search import Counterfactual, Tie
+from recourse_audit.render.effects import HELD_BACK, direction, effect, held_back
 from recourse_audit.render.pictures.classes import Look
 from recourse_audit.render.pictures.cloud import Cloud, cloud
 from recourse_audit.render.pictures.histograms import Answer, histograms
@@ -165,6 +166,20 @@ def explanation_facts(
     )
 
 
+def remark_on(document: Document, found: Sequence[Counterfactual]) -> str:
+    """What must be said before the explanation: it moves nothing, or it stood against."""
+    if not found:
+        return ""
+    against = direction(found[0], document["subject"]["decision"], "these ties")
+    return document.get("note") or against
+
+
+def moves_nothing(document: Document) -> bool:
+    """Whether there are pairs, and none of them moves the answer."""
+    cloud = document.get("cloud")
+    return cloud is not None and cloud["relevance"][1] == 0
+
+
 def counterfactual_table(
     document: Document, found: Sequence[Counterfactual], names: Names
 ) -> Table | None:
@@ -175,22 +190,22 @@ def counterfactual_table(
     kinds = _kinds(document)
     rows = []
     for place, (one, raw) in enumerate(zip(found, document["counterfactuals"], strict=True)):
+        against = one.relevance and held_back(one, decision)
         beaten = [name for name, beats in one.dominates_picks.items() if beats]
-        before = share(one.explanation.probabilities[decision])
         rows.append(
             cells(
                 str(place + 1),
                 tuple(_ties(one.explanation.edges, raw["explanation"]["edges"], kinds, names)),
                 tuple(_ties(one.removed, raw["removed"], kinds, names)),
                 f"{one.simulatability:.6f}",
-                f"{one.signed_relevance:+.6f}",
+                f"{one.relevance:.6f}",
                 f"{one.ranks.simulatability:,} + {one.ranks.relevance:,}",
                 str(one.layer),
                 (
                     f"{one.dominates:,} of {document['search']['pairs']:,}",
                     *([f"and the picks by {', '.join(beaten)}"] if beaten else []),
                 ),
-                f"{before} → {share(one.probabilities[decision])}",
+                (effect(one, decision), *([HELD_BACK] if against else [])),
                 _on_whole_graph(document, raw["removed"]),
             )
         )
@@ -203,8 +218,8 @@ def counterfactual_table(
             Column(heading="Explanation", kind=ties),
             Column(heading="Removed", kind=ties),
             Column(heading="Simulatability ν", kind="figures"),
-            Column(heading="Relevance μ", kind="figures"),
-            Column(heading="Ranks ν + μ", kind="figures"),
+            Column(heading="Relevance |μ|", kind="figures"),
+            Column(heading="Ranks ν + |μ|", kind="figures"),
             Column(heading="Layer", kind="figures"),
             Column(heading="Dominates", kind="figures"),
             Column(heading="Effect in the explanation", kind="figures"),
