@@ -107,7 +107,7 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield ""
     yield from _made_by(plan, "Sensitivity and time by C and D (Fig. 6 and 7)", "varied")
     yield from varied_section(reading, pictures)
-    yield from _made_by(plan, "Time a node", "table timed")
+    yield from _made_by(plan, "Time a node", "table timed", " --cf-code DIR")
     yield (
         "As the table above was filled: methods at different moments, on a machine that may have "
         "had other work. For comparing there are the times taken in turn below."
@@ -126,11 +126,11 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield CHOICES
 
 
-def _made_by(plan: Plan, title: str, parts: str) -> Iterator[str]:
+def _made_by(plan: Plan, title: str, parts: str, more: str = "") -> Iterator[str]:
     """A heading, and the command that made every figure below it."""
     yield f"## {title}"
     yield ""
-    yield f"Made by `{COMMAND}{plan.flags} --parts {parts} page`."
+    yield f"Made by `{COMMAND}{plan.flags} --parts {parts} page{more}`."
     yield ""
 
 
