@@ -148,6 +148,7 @@ def test_every_picture_of_the_page_is_there_and_says_what_it_shows(tmp_path: Pat
         assert " at " in title.text
     assert "9 comparisons, 4 with another decision." in page
     assert "by 0.50 where the decision changed and by 0.50 where it did not: **not**" in page
+    assert "may be chance (Mann-Whitney p = 1.00)" in page
     assert "Explanations when the model is changed: not measured yet." in page
 
 
