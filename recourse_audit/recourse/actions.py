@@ -66,6 +66,12 @@ class ActionTable:
         return self._tied(self.drops.source, self.adds.source)
 
     @cached_property
+    def own(self) -> Mask:
+        """Whether an action is at the subject itself: its ties, new ones, its attributes."""
+        mine: Mask = (self.source == self.subject) | (self.target == self.subject)
+        return mine
+
+    @cached_property
     def target(self) -> Ints:
         """Where a tie leads; of an attribute, the subject."""
         return self._tied(self.drops.target, self.adds.target)

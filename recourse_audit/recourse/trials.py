@@ -111,11 +111,13 @@ class Trials:
             if len(rows) <= self.left:
                 self._try(self._by_cost(rows), "exhaustive")
                 return all(len(chosen) != size for chosen in self._unasked)
-        if size == 1:
-            order = np.argsort(EAGERNESS[self._table.do[alive]], kind="stable")
-            self._try(self._open(alive[order, None]), "effect")
-            return False
         share = self._share(sizes_left)
+        if size == 1:
+            # The subject's own ties and attributes move its answer most.
+            order = np.lexsort((EAGERNESS[self._table.do[alive]], ~self._table.own[alive]))
+            room = share if sizes_left > 1 else self.left
+            self._try(self._open(alive[order, None])[:room], "effect")
+            return False
         alive = alive[np.isfinite(self._effect[alive])]
         found = best(self._effect[alive], self._table.group[alive], size, 2 * share)
         self._try(self._open(alive[found])[:share], "effect")
