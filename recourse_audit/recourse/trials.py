@@ -2,7 +2,8 @@
 
 Sizes are taken one after the other. A size whose combinations fit into the budget is tried in full,
 apart from what is covered by something that works; of a larger one those with the largest summed
-effects are tried. Only sizes tried in full count in a certificate.
+effects are tried, of single actions the subject's own first, and later sizes keep a share of the
+budget. Only sizes tried in full count in a certificate.
 """
 
 from collections.abc import Iterable, Sequence

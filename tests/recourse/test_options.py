@@ -160,6 +160,35 @@ def test_the_budget_is_never_exceeded_and_never_called_a_proof(budget: int, tmp_
             assert not (option.minimal and less)
 
 
+def test_with_more_single_changes_than_budget_ones_own_come_first_and_larger_ones_get_a_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(3, people=40, ties=120)
+    network = sum_network(tmp_path / "m.onnx", scale=0.01, linear=True)
+    desk = open_desk(network, graph, output="logits")
+    anybody: dict[str, Any] = {"ties": [{"kind": "*", "whose": "any", "allow": ["drop"]}]}
+    policy = policy_of(graph, budget=40, **anybody)
+    answers, tried = Verifier.answers, []
+
+    def noted(self: Verifier, rows: Any) -> Any:
+        tried.extend(rows.tolist())
+        return answers(self, rows)
+
+    monkeypatch.setattr(Verifier, "answers", noted)
+    search = search_over(graph, desk, policy)
+    for subject in range(graph.node_count):
+        table = action_table(policy, subject, 2)
+        tried.clear()
+        if search.run(subject, None).status != "not_found_within_budget" or len(table) <= 40:
+            continue
+        own = [table.own[row[0]] for row in tried if len(row) == 1]
+        assert own == sorted(own, reverse=True)
+        assert sum(own) == table.own.sum()
+        assert {len(row) for row in tried} == {1, 2, 3}
+        return
+    pytest.fail("nobody has more changes than the budget")
+
+
 def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
     desk = open_desk(
