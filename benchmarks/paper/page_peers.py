@@ -71,7 +71,8 @@ def _verdicts(title: str, found: dict[str, Documents], subjects: list[int]) -> I
     seconds = {method: _mean(found[method], subjects, "seconds") for method in (OWN, ANY, CF)}
     for method in (OWN, ANY):
         share = seconds[CF] / seconds[method]
-        yield f"{title}: {method} takes 1/{share:.3g} of the time of {CF} as written here."
+        taken = f"1/{share:.3g} of" if share >= 1 else f"{1 / share:.3g} times"
+        yield f"{title}: {method} takes {taken} the time of {CF} as written here."
     if flips[ANY] < flips[OWN]:
         yield (
             f"{title}: {ANY} flips fewer ({flips[ANY]:.0%}) than {OWN} ({flips[OWN]:.0%}): there "
