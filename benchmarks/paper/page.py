@@ -56,11 +56,11 @@ PEERS_TEXT = f"""\
 All methods get the same nodes, and every edit is judged by the ONNX file on the whole graph. *Said
 to* is the share that the method itself counts as flipped. On Cora and Citeseer any other class
 counts; on German credit the nodes are refused test nodes, all there are. {CF} lowers a mask over
-all ties within two hops, 500 steps at most; its loss is written for our GCN, with the ties only and no dense
-matrix. Greedy removal takes away the tie that helps most, three times at most, among 100 candidates
-at most; ours changes three ties at most. Random edits are as large as ours (`any tie near`, or `own
-ties and new ones`), three where ours found nothing; one draw is the share of several draws that
-flip. Ties changed are a mean over flipped nodes, time and queries over all."""
+all ties within two hops, 500 steps at most; its loss is written for our GCN, with the ties only and
+no dense matrix. Greedy removal takes away the tie that helps most, three times at most, among 100
+candidates at most; ours changes three ties at most. Random edits are as large as ours (`any tie
+near`, or `own ties and new ones`), three where ours found nothing; one draw is the share of several
+draws that flip. Ties changed are a mean over flipped nodes, time and queries over all."""
 
 
 def write_page(kept: Kept, plan: Plan, path: Path) -> None:
