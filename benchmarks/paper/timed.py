@@ -17,7 +17,7 @@ from benchmarks.paper.kept import Kept, Key
 from benchmarks.paper.own import search_of, searched
 from benchmarks.paper.places import Place
 from benchmarks.paper.plans import Plan
-from benchmarks.paper.weighing import EXPLAINER_EPOCHS, gnn_explainer
+from benchmarks.paper.weighing import EXPLAINER_EPOCHS, NODE_CLASSIFIER, gnn_explainer
 
 PART = "timed"
 OURS_ALONE = "GNN-MOExp"
@@ -121,11 +121,7 @@ def whole_graph_explainer(place: Place) -> Way:
         algorithm=GNNExplainer(epochs=EXPLAINER_EPOCHS),
         explanation_type="model",
         edge_mask_type="object",
-        model_config={
-            "mode": "multiclass_classification",
-            "task_level": "node",
-            "return_type": "raw",
-        },
+        model_config=NODE_CLASSIFIER,
     )
     graph = place.graph
     x = torch.from_numpy(graph.features.astype("float32"))

@@ -17,6 +17,12 @@ from recourse_audit.graph.arrays import Graph
 
 EXPLAINER_EPOCHS = 200
 PG_EPOCHS, PG_NODES = 30, 50
+# What PyG's explainers are told of the network.
+NODE_CLASSIFIER = {
+    "mode": "multiclass_classification",
+    "task_level": "node",
+    "return_type": "raw",
+}
 
 
 class Weighing(Protocol):
@@ -85,11 +91,7 @@ class Masks:
             algorithm=made,
             explanation_type="phenomenon" if learns else "model",
             edge_mask_type="object",
-            model_config={
-                "mode": "multiclass_classification",
-                "task_level": "node",
-                "return_type": "raw",
-            },
+            model_config=NODE_CLASSIFIER,
         )
         if learns:
             self._train(place)
