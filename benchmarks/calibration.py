@@ -35,11 +35,11 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.records import Comparison
 from recourse_audit.groups.report import group_report
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.run.communities import Communities, communities_of
-from recourse_audit.run.store import SCHEMA
+from recourse_audit.audit.communities import Communities, communities_of
+from recourse_audit.bundle.store import SCHEMA
 from recourse_audit.settings import GraphSettings, GroupSettings, ModelSettings
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"
@@ -163,8 +163,8 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
     south = _south(random, person, plan)
     with TemporaryDirectory() as place:
         graph = _network(lending, random, person, Path(place))
-    desk = QueryDesk(_model(), pool_of(graph))
-    answers = desk.ask_raw(whole(graph), np.arange(graph.node_count))
+    batcher = QueryBatcher(_model(), pool_of(graph))
+    answers = batcher.ask_raw(whole(graph), np.arange(graph.node_count))
     refused = answers.argmax(axis=1) == 0
     found = Communities(method="column", seed=0, column="dealt", numbers=person.community)
     if not plan.named:

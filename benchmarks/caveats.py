@@ -17,7 +17,7 @@ WARMING = 2
 
 def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
     """Print the time of all caveats over that of the searches that they go with."""
-    caveats = Caveats(bench.graph, bench.desk, DEPTH, CaveatSettings(), bench.scope.seed)
+    caveats = Caveats(bench.graph, bench.batcher, DEPTH, CaveatSettings(), bench.scope.seed)
     classes = tuple(str(number) for number in range(bench.whole.shape[1]))
     searching = adjusting = 0.0
     subjects = some_subjects(bench, count, 2, most, seed=3)

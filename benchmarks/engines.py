@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
@@ -26,7 +26,7 @@ class Bench:
 
     graph: Graph
     model: OnnxModel
-    desk: QueryDesk
+    batcher: QueryBatcher
     whole: np.ndarray
     search: Search
     scope: Scope
@@ -36,11 +36,11 @@ def open_bench(graph: Graph, model: Path, scope: Scope) -> Bench:
     settings = ModelSettings(path=model)
     opened = OnnxModel(settings)
     probe(opened, settings, pool_of(graph))
-    desk = QueryDesk(opened, pool_of(graph))
-    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    batcher = QueryBatcher(opened, pool_of(graph))
+    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = [str(number) for number in range(answers.shape[1])]
-    search = Search(graph, desk, answers, classes, scope)
-    return Bench(graph, opened, desk, answers, search, scope)
+    search = Search(graph, batcher, answers, classes, scope)
+    return Bench(graph, opened, batcher, answers, search, scope)
 
 
 class Recorder:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from benchmarks.search_speed import SAMPLE, open_sample, report
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
 from recourse_audit.search.local import local_graph
 from recourse_audit.search.packing import place_in, sorted_rows, tree_union
@@ -24,11 +24,11 @@ def main() -> None:
     nodes, ties = sorted_rows(level.nodes[:, some]), sorted_rows(level.ties[:, some])
     union = tree_union(bench.graph, local, nodes, ties, with_ties=False)
     rows = np.arange(GRAPHS) * 4 + place_in(nodes, level.nodes[0, some])
-    alone = QueryDesk(bench.model, pool_of(bench.graph), graphs_per_query=1)
+    alone = QueryBatcher(bench.model, pool_of(bench.graph), graphs_per_query=1)
     seconds = {"packed": 0.0, "single": 0.0}
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        packed = bench.desk.ask(union, rows)
+        packed = bench.batcher.ask(union, rows)
         middle = time.perf_counter()
         single = alone.ask(union, rows)
         seconds["single"] += time.perf_counter() - middle

@@ -14,17 +14,17 @@ from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
-from recourse_audit.render.mailing import Mailing, mail
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.paper import Paper
-from recourse_audit.render.press import Work, file_name
-from recourse_audit.render.publishing import Edition, publish
-from recourse_audit.render.views.index import index_view
-from recourse_audit.render.views.index_rows import Links
-from recourse_audit.run.everyone import Request, run_audit
-from recourse_audit.run.selection import Selection
-from recourse_audit.run.store import open_store
-from recourse_audit.run.workers import Workers
+from recourse_audit.render.letters.write_letters import Mailing, mail
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Paper
+from recourse_audit.render.batch import Work, file_name
+from recourse_audit.render.pages.write_pages import Edition, publish
+from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.pages.index_rows import Links
+from recourse_audit.execute.pipeline import Request, run_audit
+from recourse_audit.audit.selection import Selection
+from recourse_audit.bundle.store import open_store
+from recourse_audit.execute.process_pool import Workers
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending" / "audit.toml"
 MANY = 20_000

@@ -21,7 +21,7 @@ from benchmarks.engines import Recorder
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
@@ -64,7 +64,7 @@ class World:
     graph: Graph
     model: OnnxModel
     probes: ProbeReport
-    desk: QueryDesk
+    batcher: QueryBatcher
     answers: np.ndarray
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
@@ -98,18 +98,18 @@ def open_world(
     settings = ModelSettings(path=path)
     model = OnnxModel(settings)
     probes = probe(model, settings, pool_of(graph))
-    desk = QueryDesk(model, pool_of(graph))
-    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    batcher = QueryBatcher(model, pool_of(graph))
+    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = tuple(f"class {number}" for number in range(answers.shape[1]))
     hoped = () if favourable is None else (classes[favourable],)
-    return World(name, graph, model, probes, desk, answers, classes, hoped, attributes)
+    return World(name, graph, model, probes, batcher, answers, classes, hoped, attributes)
 
 
 def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: int) -> None:
     """Print the verifier's rate over the runtime's on singles and pairs of changes."""
     policy = world.policy(ties=[rules], attributes=world.attributes)
     favourable = np.arange(len(world.classes)) == len(world.classes) - 1
-    bench = Bench(world.graph, world.desk, world.probes, world.answers, favourable)
+    bench = Bench(world.graph, world.batcher, world.probes, world.answers, favourable)
     session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
     for subject in world.refused(12, seed=1):
         table = action_table(policy, subject, world.probes.depth)
@@ -150,7 +150,7 @@ def shares(world: World, kind: str, recourse: dict[str, Any], count: int, budget
         if hoped not in searches:
             decision = DecisionSettings(classes=world.classes, favourable=hoped)
             searches[hoped] = RecourseSearch(
-                world.graph, world.desk, world.probes, world.answers, policy, decision, 0
+                world.graph, world.batcher, world.probes, world.answers, policy, decision, 0
             )
         found = searches[hoped].run(subject, None)
         statuses[found.status] += 1

@@ -14,9 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from recourse_audit.run.everyone import Request, run_audit
-from recourse_audit.run.selection import Selection
-from recourse_audit.run.workers import Workers
+from recourse_audit.execute.pipeline import Request, run_audit
+from recourse_audit.audit.selection import Selection
+from recourse_audit.execute.process_pool import Workers
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending" / "audit.toml"
 

@@ -23,9 +23,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.run.everyone import Request, run_audit
-from recourse_audit.run.selection import Selection
-from recourse_audit.run.workers import Workers
+from recourse_audit.execute.pipeline import Request, run_audit
+from recourse_audit.audit.selection import Selection
+from recourse_audit.execute.process_pool import Workers
 from recourse_audit.settings import load_settings
 
 SMALL = 100  # how many times smaller the other graph is

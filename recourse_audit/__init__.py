@@ -1,42 +1,64 @@
-"""Audit a sealed ONNX graph neural network: what carried a decision, and what could change it.
+"""Audit a sealed ONNX graph neural network: what a decision rests on, and what could change it.
 
->>> from recourse_audit import explain, load_audit
->>> audit = load_audit("audit.toml")
->>> [report] = explain(audit, ["P0001"])
->>> report.search.counterfactuals[0].removed
+>>> import recourse_audit as ra
+>>> audit = ra.Audit.from_toml("audit.toml")
+>>> report = audit.explain("P0004")
+>>> report.counterfactuals[0].removed
+>>> bundle = audit.run("out", sample=100)
 """
 
-from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
-from recourse_audit.groups.bundle import groups_of
-from recourse_audit.render.mailing import Mailing, mail
-from recourse_audit.render.publishing import Edition, publish
-from recourse_audit.run.audit import Audit, explain, load_audit, open_audit
-from recourse_audit.run.everyone import Request, Summary, run_audit
-from recourse_audit.run.selection import Selection
-from recourse_audit.run.verification import Verdict, verify
-from recourse_audit.run.workers import Workers
-from recourse_audit.settings import Settings, load_settings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recourse_audit.api import Audit, Bundle, open_bundle
+    from recourse_audit.errors import AuditError
+    from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
+    from recourse_audit.records.groups import GroupReport
+    from recourse_audit.records.recourse import WhatIf
+    from recourse_audit.records.report import SubjectReport
+    from recourse_audit.settings import Settings, load_settings
+
+# Where each public name comes from. What is not listed is private.
+_HOMES = {
+    "Audit": "api",
+    "AuditError": "errors",
+    "Bundle": "api",
+    "GroupReport": "records.groups",
+    "Settings": "settings",
+    "SubjectReport": "records.report",
+    "WhatIf": "records.recourse",
+    "from_arrays": "graph.readers",
+    "from_networkx": "graph.readers",
+    "load_settings": "settings",
+    "open_bundle": "api",
+    "read_graph": "graph.readers",
+}
 
 __all__ = [
     "Audit",
-    "Edition",
-    "Mailing",
-    "Request",
-    "Selection",
+    "AuditError",
+    "Bundle",
+    "GroupReport",
     "Settings",
-    "Summary",
-    "Verdict",
-    "Workers",
-    "explain",
+    "SubjectReport",
+    "WhatIf",
     "from_arrays",
     "from_networkx",
-    "groups_of",
-    "load_audit",
     "load_settings",
-    "mail",
-    "open_audit",
-    "publish",
+    "open_bundle",
     "read_graph",
-    "run_audit",
-    "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that importing the package is quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'recourse_audit' has no attribute {name!r}")
+    value = getattr(import_module(f"recourse_audit.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

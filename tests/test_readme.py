@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.audits import SAMPLES, quick_audit
-from tests.run.command import command
+from tests.audits import SAMPLES, quick_audit
+from tests.command import command
 
 README = Path(__file__).parents[1] / "README.md"
 LINE = re.compile(r"^recourse-audit (.+?)(?:\s+#.*)?$", re.MULTILINE)

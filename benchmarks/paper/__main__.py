@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.paper.kept import Kept, Key
+from benchmarks.paper.cache import Kept, Key
 from benchmarks.paper.page import write_page
 from benchmarks.paper.peers import compare_peers
 from benchmarks.paper.perturbed import perturb
-from benchmarks.paper.places import Place
+from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import FULL, QUICK, Plan
 from benchmarks.paper.reading import MODEL
 from benchmarks.paper.table import fill_table

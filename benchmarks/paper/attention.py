@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch_geometric.nn import GATConv
 
-from benchmarks.paper.places import Place
+from benchmarks.paper.paper_datasets import Place
 from benchmarks.train import multiplied, thinned
 from recourse_audit.graph.arrays import Graph
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.neighbourhoods import reach, spans
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import Union, side_by_side, whole, with_pairs
 
 AT_ONCE = 32
@@ -42,17 +42,17 @@ def edited(graph: Graph, edit: Edit) -> Union:
     )
 
 
-def answer_after(graph: Graph, desk: QueryDesk, subject: int, edit: Edit) -> np.ndarray:
+def answer_after(graph: Graph, batcher: QueryBatcher, subject: int, edit: Edit) -> np.ndarray:
     """The log-probabilities of the subject on the whole graph after an edit."""
-    assert not desk.needs_ties, "an edited graph says nothing of its ties but their ends"
-    return np.asarray(desk.ask(edited(graph, edit), np.array([subject]))[0])
+    assert not batcher.needs_ties, "an edited graph says nothing of its ties but their ends"
+    return np.asarray(batcher.ask(edited(graph, edit), np.array([subject]))[0])
 
 
 class Around:
     """All that a subject's answer can come from in a model of some depth, one tie beyond it."""
 
-    def __init__(self, graph: Graph, desk: QueryDesk, subject: int, depth: int) -> None:
-        self._desk = desk
+    def __init__(self, graph: Graph, batcher: QueryBatcher, subject: int, depth: int) -> None:
+        self._batcher = batcher
         nodes = reach(graph, np.array([subject]), depth + 1)
         positions, _ = spans(graph.starts, nodes)
         inside = np.isin(graph.neighbour[positions], nodes)
@@ -69,7 +69,7 @@ class Around:
         found = []
         for first in range(0, len(removals), AT_ONCE):
             unions = [self._without(gone) for gone in removals[first : first + AT_ONCE]]
-            found.append(self._desk.ask(*side_by_side(unions, [self._row] * len(unions))))
+            found.append(self._batcher.ask(*side_by_side(unions, [self._row] * len(unions))))
         return np.concatenate(found)
 
     def _without(self, gone: tuple[int, ...]) -> Union:

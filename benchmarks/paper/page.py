@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.paper.kept import Kept
+from benchmarks.paper.cache import Kept
 from benchmarks.paper.page_curves import (
     Pictures,
     perturbed_section,

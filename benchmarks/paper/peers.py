@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.paper.edits import Around, Edit, answer_after, pair_between
 from benchmarks.paper.explanations import pairs_around
-from benchmarks.paper.kept import Kept, Key
-from benchmarks.paper.places import SEED, Place
+from benchmarks.paper.cache import Kept, Key
+from benchmarks.paper.paper_datasets import SEED, Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.rivals import (
     ANY,
@@ -104,7 +104,7 @@ class Contest:
 
     def _flips(self, subject: int, edit: Edit) -> bool:
         world = self._world
-        answer = answer_after(world.graph, world.desk, subject, edit)
+        answer = answer_after(world.graph, world.batcher, subject, edit)
         return world.classes[int(answer.argmax())] in world.hoped_for(subject)
 
     def _timed(self, subject: int, find: Callable[[], tuple[Edit | None, int]]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Contest:
             )
             decision = DecisionSettings(classes=world.classes, favourable=hoped)
             self._searches[method, hoped] = RecourseSearch(
-                world.graph, world.desk, world.probes, world.answers, policy, decision, SEED
+                world.graph, world.batcher, world.probes, world.answers, policy, decision, SEED
             )
         found = self._searches[method, hoped].run(subject, None)
         if not found.options:
@@ -171,7 +171,7 @@ class Contest:
         """Remove, up to three times, the tie whose loss helps most; own ties are tried first."""
         world = self._world
         graph = world.graph
-        around = Around(graph, world.desk, subject, DEPTH)
+        around = Around(graph, world.batcher, subject, DEPTH)
         candidates = self._near(subject)[:GREEDY_CANDIDATES]
         hoped = np.isin(world.classes, world.hoped_for(subject))
         gone: tuple[int, ...] = ()
@@ -202,7 +202,7 @@ class Contest:
     def _tries(self, subject: int, size: int, tries: int) -> tuple[Edit | None, int]:
         """Draw until the decision changes, as often as our search asked."""
         world = self._world
-        around = Around(world.graph, world.desk, subject, DEPTH)
+        around = Around(world.graph, world.batcher, subject, DEPTH)
         random = np.random.default_rng((SEED, subject, 2))
         edits = [self._cut(subject, size, random) for _ in range(tries)]
         hoped = np.isin(world.classes, world.hoped_for(subject))

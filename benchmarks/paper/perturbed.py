@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines import open_bench
-from benchmarks.paper.kept import Kept, Key
-from benchmarks.paper.places import SEED, Place
+from benchmarks.paper.cache import Kept, Key
+from benchmarks.paper.paper_datasets import SEED, Place
 from benchmarks.paper.plans import Plan
 from recourse_audit.caveats.stability import Standing, linked, moved, standing
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.search import SearchResult
@@ -40,11 +40,11 @@ def standings(
     graph: Graph, model: OnnxModel, scope: Scope, subjects: list[int]
 ) -> dict[int, Standing]:
     """Where subjects stand by a model, which has been probed, on a graph."""
-    desk = QueryDesk(model, pool_of(graph))
-    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    batcher = QueryBatcher(model, pool_of(graph))
+    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = [str(number) for number in range(answers.shape[1])]
     found = {}
-    for result in Search(graph, desk, answers, classes, scope).run(np.array(sorted(subjects))):
+    for result in Search(graph, batcher, answers, classes, scope).run(np.array(sorted(subjects))):
         assert isinstance(result, SearchResult), result
         found[result.subject] = standing(np.exp(answers[result.subject]), result, None)
     return found

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.paper.kept import setting_of
+from benchmarks.paper.cache import setting_of
 from benchmarks.paper.published import GRAPHS
 
 # Nodes of each graph; on German credit a question is one about nearly everybody.

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.comparison import common
-from benchmarks.paper.kept import Kept, Result
+from benchmarks.paper.cache import Kept, Result
 from benchmarks.paper.plans import Plan, Size
 from benchmarks.paper.published import METHODS, OURS
 

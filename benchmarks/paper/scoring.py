@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.paper.explanations import Pairs, nodes_of, parts
 from recourse_audit.graph.arrays import Floats, Graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import side_by_side, with_pairs
 from recourse_audit.search.objectives import Whole, comparable, figures, simulatability
 
@@ -28,10 +28,10 @@ class Scored:
 class Scorer:
     """Asks the model about explanations on one graph."""
 
-    def __init__(self, graph: Graph, desk: QueryDesk, answers: Floats) -> None:
+    def __init__(self, graph: Graph, batcher: QueryBatcher, answers: Floats) -> None:
         """`answers` holds every node's log-probabilities on the whole graph."""
         self._graph = graph
-        self._desk = desk
+        self._batcher = batcher
         self._whole = Whole.of_answers(answers)
 
     def score(self, subject: int, tree: Pairs) -> Scored:
@@ -46,7 +46,7 @@ class Scorer:
             for part in some
         ]
         rows = [np.searchsorted(union.nodes, [subject]) for union in unions]
-        answers = self._desk.ask(*side_by_side(unions, rows))
+        answers = self._batcher.ask(*side_by_side(unions, rows))
         own = self._whole.of(np.full(len(some), subject))
         score = simulatability(own, answers)
         removed = np.array([len(tree) - len(part) for part in some[:-1]])

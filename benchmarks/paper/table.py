@@ -3,12 +3,12 @@
 import time
 
 from benchmarks.paper.explanations import grown, pairs_around
-from benchmarks.paper.kept import Kept, Key
-from benchmarks.paper.own import search_all
-from benchmarks.paper.places import Place
+from benchmarks.paper.cache import Kept, Key
+from benchmarks.paper.moexp import search_all
+from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.scoring import Scorer
-from benchmarks.paper.weighing import OPENERS
+from benchmarks.paper.tie_weights import OPENERS
 
 PART = "table"
 
@@ -31,7 +31,7 @@ def fill_table(kept: Kept, place: Place, plan: Plan) -> None:
 def explain_all(kept: Kept, place: Place, plan: Plan, method: str, missing: list[Key]) -> None:
     """Weigh, build, score and keep, subject by subject; time is that of the weighing alone."""
     graph = place.graph
-    scorer = Scorer(graph, place.bench.desk, place.bench.whole)
+    scorer = Scorer(graph, place.bench.batcher, place.bench.whole)
     weighing = OPENERS[method](place)
     for key in missing:
         pairs = pairs_around(graph, key.subject, plan.max_hops)

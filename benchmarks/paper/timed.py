@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.explanations import pairs_around
-from benchmarks.paper.kept import Kept, Key
-from benchmarks.paper.own import search_of, searched
-from benchmarks.paper.places import Place
+from benchmarks.paper.cache import Kept, Key
+from benchmarks.paper.moexp import search_of, searched
+from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
-from benchmarks.paper.weighing import EXPLAINER_EPOCHS, NODE_CLASSIFIER, gnn_explainer
+from benchmarks.paper.tie_weights import EXPLAINER_EPOCHS, NODE_CLASSIFIER, gnn_explainer
 
 PART = "timed"
 OURS_ALONE = "GNN-MOExp"
@@ -100,7 +100,7 @@ def ways_of(place: Place, plan: Plan) -> dict[str, Way]:
         CF_DENSE: dense,
     }
     if plan.cf_code is not None:
-        from benchmarks.paper.authors import authors_way
+        from benchmarks.paper.cf_gnn_official import authors_way
 
         ways[CF_AUTHORS] = authors_way(place.network, plan.cf_code)
     return ways

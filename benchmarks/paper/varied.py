@@ -1,8 +1,8 @@
 """Quality and time a node by C and D (Fig. 6 and 7)."""
 
-from benchmarks.paper.kept import Kept
-from benchmarks.paper.own import search_all
-from benchmarks.paper.places import Place
+from benchmarks.paper.cache import Kept
+from benchmarks.paper.moexp import search_all
+from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
 
 VARIED = "varied"

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from recourse_audit.caveats.rollout import confounding_places
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
 from recourse_audit.records.caveats import AdjustedEffect, Grade
 from recourse_audit.search.results import shown
@@ -67,10 +67,10 @@ class Effects:
     """Measures effects of removals on one graph with one model."""
 
     def __init__(
-        self, graph: Graph, desk: QueryDesk, depth: int, settings: CaveatSettings, seed: int
+        self, graph: Graph, batcher: QueryBatcher, depth: int, settings: CaveatSettings, seed: int
     ) -> None:
         self._graph = graph
-        self._desk = desk
+        self._batcher = batcher
         self._depth = depth
         self._settings = settings
         self._seed = seed
@@ -92,7 +92,7 @@ class Effects:
                 for union, row in self._questions(removals[place], confounders[place]):
                     unions.append(union)
                     rows.append(row)
-            answers = self._desk.ask(*side_by_side(unions, rows))
+            answers = self._batcher.ask(*side_by_side(unions, rows))
             asked = answers.reshape(len(open_), 2, self._settings.draws + 1, -1)
             for number, place in enumerate(open_):
                 chances = np.exp(asked[number, :, :, removals[place].decision])

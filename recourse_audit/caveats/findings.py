@@ -5,7 +5,7 @@ import numpy as np
 from recourse_audit.caveats.effects import Effects, Removal
 from recourse_audit.caveats.wording import confounder_caveat, general_caveats
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.search import Counterfactual, SearchResult, Tie
 from recourse_audit.settings import CaveatSettings
@@ -17,13 +17,13 @@ class Caveats:
     def __init__(
         self,
         graph: Graph,
-        desk: QueryDesk,
+        batcher: QueryBatcher,
         depth: int | None,
         settings: CaveatSettings,
         seed: int,
     ) -> None:
         self._graph = graph
-        self._effects = None if depth is None else Effects(graph, desk, depth, settings, seed)
+        self._effects = None if depth is None else Effects(graph, batcher, depth, settings, seed)
         self._general = general_caveats(depth_known=depth is not None)
 
     def on(

@@ -32,21 +32,19 @@ class Standing:
     subject certified to have no option has an empty set of them.
     """
 
+    decision: str
     probabilities: Floats
     explained_by: frozenset[str] | None
     options: frozenset[str] | None
 
-    @property
-    def decision(self) -> int:
-        return int(np.argmax(self.probabilities))
-
 
 def standing(
-    probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
+    decision: str, probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
 ) -> Standing:
     """Note what is compared of a subject's results."""
     found = search.counterfactuals if search is not None and not search.moves_nothing else ()
     return Standing(
+        decision=decision,
         probabilities=probabilities,
         explained_by=frozenset(found[0].explanation.nodes) if found else None,
         options=frozenset(_touched(recourse)) if recourse and recourse.status in KNOWN else None,
@@ -55,10 +53,17 @@ def standing(
 
 def _touched(recourse: Recourse) -> list[str]:
     return [
-        repr(action.attribute or (action.do, *sorted(action.tie or ()), action.kind))
+        _touches(action)
         for option in recourse.options
         for action in option.actions
     ]
+
+
+def _touches(action: Action) -> str:
+    """What a change touches, whatever it does to it."""
+    if isinstance(action, SetAction):
+        return repr(action.attribute)
+    return repr((action.do, *sorted(action.tie), action.kind))
 
 
 def moved(subject: str, perturbation: str, before: Standing, after: Standing) -> StabilityRow:

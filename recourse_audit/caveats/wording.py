@@ -23,6 +23,7 @@ LETTERS: dict[Grade, str] = {
 UNBOUNDED = Caveat(
     kind="unknown_reach",
     grade=None,
+    counterfactual=None,
     about="every counterfactual",
     text="Every node reaches every other in this model, so which of its variables confound a "
     "counterfactual cannot be listed, and no effect was adjusted for them. Declare model.depth if "
@@ -47,6 +48,7 @@ def confounder_caveat(
         return Caveat(
             kind="confounders",
             grade=None,
+            counterfactual=number,
             about=about,
             text=f"{act}; how much of the effect of removing {ties} is theirs was not measured.",
             letter=LETTERS["weakens"],
@@ -56,6 +58,7 @@ def confounder_caveat(
     return Caveat(
         kind="confounders",
         grade=effect.grade,
+        counterfactual=number,
         about=about,
         text=f"{GRADES[effect.grade]}. Removing {ties} moves the probability of {decision} by "
         f"{moved} with the features as they are. {act}: drawn anew from the population, the move "

@@ -11,7 +11,7 @@ import typer
 from recourse_audit.cli.groups import GAP, check_gaps, flagged
 from recourse_audit.cli.paper import publish_pages, write_letters
 from recourse_audit.cli.printing import AsJson, messages, now, print_json
-from recourse_audit.documents import FORMAT
+from recourse_audit.records.codec import FORMAT
 from recourse_audit.errors import (
     AuditError,
     FindingError,
@@ -21,23 +21,23 @@ from recourse_audit.errors import (
     VerificationError,
 )
 from recourse_audit.groups.bundle import groups_of
-from recourse_audit.render.letters import LetterDesk
-from recourse_audit.render.mailing import Mailing
-from recourse_audit.render.pace import pace
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.pieces import number, plain
-from recourse_audit.render.progress import progress
-from recourse_audit.render.publishing import Edition
-from recourse_audit.run.cluster import Cluster
-from recourse_audit.run.everyone import Request, Summary, run_audit
-from recourse_audit.run.manifest import read_id_key
-from recourse_audit.run.replay import replay as replay_subjects
-from recourse_audit.run.selection import Selection
-from recourse_audit.run.signing import Signer, read_public_key, read_signer
-from recourse_audit.run.thresholds import exceeded, read_thresholds
-from recourse_audit.run.verification import Verdict
-from recourse_audit.run.verification import verify as verify_bundle
-from recourse_audit.run.workers import Crew, Workers
+from recourse_audit.render.letters.writer import LetterDesk
+from recourse_audit.render.letters.write_letters import Mailing
+from recourse_audit.render.terminal.pace import pace
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.text import number, plain
+from recourse_audit.render.terminal.progress import progress
+from recourse_audit.render.pages.write_pages import Edition
+from recourse_audit.execute.dask_pool import Cluster
+from recourse_audit.execute.pipeline import Request, Summary, run_audit
+from recourse_audit.bundle.manifest import read_id_key
+from recourse_audit.execute.replay import replay as replay_subjects
+from recourse_audit.audit.selection import Selection
+from recourse_audit.bundle.signature import Signer, read_public_key, read_signer
+from recourse_audit.cli.thresholds import exceeded, read_thresholds
+from recourse_audit.bundle.verification import Verdict
+from recourse_audit.bundle.verification import verify as verify_bundle
+from recourse_audit.execute.process_pool import Crew, Workers
 from recourse_audit.settings import load_settings
 
 SECONDS_FOR_PIECE = 3600.0

@@ -10,15 +10,15 @@ import typer
 from recourse_audit.cli.bundles import SECONDS_FOR_PIECE, make_pages, tell_end
 from recourse_audit.cli.printing import messages, now, view
 from recourse_audit.errors import PaperError
-from recourse_audit.render.pace import pace
-from recourse_audit.render.terminal import show_model, show_subject
-from recourse_audit.run.audit import explain as explain_subjects
-from recourse_audit.run.audit import load_audit
-from recourse_audit.run.demo import demo_subjects, prepare_demo
-from recourse_audit.run.everyone import Request, run_audit
-from recourse_audit.run.inspection import inspect_model
-from recourse_audit.run.selection import Selection
-from recourse_audit.run.workers import Workers
+from recourse_audit.render.terminal.pace import pace
+from recourse_audit.render.terminal.subject import show_model, show_subject
+from recourse_audit.audit.reporter import explain as explain_subjects
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
+from recourse_audit.execute.pipeline import Request, run_audit
+from recourse_audit.audit.inspection import inspect_model
+from recourse_audit.audit.selection import Selection
+from recourse_audit.execute.process_pool import Workers
 
 DEMO_SUBJECTS = 2
 DEMO_AUDIT = 24

@@ -10,9 +10,9 @@ from recourse_audit.errors import FindingError, InputError
 from recourse_audit.groups.bundle import groups_of
 from recourse_audit.groups.documents import groups_csv, groups_document
 from recourse_audit.groups.records import GroupReport
-from recourse_audit.render.groups_view import show_groups, unfinished
-from recourse_audit.render.pieces import number, plain
-from recourse_audit.render.progress import progress
+from recourse_audit.render.terminal.groups import show_groups, unfinished
+from recourse_audit.render.text import number, plain
+from recourse_audit.render.terminal.progress import progress
 
 GAP = "gap"
 

@@ -8,10 +8,10 @@ import typer
 from recourse_audit.cli.printing import AsJson, messages, print_json, view
 from recourse_audit.errors import InputError
 from recourse_audit.render.documents import model_document
-from recourse_audit.render.progress import progress
-from recourse_audit.render.terminal import show_model
-from recourse_audit.run.inspection import inspect_model
-from recourse_audit.run.starting import starting_settings
+from recourse_audit.render.terminal.progress import progress
+from recourse_audit.render.terminal.subject import show_model
+from recourse_audit.audit.inspection import inspect_model
+from recourse_audit.audit.init_settings import starting_settings
 from recourse_audit.settings import settings_schema
 
 

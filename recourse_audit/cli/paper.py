@@ -11,16 +11,16 @@ import typer
 
 from recourse_audit.cli.printing import messages, today
 from recourse_audit.errors import InputError, PaperError
-from recourse_audit.render.mailing import Mailed, Mailing, mail
-from recourse_audit.render.pages import eject as eject_templates
-from recourse_audit.render.pieces import number, plain
-from recourse_audit.render.press import Work
-from recourse_audit.render.progress import Steps, progress
-from recourse_audit.render.publishing import Edition, Published, publish
-from recourse_audit.render.views.letter import Signer as SignedBy
-from recourse_audit.render.views.letter import SignOff
-from recourse_audit.render.views.redaction import Level
-from recourse_audit.run.signing import Signer, read_signer
+from recourse_audit.render.letters.write_letters import Mailed, Mailing, mail
+from recourse_audit.render.templates import eject as eject_templates
+from recourse_audit.render.text import number, plain
+from recourse_audit.render.batch import Work
+from recourse_audit.render.terminal.progress import Steps, progress
+from recourse_audit.render.pages.write_pages import Edition, Published, publish
+from recourse_audit.render.letters.letter import Signer as SignedBy
+from recourse_audit.render.letters.letter import SignOff
+from recourse_audit.render.pages.redaction import Level
+from recourse_audit.bundle.signature import Signer, read_signer
 
 Templates = Annotated[
     Path | None,

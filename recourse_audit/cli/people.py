@@ -6,16 +6,16 @@ from typing import Annotated
 import typer
 
 from recourse_audit.cli.printing import AsJson, messages, print_json, view, write
-from recourse_audit.documents import subject_document
-from recourse_audit.render.curves import stability_picture
+from recourse_audit.records.codec import subject_document
+from recourse_audit.render.charts.stability_curves import stability_picture
 from recourse_audit.render.documents import stability_document
-from recourse_audit.render.pieces import plain
-from recourse_audit.render.progress import progress
-from recourse_audit.render.stability_view import show_stability
-from recourse_audit.render.terminal import show_subject
-from recourse_audit.run.audit import explain as explain_subjects
-from recourse_audit.run.audit import find_subjects, load_audit
-from recourse_audit.run.stability import by_links, by_models, some_subjects
+from recourse_audit.render.text import plain
+from recourse_audit.render.terminal.progress import progress
+from recourse_audit.render.terminal.stability import show_stability
+from recourse_audit.render.terminal.subject import show_subject
+from recourse_audit.audit.reporter import explain as explain_subjects
+from recourse_audit.audit.loaded import find_subjects, load_audit
+from recourse_audit.audit.stability import by_links, by_models, some_subjects
 
 
 def explain(

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from recourse_audit.errors import InputError
 from recourse_audit.groups.records import Days, GroupReport
 from recourse_audit.groups.report import group_report
-from recourse_audit.run.bundle import Bundle
-from recourse_audit.run.log import days_of
-from recourse_audit.run.reading import bundle_store
+from recourse_audit.bundle.layout import Bundle
+from recourse_audit.bundle.log import days_of
+from recourse_audit.bundle.reader import bundle_store
 from recourse_audit.settings import GroupSettings
 
 SETTINGS = "settings.json"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
-from recourse_audit.groups.ordinary import t_quantile
+from recourse_audit.groups.iid_tests import t_quantile
 from recourse_audit.groups.records import Interval
 from recourse_audit.groups.resampling import gap_test
 from recourse_audit.groups.sums import Sums

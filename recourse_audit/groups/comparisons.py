@@ -16,7 +16,7 @@ from recourse_audit.groups.clustered import (
     sums_of,
 )
 from recourse_audit.groups.measures import spread_of
-from recourse_audit.groups.ordinary import (
+from recourse_audit.groups.iid_tests import (
     brunner_munzel,
     cohens_h,
     detectable,
@@ -30,7 +30,7 @@ from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_eff
 from recourse_audit.groups.records import Comparison, Interval, Intervals, Measure, Tests
 from recourse_audit.groups.resampling import gap_test, percentile_interval, smallest_p
 from recourse_audit.groups.sums import Sums
-from recourse_audit.groups.wild import wild_interval
+from recourse_audit.groups.wild_bootstrap import wild_interval
 from recourse_audit.settings import GroupSettings
 
 # Which sign of a difference means that a group finds it harder; 0 where neither does.

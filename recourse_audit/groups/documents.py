@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
-from recourse_audit.documents import FORMAT
+from recourse_audit.records.codec import FORMAT
 from recourse_audit.groups.records import (
     WITHHELD,
     Comparison,
@@ -16,7 +16,7 @@ from recourse_audit.groups.records import (
     Rate,
     Spread,
 )
-from recourse_audit.run.spreadsheets import Cell, csv_lines
+from recourse_audit.records.spreadsheets import Cell, csv_lines
 
 COLUMNS = (
     "table",

@@ -7,7 +7,7 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
 from recourse_audit.groups.comparisons import Question, Sample, compare_groups
-from recourse_audit.groups.layout import Layout
+from recourse_audit.groups.tables import Layout
 from recourse_audit.groups.people import REFUSED, UNDECIDED, Population
 from recourse_audit.groups.records import EXPLORATORY, GRADES, PRIMARY, Comparison, Measure
 from recourse_audit.settings import GroupSettings

@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.clustered import jackknife
-from recourse_audit.groups.ordinary import t_quantile, wilson
+from recourse_audit.groups.iid_tests import t_quantile, wilson
 from recourse_audit.groups.people import FAVOURABLE, REFUSED, STATUSES, UNDECIDED, Population
 from recourse_audit.groups.records import (
     GRADES,

@@ -10,8 +10,8 @@ import numpy as np
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.records import GRADES, UNKNOWN, Communities
-from recourse_audit.run.grouping import MOST_NUMBERS, bin_labels
-from recourse_audit.run.store import meta_of
+from recourse_audit.audit.grouping import MOST_NUMBERS, bin_labels
+from recourse_audit.bundle.store import meta_of
 from recourse_audit.settings import GroupSettings
 
 FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1

@@ -8,11 +8,11 @@ from itertools import islice
 
 import numpy as np
 
-from recourse_audit.groups.advice import cut_off
+from recourse_audit.groups.cut_off import cut_off
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.common_options import MOST_SHOWN, choose, options_by_subject
 from recourse_audit.groups.gaps import Members, compared_cells, gaps, members_of
-from recourse_audit.groups.layout import Layout, lay_out, reference_cell
+from recourse_audit.groups.tables import Layout, lay_out, reference_cell
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.records import (

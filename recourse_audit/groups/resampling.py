@@ -13,7 +13,7 @@ import numpy as np
 from recourse_audit.groups.arrays import Floats, Mask
 from recourse_audit.groups.records import Interval
 from recourse_audit.groups.sums import Sums, parts_of_draws, share_as_large, studentised
-from recourse_audit.groups.wild import MOST_ENUMERATED, wild_test
+from recourse_audit.groups.wild_bootstrap import MOST_ENUMERATED, wild_test
 
 # A percentile interval is drawn beside the others only while that is cheap.
 MOST_RESAMPLED = 2000

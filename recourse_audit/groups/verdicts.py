@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recourse_audit.groups.comparisons import HARDER, RATES
-from recourse_audit.groups.ordinary import detectable, holm
+from recourse_audit.groups.iid_tests import detectable, holm
 from recourse_audit.groups.records import Comparison, FamilyTest, Interval
 from recourse_audit.groups.wording import (
     chance,

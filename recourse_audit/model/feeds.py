@@ -12,7 +12,7 @@ import numpy as np
 
 from recourse_audit.errors import ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.preparation import adjacency, missing_loops, normalise
+from recourse_audit.model.normalisation import adjacency, missing_loops, normalise
 from recourse_audit.model.queries import Query
 from recourse_audit.model.signature import InputPort, Signature
 from recourse_audit.settings import ModelSettings, Role

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import guess_kind
 from recourse_audit.model.protocol import SealedModel
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.model.signature import OutputPort
-from recourse_audit.model.sketches import (
+from recourse_audit.model.probe_graphs import (
     Sketch,
     joined,
     path,
@@ -147,10 +147,10 @@ def identify_output(
     """
     asked = []
     for pool in pools:
-        desk = QueryDesk(model, pool, graphs_per_query=1)
+        batcher = QueryBatcher(model, pool, graphs_per_query=1)
         sketches = [ring(generator, pool, _room(model, 6)) for _ in range(TRIALS)]
         union = joined(sketches)
-        asked.append((pool, desk.ask_raw(union, np.arange(len(union.nodes)))))
+        asked.append((pool, batcher.ask_raw(union, np.arange(len(union.nodes)))))
     usable = [(pool, raw) for pool, raw in asked if np.isfinite(raw).all()]
     usable = usable or [(pool, raw) for pool, raw in asked if np.isfinite(raw).all(axis=1).any()]
     if not usable:
@@ -185,8 +185,8 @@ class Prober:
         self._model = model
         self._pools = pools
         self._generator = generator
-        self._alone = [QueryDesk(model, pool, graphs_per_query=1) for pool in pools]
-        self._desks = self._alone
+        self._alone = [QueryBatcher(model, pool, graphs_per_query=1) for pool in pools]
+        self._batchers = self._alone
         self._repeats = 1
         self._tolerance = TOLERANCE.get(model.signature.output.dtype, 1e-4)
 
@@ -196,7 +196,7 @@ class Prober:
         self._repeats = 1 if deterministic else REPEATS
         packing = self.packing()
         if packing:
-            self._desks = [QueryDesk(self._model, pool) for pool in self._pools]
+            self._batchers = [QueryBatcher(self._model, pool) for pool in self._pools]
         node_order, tie_order = self.node_order(), self.tie_order()
         ties_matter, depth = self.ties_matter(), self.depth()
         found = {
@@ -214,9 +214,9 @@ class Prober:
 
     def deterministic(self) -> bool:
         """Whether the same question gets the same bits."""
-        for desk, sketches in self._trials():
+        for batcher, sketches in self._trials():
             union = joined(sketches)
-            first, *others = (desk.ask_raw(union, np.arange(len(union.nodes))) for _ in range(4))
+            first, *others = (batcher.ask_raw(union, np.arange(len(union.nodes))) for _ in range(4))
             if any(not np.array_equal(first, other, equal_nan=True) for other in others):
                 return False
         return True
@@ -228,14 +228,14 @@ class Prober:
             sketches = [ring(self._generator, pool, int(size)) for size in sizes]
             union = joined(sketches)
             rows = np.arange(len(union.nodes))
-            together = QueryDesk(self._model, pool, graphs_per_query=len(union))
+            together = QueryBatcher(self._model, pool, graphs_per_query=len(union))
             if self._differ(self._ask(alone, union, rows), self._ask(together, union, rows)):
                 return False
         return True
 
     def node_order(self) -> bool:
         """Whether relabelled nodes keep their answers; ties stay in the same order."""
-        for desk, sketches in self._trials():
+        for batcher, sketches in self._trials():
             orders = [self._generator.permutation(len(sketch.nodes)) for sketch in sketches]
             union = joined(sketches)
             rows = np.arange(len(union.nodes))
@@ -245,32 +245,32 @@ class Prober:
             back = np.concatenate(
                 [start + order for start, order in zip(union.node_starts, orders, strict=False)]
             )
-            after = self._ask(desk, shuffled, rows)
+            after = self._ask(batcher, shuffled, rows)
             after = Answers(mean=after.mean[back], error=after.error[back])
-            if self._differ(self._ask(desk, union, rows), after):
+            if self._differ(self._ask(batcher, union, rows), after):
                 return False
         return True
 
     def tie_order(self) -> bool:
         """Whether the order of arcs is of no consequence."""
-        for desk, sketches in self._trials():
+        for batcher, sketches in self._trials():
             union = joined(sketches)
             rows = np.arange(len(union.nodes))
             shuffled = joined(
                 with_arcs(sketch, self._generator.permutation(len(sketch.sources)))
                 for sketch in sketches
             )
-            if self._differ(self._ask(desk, union, rows), self._ask(desk, shuffled, rows)):
+            if self._differ(self._ask(batcher, union, rows), self._ask(batcher, shuffled, rows)):
                 return False
         return True
 
     def ties_matter(self) -> bool:
         """Whether any answer moves when all ties are taken away."""
-        for desk, sketches in self._trials(self._exact):
+        for batcher, sketches in self._trials(self._exact):
             union = joined(sketches)
             rows = np.arange(len(union.nodes))
             bare = joined(with_arcs(sketch, np.arange(0)) for sketch in sketches)
-            if self._moved(self._ask(desk, union, rows), self._ask(desk, bare, rows)).any():
+            if self._moved(self._ask(batcher, union, rows), self._ask(batcher, bare, rows)).any():
                 return True
         return False
 
@@ -281,13 +281,13 @@ class Prober:
         None if the farthest node tried still reaches it, or a node that no tie leads to does.
         """
         farthest, reach = self._farthest, 0
-        for desk, pool in zip(self._exact, self._pools, strict=True):
+        for batcher, pool in zip(self._exact, self._pools, strict=True):
             for _ in range(self._rounds):
                 base = path(self._generator, pool, farthest)
                 variants = [base, *(self._changed(base, pool, k + 1) for k in range(farthest + 1))]
                 union = joined(variants)
                 rows = union.node_starts[:-1]
-                answers = self._ask(desk, union, rows)
+                answers = self._ask(batcher, union, rows)
                 first = Answers(mean=answers.mean[:1], error=answers.error[:1])
                 rest = Answers(mean=answers.mean[1:], error=answers.error[1:])
                 moved = np.flatnonzero(self._moved(first, rest)) + 1
@@ -295,12 +295,12 @@ class Prober:
         return reach if reach < farthest else None
 
     @property
-    def _exact(self) -> list[QueryDesk]:
+    def _exact(self) -> list[QueryBatcher]:
         """Desks for questions about bits: the place of a row in a large product may move its last.
 
         Where means are compared, noise swamps that.
         """
-        return self._alone if self._repeats == 1 else self._desks
+        return self._alone if self._repeats == 1 else self._batchers
 
     @property
     def _farthest(self) -> int:
@@ -314,26 +314,26 @@ class Prober:
         return replace(sketch, nodes=nodes)
 
     def _trials(
-        self, desks: list[QueryDesk] | None = None
-    ) -> Iterable[tuple[QueryDesk, list[Sketch]]]:
-        for desk, pool in zip(desks or self._desks, self._pools, strict=True):
+        self, batchers: list[QueryBatcher] | None = None
+    ) -> Iterable[tuple[QueryBatcher, list[Sketch]]]:
+        for batcher, pool in zip(batchers or self._batchers, self._pools, strict=True):
             size = _room(self._model, 7)
-            yield desk, [ring(self._generator, pool, size) for _ in range(self._rounds)]
+            yield batcher, [ring(self._generator, pool, size) for _ in range(self._rounds)]
 
     @property
     def _rounds(self) -> int:
         """Fewer graphs where each is asked many times."""
         return TRIALS if self._repeats == 1 else TRIALS // 4
 
-    def _ask(self, desk: QueryDesk, union: Union, rows: Ints) -> Answers:
+    def _ask(self, batcher: QueryBatcher, union: Union, rows: Ints) -> Answers:
         if self._repeats == 1:
-            mean = desk.ask_raw(union, rows).astype(np.float64)
+            mean = batcher.ask_raw(union, rows).astype(np.float64)
             return Answers(mean=mean, error=np.zeros_like(mean))
         asked = []
         for _ in range(self._repeats):
             # onnxruntime's consecutive seeds give nearly equal first numbers, so none is reused.
             self._model.reseed(int(self._generator.integers(2**31)))
-            asked.append(desk.ask_raw(union, rows).astype(np.float64))
+            asked.append(batcher.ask_raw(union, rows).astype(np.float64))
         mean = np.mean(asked, axis=0)
         return Answers(mean=mean, error=np.std(asked, axis=0, ddof=1) / self._repeats**0.5)
 

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from recourse_audit.records.base import Record
+
 Grade = Literal["holds", "weakens", "reverses"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdjustedEffect:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AdjustedEffect(Record):
     """What removing a part does to the probability of the decision, confounders drawn or not.
 
     `unadjusted` is the move with all features as they are, `adjusted` the mean over draws of the
@@ -24,16 +26,18 @@ class AdjustedEffect:
     grade: Grade
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caveat:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Caveat(Record):
     """What must be said beside a finding, and what it is about.
 
-    `text` is for the auditor and may name nodes; `letter` says the same to the subject, and names
-    nobody and nothing.
+    `counterfactual` is the number of the counterfactual it is about, the first being 1; None if it
+    is about all of them. `about` says the same in words. `text` is for the auditor and may name
+    nodes; `letter` says it to the subject without naming anybody or anything.
     """
 
     kind: str
     grade: Grade | None
+    counterfactual: int | None
     about: str
     text: str
     letter: str

@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from recourse_audit.records.base import Record
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeReport:
-    """What may be relied on when asking a model; true is good, and every false has a sentence."""
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProbeReport(Record):
+    """What may be relied on when asking a model; true is good.
+
+    `notes` has a sentence for every false, and for what else a reader must know first."""
 
     deterministic: bool
     node_order: bool
@@ -13,7 +17,7 @@ class ProbeReport:
     ties_matter: bool
     packing: bool
     depth: int | None
-    sentences: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[str, ...]:

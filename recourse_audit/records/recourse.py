@@ -3,84 +3,115 @@
 from dataclasses import dataclass, field
 from math import sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, get_args
 
+from recourse_audit.records.base import Record
 from recourse_audit.records.search import Tie
 
 RecourseStatus = Literal[
     "already_favourable", "verified", "certified_infeasible", "not_found_within_budget", "error"
 ]
 
-CONFIDENCE = 0.95
+AskedOn = Literal["neighbourhood", "whole graph"]
+
+STATUSES: tuple[RecourseStatus, ...] = get_args(RecourseStatus)
+# Python reserves the names that the JSON of a change has.
+FROM_AND_TO = {
+    "extra": "forbid",
+    "alias_generator": lambda name: {"before": "from", "after": "to"}.get(name, name),
+    "populate_by_name": True,
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """One change: a tie is dropped or added, or an attribute is set, in the user's units.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TieAction(Record):
+    """A tie to drop or to add, by its ends and its kind."""
 
-    `implied` are the attributes that move along with one that is set.
-    """
-
-    do: Literal["drop", "add", "set"]
-    tie: Tie | None = None
-    kind: str | None = None
-    attribute: str | None = None
-    before: float | None = None
-    after: float | None = None
-    unit: str = ""
-    implied: tuple["Action", ...] = ()
+    do: Literal["drop", "add"]
+    tie: Tie
+    kind: str
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """How often an option still works when its surroundings change a little.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Move(Record):
+    """An attribute before and after, in the user's units. In JSON: `from` and `to`."""
 
-    Shares of `draws`: with other people's ties changed, and with attributes shifted. Draws are few,
-    so that another seed gives another share: the intervals say how far it may lie.
+    __pydantic_config__ = FROM_AND_TO
+
+    attribute: str
+    before: float
+    after: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SetAction(Record):
+    """An attribute to change, in the user's units, and the attributes that move along with it."""
+
+    __pydantic_config__ = FROM_AND_TO
+
+    do: Literal["set"] = "set"
+    attribute: str
+    before: float
+    after: float
+    unit: str = ""
+    implied: tuple[Move, ...] = ()
+    cost: float = 0.0
+
+
+Action = TieAction | SetAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Survival(Record):
+    """In how many of some draws an option still worked, with Wilson's 95 % interval of the share.
+
+    Draws are few and another seed gives another share; the interval says how far off it may be.
+    """
+
+    count: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Robustness(Record):
+    """How often an option still works when the graph around it changes a little.
+
+    `ties`: with other people's ties changed. `attributes`: with everybody's attributes shifted.
     """
 
     draws: int
-    ties: float
-    attributes: float
-
-    @property
-    def ties_count(self) -> int:
-        """In how many draws with other ties it works."""
-        return round(self.ties * self.draws)
-
-    @property
-    def attributes_count(self) -> int:
-        """In how many draws with other values it works."""
-        return round(self.attributes * self.draws)
-
-    @property
-    def ties_interval(self) -> tuple[float, float]:
-        """Where the share with other ties lies, had there been draws without end."""
-        return wilson(self.ties_count, self.draws)
-
-    @property
-    def attributes_interval(self) -> tuple[float, float]:
-        """Where the share with other values lies, had there been draws without end."""
-        return wilson(self.attributes_count, self.draws)
+    ties: Survival
+    attributes: Survival
 
 
-def wilson(count: int, of: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, to six digits; `of` is above 0."""
-    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+def survival(count: int, of: int) -> Survival:
+    """What `count` successes in `of` draws say, rounded to six digits."""
+    low, high = wilson(count, of)
+    return Survival(
+        count=count, share=round(count / of, 6), low=round(low, 6), high=round(high, 6)
+    )
+
+
+def wilson(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share; `of` must be above 0."""
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
     share, room = count / of, z * z / of
     middle = share + room / 2
     reach = z * sqrt(share * (1 - share) / of + room / (4 * of))
     low, high = (middle - reach) / (1 + room), (middle + reach) / (1 + room)
-    return round(max(low, 0.0), 6), round(min(high, 1.0), 6)
+    return max(low, 0.0), min(high, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideEffects:
-    """Whose other decisions an option changes; `other` change between classes of one kind.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SideEffects(Record):
+    """Whose other decisions an option changes; `other` are changes between classes of one kind.
 
-    Not `measured`: the surroundings are too large (for us, or for an export of fixed size), or the
-    model answers for one person at a time.
+    Not `measured`: the part of the graph that the option reaches is too large (for us, or for an
+    export of fixed size), or the model answers for one person per query.
     """
 
     measured: bool
@@ -89,13 +120,15 @@ class SideEffects:
     other: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """Changes with which the model decides favourably, as asked on the whole graph.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Option(Record):
+    """Changes with which the model decides favourably.
 
-    `margin` is the probability of the best favourable class minus that of the best other one.
-    `minimal`: every part of it that the policy permits was tried, and none works. `source` says
-    how it was found: "counterfactual", "effect" or "exhaustive".
+    `verified_on` says on what the finished option was last put to the model: the "whole graph",
+    or the subject's "neighbourhood" where the whole graph is too large to be asked about by every
+    worker. `margin` is the probability of the best favourable class minus that of the best other
+    one. `minimal`: every part of it that the policy permits was tried, and none works. `source`
+    says how it was found: "counterfactual", "effect" or "exhaustive".
     """
 
     actions: tuple[Action, ...]
@@ -104,14 +137,15 @@ class Option:
     probabilities: dict[str, float]
     margin: float
     verified: bool
+    verified_on: AskedOn
     minimal: bool
     source: str
-    holds: Holding | None
-    others: SideEffects
+    robustness: Robustness | None
+    side_effects: SideEffects
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permitted:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Permitted(Record):
     """How many changes a policy permits a subject: ties to drop and add, levels by attribute."""
 
     drop: int = 0
@@ -119,8 +153,8 @@ class Permitted:
     set: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Certificate(Record):
     """How far the search for options looked.
 
     `possible` counts all combinations of at most `max_changes` permitted changes, `tried` those put
@@ -139,21 +173,21 @@ class Certificate:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DroppableTie:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DroppableTie(Record):
     """A tie that the policy would let a subject drop."""
 
     tie: Tie
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recourse:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Recourse(Record):
     """What a subject could change, or how sure it is that there is nothing.
 
-    `margin` is that of the decision as it stands. `evaluations` are those of the search for
-    options, `checked_by` where they were made: "neighbourhood" or "whole graph". `droppable` are
-    all ties that could have been dropped, in the order of the graph.
+    `margin` is that of the decision as it stands. `evaluations` counts the combinations that the
+    search for options put to the model, `evaluated_on` says on what, and is None where nothing
+    was. `droppable` are all ties that could have been dropped, in the order of the graph.
     """
 
     status: RecourseStatus
@@ -161,16 +195,16 @@ class Recourse:
     margin: float | None = None
     options: tuple[Option, ...] = ()
     evaluations: int = 0
-    checked_by: str = ""
+    evaluated_on: AskedOn | None = None
     reason: str = ""
     droppable: tuple[DroppableTie, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WhatIf(Record):
     """What the model decides on the whole graph after changes that somebody chose by hand.
 
-    `forbidden` says, a sentence each, what the policy would not let anybody suggest.
+    `forbidden` has one sentence for each thing that the policy would not let anybody suggest.
     """
 
     actions: tuple[Action, ...]

@@ -1,15 +1,31 @@
-"""All that was found about one subject, put together: the decision, who is near, every finding."""
+"""All that was found about one subject, under the names that `explain --json` prints."""
 
 from dataclasses import dataclass
 
+from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.recourse import Recourse, WhatIf
-from recourse_audit.records.search import SearchResult, Tie
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
+from recourse_audit.records.search import (
+    Counterfactual,
+    Explanation,
+    FrontPair,
+    ObjectiveGrid,
+    SearchExtent,
+    Tie,
+)
+
+# 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
+# hold their notes; every key is always there.
+FORMAT = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What the model decided on a subject, on the whole graph."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Decision(Record):
+    """What was decided on a subject, by the model's answer on the whole graph.
+
+    Where the answer is not a number, `decision` and `probabilities` are empty.
+    """
 
     id: str
     decision: str
@@ -17,9 +33,9 @@ class Decision:
     probabilities: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
-    """Somebody near a subject, and the decision on them; it is empty if the answer is no number."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EgoNode(Record):
+    """Somebody near a subject, and the decision on them: empty where the answer is not a number."""
 
     id: str
     hops: int
@@ -27,43 +43,71 @@ class Neighbour:
     favourable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurroundingTie:
-    """A tie of one kind between two nodes that are shown."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EgoTie(Record):
+    """The ties of one kind between two nodes; `count` of them, where parallel ties are allowed."""
 
     ends: Tie
     kind: str
+    count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Who is within some hops of a subject, nearest first, the subject included.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EgoNetwork(Record):
+    """The nodes within some hops of a subject, nearest first, the subject included.
 
-    Of `total` nodes `shown` are listed: `limit` at most, unless the counterfactuals hold more. All
-    nodes of these are among them. `ties` are those among the nodes listed.
+    `shown` of `total` nodes are listed: at most `limit`, unless the counterfactuals hold more. All
+    nodes of the counterfactuals are among them. `ties` are those between the listed nodes.
     """
 
-    nodes: tuple[Neighbour, ...]
-    ties: tuple[SurroundingTie, ...]
+    nodes: tuple[EgoNode, ...]
+    ties: tuple[EgoTie, ...]
     shown: int
     total: int
     hops: int
     limit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SubjectReport(Record):
     """All that was found about one subject.
 
-    Where ties explain nothing, `note` says why; `error` says what went wrong.
-    Without any ties there are no surroundings.
+    `explanation` is that of the first counterfactual. `note` says why ties explain nothing, where
+    they do not; `error` says what went wrong. `queries` counts every graph that the model was
+    asked about for this subject. Without any ties there is no ego network.
     """
 
-    decision: Decision
-    search: SearchResult | None
+    format: int = FORMAT
+    subject: Decision
+    search: SearchExtent | None = None
+    explanation: Explanation | None = None
+    counterfactuals: tuple[Counterfactual, ...] = ()
+    front: tuple[FrontPair, ...] = ()
+    front_size: int = 0
+    baselines: dict[str, FrontPair]
+    objective_grid: ObjectiveGrid | None = None
+    ego_network: EgoNetwork | None = None
+    recourse: Recourse | None = None
     caveats: tuple[Caveat, ...] = ()
+    probes: ProbeReport
+    what_if: WhatIf | None = None
+    queries: int = 0
     note: str = ""
     error: str = ""
-    recourse: Recourse | None = None
-    what_if: WhatIf | None = None
-    surroundings: Surroundings | None = None
+
+    @property
+    def status(self) -> RecourseStatus:
+        """The status of the recourse, or `error` if anything at all went wrong."""
+        return "error" if self.error or self.recourse is None else self.recourse.status
+
+    @property
+    def problem(self) -> str:
+        """What went wrong, if anything did."""
+        if self.error or self.recourse is None:
+            return self.error
+        return self.recourse.reason if self.recourse.status == "error" else ""
+
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether no pair that was tried moves the answer at the resolution used."""
+        return self.objective_grid is not None and self.objective_grid.relevance[1] == 0

@@ -1,12 +1,15 @@
 """What a search found for one subject, and how far it looked."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+from recourse_audit.records.base import Record
 
 Tie = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Record):
     """A small tree that holds the subject, and what the model answers on it alone."""
 
     nodes: tuple[str, ...]
@@ -15,8 +18,8 @@ class Explanation:
     probabilities: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranks:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Ranks(Record):
     """Competition ranks of a pair among all pairs of its subject."""
 
     simulatability: int
@@ -24,12 +27,12 @@ class Ranks:
     sum: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counterfactual:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Counterfactual(Record):
     """An explanation with some ties removed, and what removing them does.
 
     `layer` is the non-dominated layer it was taken from, 1 being the front; `dominates` counts
-    the pairs it dominates; `dominates_picks` says which other methods' picks are among them.
+    the pairs it dominates; `dominates_baselines` says which baselines' picks are among them.
     `relevance` is |μ|. The sign of `signed_relevance` says on which side of the whole graph's
     answer the rest lies (above 0: farther from it than the explanation), and nothing of whether
     the decision gains or loses: that is in `probabilities`.
@@ -44,12 +47,12 @@ class Counterfactual:
     ranks: Ranks
     layer: int
     dominates: int
-    dominates_picks: dict[str, bool]
+    dominates_baselines: dict[str, bool]
     probabilities: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontPair:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FrontPair(Record):
     """One pair that no other dominates."""
 
     edges: tuple[Tie, ...]
@@ -58,67 +61,79 @@ class FrontPair:
     relevance: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """How far a search looked.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Sample(Record):
+    """A uniform sample of a subject's subgraphs.
 
-    Exhaustive: `drawn` equals `total`. Sampled: `drawn` of `total` subgraphs were drawn uniformly;
-    with the confidence given, the winner is dominated through at most `bound` of all subgraphs.
+    `drawn` subgraphs of `of` were drawn; with the confidence given, the winner is dominated
+    through at most `bound` of all subgraphs.
     """
 
-    kind: str
     drawn: int
-    total: int
-    total_is_estimate: bool = False
-    bound: float = 0.0
-    confidence: float = 1.0
+    of: int
+    of_is_estimate: bool
+    bound: float
+    confidence: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cloud:
-    """How the pairs of a subject lie: a grid over the ranges of simulatability and relevance.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SearchExtent(Record):
+    """How far a search looked: its limits, what it counted, and whether it saw everything.
 
-    `cells` are those that hold any, ascending, each row * columns + column; `pairs` how many each
-    holds. Columns go along simulatability, rows along absolute relevance, from the lower end.
+    `subgraphs` counts every candidate that holds the subject, the subject alone included; with
+    a sample it may be an estimate. `queries` counts the graphs that the model was asked about.
+    """
+
+    max_nodes: int
+    max_hops: int
+    subgraphs: int
+    pairs: int
+    coverage: Literal["exhaustive", "sampled"]
+    queries: int
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ObjectiveGrid(Record):
+    """Where the pairs of a subject lie: a grid over the ranges of simulatability and relevance.
+
+    `counts` has (cell, number of pairs) for each cell that is not empty, in ascending order; a
+    cell is row * columns + column. Columns run along simulatability and rows along absolute
+    relevance, both from the lower end.
     """
 
     simulatability: tuple[float, float]
     relevance: tuple[float, float]
     columns: int
     rows: int
-    cells: tuple[int, ...]
-    pairs: tuple[int, ...]
+    counts: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SearchResult(Record):
     """What a search found for one subject, and how far it looked before it stopped.
 
     `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
-    pair is on the front. `cloud` counts all pairs; there is none without any.
+    pair is on the front. `baselines` are what other ways of choosing would have picked.
+    `objective_grid` counts all pairs; it is None where there are no pairs.
     """
 
     subject: int
-    max_nodes: int
-    max_hops: int
-    subgraphs: int
-    pairs: int
-    queries: int
-    coverage: Coverage
+    extent: SearchExtent
     counterfactuals: tuple[Counterfactual, ...]
     front: tuple[FrontPair, ...]
     front_size: int
-    picks: dict[str, FrontPair]
-    cloud: Cloud | None
+    baselines: dict[str, FrontPair]
+    objective_grid: ObjectiveGrid | None
 
     @property
     def moves_nothing(self) -> bool:
         """Whether there are pairs, and none of them moves the answer at the resolution used."""
-        return self.cloud is not None and self.cloud.relevance[1] == 0
+        return self.objective_grid is not None and self.objective_grid.relevance[1] == 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchFailure:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SearchFailure(Record):
     """Why there is no result for a subject; the others of its batch are not touched by it."""
 
     subject: int

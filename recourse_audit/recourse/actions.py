@@ -175,30 +175,23 @@ class ActionTable:
         cost, ids = float(self.cost[action]), self.graph.ids
         if self.do[action] == SET:
             return self._set(action, rounded(cost))
-        return Action(
+        return TieAction(
             do=WORDS[self.do[action]],
             tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),
             kind=self.graph.ties.kinds[self.kind[action]],
             cost=cost,
         )
 
-    def _set(self, action: int, cost: float) -> Action:
+    def _set(self, action: int, cost: float) -> SetAction:
         movement, levels = self.moves[self.move[action]]
         row = action - int(np.flatnonzero(self.move == self.move[action])[0])
         own, *implied = (
-            Action(
-                do="set",
-                attribute=one.name,
-                before=before,
-                after=float(after),
-                unit=one.unit,
-            )
+            Move(attribute=one.name, before=before, after=float(after), unit=one.unit)
             for one, before, after in zip(
                 movement.moved, levels.before, levels.after[row], strict=True
             )
         )
-        return Action(
-            do="set",
+        return SetAction(
             attribute=own.attribute,
             before=own.before,
             after=own.after,

@@ -11,14 +11,14 @@ import numpy as np
 
 from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import Certificate, Option, Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import SearchResult, Tie
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import counts
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.robustness import Robustness
+from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.verification import Bench, Verifier
@@ -42,20 +42,19 @@ class RecourseSearch:
     def __init__(
         self,
         graph: Graph,
-        desk: QueryDesk,
+        batcher: QueryBatcher,
         probes: ProbeReport,
         whole: Floats,
         policy: Policy,
-        decision: DecisionSettings,
+        decisions: Decisions,
         seed: int,
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
         settings = policy.settings
-        favourable = np.array([name in decision.favourable for name in decision.classes])
-        self._bench = Bench(graph, desk, probes, whole, favourable)
+        self._bench = Bench(graph, batcher, probes, whole, decisions)
         self._policy = policy
-        self._naming = Naming(graph=graph, classes=decision.classes, kind=desk.output_kind)
-        self._robustness = Robustness(
+        self._naming = Naming(graph=graph, classes=decisions.classes, kind=batcher.output_kind)
+        self._robustness = RobustnessTest(
             self._bench, draws=settings.draws, jitter=settings.jitter, seed=seed
         )
 
@@ -71,10 +70,10 @@ class RecourseSearch:
         return try_changes(self._bench, self._policy, self._naming, subject, changes)
 
     def _run(self, subject: int, search: SearchResult | None) -> Recourse:
-        settings, judge = self._policy.settings, self._bench.judge
+        settings, decisions = self._policy.settings, self._bench.decisions
         now = self._bench.whole[subject]
-        margin = shown(float(judge.margin(now[None])[0]))
-        if judge.approves(now[None])[0]:
+        margin = shown(float(decisions.margin(now[None])[0]))
+        if decisions.favourable(now[None])[0]:
             certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
             return Recourse(status="already_favourable", certificate=certificate, margin=margin)
         table = action_table(self._policy, subject, self._bench.reach)
@@ -94,7 +93,7 @@ class RecourseSearch:
             margin=margin,
             options=options,
             evaluations=spent,
-            checked_by=verifier.checked_by,
+            evaluated_on=verifier.asked_on,
             droppable=table.droppable,
         )
 
@@ -105,38 +104,43 @@ class RecourseSearch:
 
         Also says how many evaluations both took together, which is never more than the budget.
         """
-        settings, judge = self._policy.settings, self._bench.judge
+        settings, decisions = self._policy.settings, self._bench.decisions
         spent = 0
         for whole in (False, True):
             verifier = Verifier(self._bench, table, whole=whole)
-            trials = Trials(verifier, judge, table, now, settings.budget - spent)
+            trials = Trials(verifier, decisions, table, now, settings.budget - spent)
             trials.follow(_counterfactuals(table, search, settings.max_changes))
             trials.run(settings.max_changes, settings.options)
             chosen = trials.options(settings.options)
-            answers = self._confirmed(verifier, [success for success, _ in chosen])
+            answers, on_whole = self._confirmed(verifier, [success for success, _ in chosen])
             spent += verifier.evaluations
-            if len(answers) == 0 or judge.approves(answers).all():
+            if len(answers) == 0 or decisions.favourable(answers).all():
                 break
         options = tuple(
-            self._option(verifier, table, success, answer, place, minimal=minimal)
-            for place, ((success, minimal), answer) in enumerate(zip(chosen, answers, strict=True))
+            self._option(
+                verifier, table, success, answer, place, minimal=minimal, on_whole=bool(asked)
+            )
+            for place, ((success, minimal), answer, asked) in enumerate(
+                zip(chosen, answers, on_whole, strict=True)
+            )
         )
         return trials, verifier, options, spent
 
-    def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> Floats:
-        """The answers to what is to be offered, from the whole graph if it is not too large."""
+    def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> tuple[Floats, Mask]:
+        """The answers to what is to be offered, and which of them the whole graph gave.
+
+        The whole graph is asked where it is not too large.
+        """
         if not chosen:
-            return np.empty((0, self._bench.desk.class_count))
+            return np.empty((0, self._bench.batcher.class_count)), np.empty(0, bool)
         known = np.array([success.answer for success in chosen])
-        if verifier.checked_by == "whole graph":
-            return known
-        if len(self._bench.graph.arc_source) > CONFIRMED_ARCS:
-            return known
+        if verifier.asked_on == "whole graph":
+            return known, np.ones(len(known), bool)
         width = max(len(success.combination) for success in chosen)
         rows = np.full((len(chosen), width), NONE)
         for row, success in zip(rows, chosen, strict=True):
             row[: len(success.combination)] = success.combination
-        return verifier.confirmed(rows, known)
+        return verifier.confirmed(rows, known, most_arcs=CONFIRMED_ARCS)
 
     def _option(
         self,
@@ -147,6 +151,7 @@ class RecourseSearch:
         place: int,
         *,
         minimal: bool,
+        on_whole: bool,
     ) -> Option:
         combination = np.array(success.combination)
         actions = table.records(combination)
@@ -157,14 +162,15 @@ class RecourseSearch:
         return Option(
             actions=actions,
             cost=shown(float(table.cost[combination].sum())),
-            decision=self._naming.classes[int(answer.argmax())],
+            decision=self._bench.decisions.names_of(answer[None])[0],
             probabilities=self._naming.probabilities(answer[None])[0],
-            margin=shown(float(self._bench.judge.margin(answer[None])[0])),
+            margin=shown(float(self._bench.decisions.margin(answer[None])[0])),
             verified=True,
+            verified_on="whole graph" if on_whole else "neighbourhood",
             minimal=minimal,
             source=success.source,
-            holds=self._robustness.holding(table, combination, question, place),
-            others=self._robustness.side_effects(table, combination),
+            robustness=self._robustness.of(table, combination, question, place),
+            side_effects=self._robustness.side_effects(table, combination),
         )
 
     def _certificate(self, table: ActionTable, trials: Trials | None) -> Certificate:

@@ -15,10 +15,10 @@ from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.queries import Union
-from recourse_audit.records.recourse import Holding, SideEffects
+from recourse_audit.records.recourse import Robustness, SideEffects, survival
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.policy import Mask
-from recourse_audit.recourse.surroundings import Surroundings, everything, with_every_tie
+from recourse_audit.recourse.receptive_field import Surroundings, everything, with_every_tie
 from recourse_audit.recourse.variants import Question, Variants
 from recourse_audit.recourse.verification import CLOSE, Bench
 
@@ -36,7 +36,7 @@ class Scene:
     hops: Ints
 
 
-class Robustness:
+class RobustnessTest:
     """Puts options to the test, by draws and by looking at the neighbours."""
 
     def __init__(self, bench: Bench, *, draws: int, jitter: float, seed: int) -> None:
@@ -46,9 +46,9 @@ class Robustness:
         self._seed = seed
         self._spread = bench.graph.features.std(axis=0).astype(np.float32)
 
-    def holding(
+    def of(
         self, table: ActionTable, combination: Ints, question: Question, place: int
-    ) -> Holding | None:
+    ) -> Robustness | None:
         """In which share of the draws the subject's `place`-th option still works.
 
         `question` is what the model was asked about it. None if there are to be no draws, or the
@@ -57,18 +57,18 @@ class Robustness:
         if not self._draws or len(question.union.sources) * self._draws > MOST_DRAWN_ARCS:
             return None
         try:
-            return self._holding(table, combination, question, place)
+            return self._drawn(table, combination, question, place)
         except RoomError:
             return None
 
-    def _holding(
+    def _drawn(
         self, table: ActionTable, combination: Ints, question: Question, place: int
-    ) -> Holding:
+    ) -> Robustness:
         scene = self._scene(question)
         generator = np.random.default_rng((self._seed, table.subject, place))
         fixed = _columns(table, combination)
         with_ties = with_attributes = 0
-        copies = max(1, self._bench.desk.node_room // len(scene.hops))
+        copies = max(1, self._bench.batcher.node_room // len(scene.hops))
         for first in range(0, self._draws, copies):
             count = min(copies, self._draws - first)
             drawn = self._with_other_ties(scene, generator, count)
@@ -77,16 +77,16 @@ class Robustness:
             plain = self._copies(scene, count)
             shifted = self._shifted(scene, generator, count, fixed)
             with_attributes += self._working(scene, plain, shifted)
-        return Holding(
+        return Robustness(
             draws=self._draws,
-            ties=round(with_ties / self._draws, 6),
-            attributes=round(with_attributes / self._draws, 6),
+            ties=survival(with_ties, self._draws),
+            attributes=survival(with_attributes, self._draws),
         )
 
     def side_effects(self, table: ActionTable, combination: Ints) -> SideEffects:
         """Whose decisions change besides the subject's, among all whom the option can reach."""
         bench = self._bench
-        if bench.desk.one_row_a_query:
+        if bench.batcher.one_row_per_query:
             return SideEffects(measured=False)
         ends = (table.source[combination], table.target[combination], [table.subject])
         touched = np.unique(np.concatenate(ends))
@@ -99,7 +99,7 @@ class Robustness:
         question = variants.ask(combination[None])
         rows = around.place(affected)
         try:
-            after = bench.desk.ask(question.union, rows, features=question.features)
+            after = bench.batcher.ask(question.union, rows, features=question.features)
         except RoomError:
             return SideEffects(measured=False)
         return self._flips(affected, before, after)
@@ -117,12 +117,12 @@ class Robustness:
         return with_every_tie(graph, full, touched), affected
 
     def _flips(self, affected: Ints, before: Floats, after: Floats) -> SideEffects:
-        judge, ids = self._bench.judge, self._bench.graph.ids
-        usable = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1)
+        decisions, ids = self._bench.decisions, self._bench.graph.ids
+        usable = decisions.usable(before) & decisions.usable(after)
         affected, before, after = affected[usable], before[usable], after[usable]
         moved = np.abs(after - before).max(axis=1, initial=0) > CLOSE * self._bench.noise
-        changed = moved & (before.argmax(axis=1) != after.argmax(axis=1))
-        was, now = judge.approves(before), judge.approves(after)
+        changed = moved & decisions.changed(before, after)
+        was, now = decisions.favourable(before), decisions.favourable(after)
 
         def named(mask: Mask) -> tuple[str, ...]:
             return tuple(ids[affected[changed & mask]].tolist())
@@ -146,9 +146,8 @@ class Robustness:
     def _working(self, scene: Scene, union: Union, features: Floats) -> int:
         """How many of some versions get a favourable answer for the subject."""
         rows = np.arange(len(union)) * len(scene.hops) + scene.subject
-        answers = self._bench.desk.ask(union, rows, features=features)
-        usable = np.isfinite(answers).all(axis=1)
-        return int(self._bench.judge.approves(answers[usable]).sum())
+        answers = self._bench.batcher.ask(union, rows, features=features)
+        return int(self._bench.decisions.favourable(answers).sum())
 
     def _copies(self, scene: Scene, count: int) -> Union:
         every = np.ones((count, len(scene.union.sources)), bool)

@@ -10,8 +10,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood
-from recourse_audit.records.recourse import Action
-from recourse_audit.records.search import Tie
+from recourse_audit.records.recourse import Action, SetAction, TieAction
 from recourse_audit.recourse.attributes import Movement
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
@@ -22,7 +21,7 @@ def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> 
 
     `reach` is the model's depth, which bounds whose other ties may be suggested.
     """
-    if action.do == "set":
+    if isinstance(action, SetAction):
         return _why_not_set(policy, subject, action)
     return _why_not_tie(policy, subject, action, reach)
 
@@ -34,7 +33,7 @@ def broken_rule(policy: Policy, subject: int, actions: Sequence[Action], reach: 
     families = [
         movement.family
         for action in actions
-        if action.attribute and (movement := policy.movement(action.attribute))
+        if isinstance(action, SetAction) and (movement := policy.movement(action.attribute))
     ]
     if len(set(families)) < len(families):
         return "it changes attributes that move along with each other"
@@ -50,15 +49,14 @@ def broken_rule(policy: Policy, subject: int, actions: Sequence[Action], reach: 
 
 def described(action: Action) -> str:
     """A change as somebody would type it."""
-    if action.do == "set":
+    if isinstance(action, SetAction):
         return f"{action.attribute}={action.after:.12g}"
-    assert action.tie is not None
     return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
 
 
-def ties_between(graph: Graph, action: Action) -> list[int]:
+def ties_between(graph: Graph, action: TieAction) -> list[int]:
     """The rows of the table of ties that a change of a tie may be about."""
-    source, target = (graph.find(end) for end in _ends(action))
+    source, target = (graph.find(end) for end in action.tie)
     ties, found = graph.ties, []
     for row in rows_between(graph, source, target).tolist():
         leads = not graph.directed or ties.source[row] == source
@@ -77,19 +75,16 @@ def rows_between(graph: Graph, one: int, other: int) -> Ints:
     return np.unique(arcs).astype(np.int64)
 
 
-def _ends(action: Action) -> Tie:
-    assert action.tie is not None
-    return action.tie
-
-
 def _identity(action: Action) -> tuple[object, ...]:
-    return action.do, action.tie, action.kind, action.attribute
+    """What makes two changes the same change."""
+    if isinstance(action, SetAction):
+        return action.do, action.attribute
+    return action.do, action.tie, action.kind
 
 
-def _why_not_tie(policy: Policy, subject: int, action: Action, reach: int | None) -> str:
+def _why_not_tie(policy: Policy, subject: int, action: TieAction, reach: int | None) -> str:
     graph, kind = policy.graph, action.kind
-    assert kind is not None
-    source, target = (graph.find(end) for end in _ends(action))
+    source, target = (graph.find(end) for end in action.tie)
     change = described(action)
     if source == target:
         return f"{change}: a tie from a person to themselves is never changed"
@@ -140,10 +135,8 @@ def _why_not_to(
     return ""
 
 
-def _why_not_set(policy: Policy, subject: int, action: Action) -> str:
+def _why_not_set(policy: Policy, subject: int, action: SetAction) -> str:
     name, change = action.attribute, described(action)
-    assert name is not None
-    assert action.after is not None
     if name in policy.protected:
         return f"{change}: protected attributes never change"
     movement = policy.movement(name)
@@ -177,7 +170,7 @@ def steps_to(movement: Movement, before: float, after: float) -> int | None:
 
 
 def _why_not_implied(
-    policy: Policy, movement: Movement, subject: int, action: Action, steps: int
+    policy: Policy, movement: Movement, subject: int, action: SetAction, steps: int
 ) -> str:
     implied = {one.attribute: one.after for one in action.implied}
     features = policy.graph.features[subject]
@@ -186,7 +179,6 @@ def _why_not_implied(
     for other, by in movement.implied:
         wanted = other.shown(features[other.column]) + steps * by
         after = implied[other.name]
-        assert after is not None
         if abs(after - wanted) > 1e-9 * max(1.0, abs(wanted)):
             return f"{described(action)}: moves {other.name!r} to {after:g}, not to {wanted:g}"
         if not other.holds(after):

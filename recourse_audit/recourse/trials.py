@@ -23,7 +23,7 @@ from recourse_audit.recourse.combinations import (
     parts,
 )
 from recourse_audit.recourse.policy import Mask
-from recourse_audit.recourse.verification import Judge, Verifier
+from recourse_audit.recourse.verification import Verifier
 
 AT_ONCE = 512
 MOST_LISTED = 200_000
@@ -47,16 +47,16 @@ class Trials:
     """Tries combinations of one subject's actions, never more than the budget allows."""
 
     def __init__(
-        self, verifier: Verifier, judge: Judge, table: ActionTable, now: Floats, budget: int
+        self, verifier: Verifier, decisions: Decisions, table: ActionTable, now: Floats, budget: int
     ) -> None:
         """`now` is the subject's answer as things are."""
         self.complete_up_to = 0
         self.successes: dict[Combination, Success] = {}
         self._verifier = verifier
-        self._judge = judge
+        self._decisions = decisions
         self._table = table
         self._budget = budget
-        self._now = float(judge.log_odds(now[None])[0])
+        self._now = float(decisions.log_odds(now[None])[0])
         self._tried: set[Combination] = set()
         self._unasked: set[Combination] = set()
         self._cover = Cover(table)
@@ -170,10 +170,10 @@ class Trials:
         cover = Cover(self._table)
         chosen = _chosen(rows)
         self._tried.update(chosen)
-        odds = self._judge.log_odds(answers) - self._now
+        odds = self._decisions.log_odds(answers) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
         self._effect[rows[alone].max(axis=1, initial=NONE)] = odds[alone]
-        for place in np.flatnonzero(self._judge.approves(answers)).tolist():
+        for place in np.flatnonzero(self._decisions.favourable(answers)).tolist():
             self.successes[chosen[place]] = Success(
                 combination=chosen[place], answer=answers[place], source=source
             )

@@ -11,7 +11,7 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
 from recourse_audit.recourse.policy import Mask
-from recourse_audit.recourse.surroundings import OUTSIDE, Outskirts, Surroundings, outskirts
+from recourse_audit.recourse.receptive_field import OUTSIDE, Outskirts, Surroundings, outskirts
 
 
 def new_ties(graph: Graph) -> Pool:

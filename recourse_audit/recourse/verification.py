@@ -5,18 +5,19 @@ whole graph, and only with a model whose probes say that they suffice. Answers s
 that rounding might decide are asked for again on the whole graph, if that is small enough.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from recourse_audit.errors import AnswerError, ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.recourse import AskedOn
 from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.policy import Mask
 from recourse_audit.recourse.rules import described
-from recourse_audit.recourse.surroundings import Surroundings, everything, surroundings
+from recourse_audit.recourse.receptive_field import Surroundings, everything, surroundings
 from recourse_audit.recourse.variants import Question, Variants, new_ties
 
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
@@ -27,59 +28,37 @@ QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
-    """Tells favourable answers from others; answers are rows of log-probabilities."""
-
-    favourable: Mask
-
-    def approves(self, answers: Floats) -> Mask:
-        """Whether the likeliest class, of several the first, is favourable."""
-        approved: Mask = self.favourable[answers.argmax(axis=1)]
-        return approved
-
-    def log_odds(self, answers: Floats) -> Floats:
-        """The best favourable class against the best other, in log-probability."""
-        odds: Floats = answers[:, self.favourable].max(axis=1) - answers[:, ~self.favourable].max(
-            axis=1
-        )
-        return odds
-
-    def margin(self, answers: Floats) -> Floats:
-        """The same as a difference of probabilities."""
-        chances = np.exp(answers)
-        difference: Floats = chances[:, self.favourable].max(axis=1) - chances[
-            :, ~self.favourable
-        ].max(axis=1)
-        return difference
-
-
 class Bench:
-    """What all subjects of an audit share: the graph, a desk that knows new ties, the judge."""
+    """What all subjects of an audit share: the graph, a batcher that knows new ties, the decisions."""
 
     def __init__(
-        self, graph: Graph, desk: QueryDesk, probes: ProbeReport, whole: Floats, favourable: Mask
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        probes: ProbeReport,
+        whole: Floats,
+        decisions: Decisions,
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
         self.graph = graph
-        self.desk = desk.with_more_ties(new_ties(graph)) if desk.needs_ties else desk
+        self.batcher = batcher.with_more_ties(new_ties(graph)) if batcher.needs_ties else batcher
         self.whole = whole
-        self.judge = Judge(favourable=favourable)
+        self.decisions = decisions
         self.depth = probes.depth if _neighbourhoods_suffice(probes) else None
         self.reach = probes.depth
-        self.noise = NOISE.get(desk.model.signature.output.dtype, NOISE["float32"])
+        self.noise = NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
         self._everything: tuple[Surroundings, Floats] | None = None
 
     def features(self, nodes: Ints) -> Floats:
         """Features as the model takes them, in an array of their own."""
         with np.errstate(over="ignore"):
-            return self.graph.features[nodes].astype(self.desk.model.feature_type)
+            return self.graph.features[nodes].astype(self.batcher.model.feature_type)
 
     @property
     def room(self) -> int:
         """How many nodes to write at once: some queries' worth, in a bounded piece of memory."""
-        room = self.desk.node_room
-        width = int(self.graph.features.shape[1]) * np.dtype(self.desk.model.feature_type).itemsize
+        room = self.batcher.node_room
+        width = int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
         return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
 
     def everything(self, table: ActionTable) -> Variants:
@@ -99,7 +78,7 @@ def _neighbourhoods_suffice(probes: ProbeReport) -> bool:
 class Verifier:
     """Asks about combinations of one subject's actions.
 
-    `checked_by` says where: on the subject's "neighbourhood" or on the "whole graph".
+    `asked_on` says where: on the subject's "neighbourhood" or on the "whole graph".
     """
 
     def __init__(self, bench: Bench, table: ActionTable, *, whole: bool = False) -> None:
@@ -120,7 +99,7 @@ class Verifier:
                 self._near = None
 
     @property
-    def checked_by(self) -> str:
+    def asked_on(self) -> AskedOn:
         return "whole graph" if self._near is None else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:
@@ -130,47 +109,51 @@ class Verifier:
         """
         self.evaluations += len(combinations)
         if self._near is None:
-            unknown = np.full((len(combinations), self._bench.desk.class_count), np.nan)
-            return self._where_it_fits(combinations, unknown)
+            unknown = np.full((len(combinations), self._bench.batcher.class_count), np.nan)
+            return self._where_it_fits(combinations, unknown)[0]
         answers, fits = self._nearby(combinations)
-        odds = np.abs(self._bench.judge.log_odds(answers))
+        odds = np.abs(self._bench.decisions.log_odds(answers))
         close = np.flatnonzero(odds <= CLOSE * self._bench.noise)
         if len(close):
-            answers[close] = self.confirmed(combinations[close], answers[close])
+            answers[close], _ = self.confirmed(combinations[close], answers[close])
         self._numbers(answers[fits], combinations[fits])
         return answers
 
-    def confirmed(self, combinations: Ints, known: Floats) -> Floats:
-        """Ask on the whole graph what is known from surroundings.
+    def confirmed(
+        self, combinations: Ints, known: Floats, *, most_arcs: int = MOST_ARCS_AGAIN
+    ) -> tuple[Floats, Mask]:
+        """Ask on the whole graph what is known from the neighbourhood; mark what was asked there.
 
-        What is known stands where the whole graph is too large to be asked about by every worker,
-        or where an export of fixed size has no room for it with another number of ties.
+        What is known stands where the whole graph has too many arcs to be asked about by every
+        worker, or where an export of fixed size has no room for it with these changes.
         """
-        if len(self._bench.graph.arc_source) > MOST_ARCS_AGAIN:
-            return known
+        nothing = np.zeros(len(combinations), bool)
+        if len(self._bench.graph.arc_source) > most_arcs:
+            return known, nothing
         try:
             return self._where_it_fits(combinations, known)
         except ModelError:
-            return known
+            return known, nothing
 
-    def _where_it_fits(self, combinations: Ints, known: Floats) -> Floats:
+    def _where_it_fits(self, combinations: Ints, known: Floats) -> tuple[Floats, Mask]:
         """The answers on the whole graph; what is known, where it does not fit into the model."""
+        fits = np.ones(len(combinations), bool)
         try:
-            return self.on_whole_graph(combinations)
+            return self.on_whole_graph(combinations), fits
         except RoomError:
             answers = known.copy()
         for place in range(len(combinations)):
             try:
                 answers[place] = self.on_whole_graph(combinations[place : place + 1])[0]
             except RoomError:
-                continue
-        return answers
+                fits[place] = False
+        return answers, fits
 
     def on_whole_graph(self, combinations: Ints) -> Floats:
         """The same, each asked on the whole graph."""
         if self._whole is None:
             self._whole = self._bench.everything(self._table)
-        answers = np.empty((len(combinations), self._bench.desk.class_count))
+        answers = np.empty((len(combinations), self._bench.batcher.class_count))
         try:
             for place in range(len(combinations)):
                 question = self._whole.ask(combinations[place : place + 1])
@@ -202,7 +185,7 @@ class Verifier:
     def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
         """Ask on surroundings, batch by batch; and say which fit into the model."""
         assert self._near is not None
-        answers = np.full((len(combinations), self._bench.desk.class_count), np.nan)
+        answers = np.full((len(combinations), self._bench.batcher.class_count), np.nan)
         fits = np.ones(len(combinations), bool)
         for batch in self._near.batches(combinations):
             waiting = [batch]
@@ -218,7 +201,7 @@ class Verifier:
         return answers, fits
 
     def _ask(self, question: Question) -> Floats:
-        return self._bench.desk.ask(question.union, question.rows, features=question.features)
+        return self._bench.batcher.ask(question.union, question.rows, features=question.features)
 
     def _numbers(self, answers: Floats, combinations: Ints) -> Floats:
         """Refuse an answer that is not a number, naming the changes."""

@@ -150,14 +150,13 @@ def try_changes(
     table, actions = _table(policy, subject, changes)
     verifier = Verifier(bench, table, whole=True)
     answer = verifier.on_whole_graph(np.arange(len(table))[None])
-    decision = naming.classes[int(answer[0].argmax())]
     return WhatIf(
         actions=actions,
-        decision=decision,
-        favourable=bool(bench.judge.approves(answer)[0]),
+        decision=bench.decisions.names_of(answer)[0],
+        favourable=bool(bench.decisions.favourable(answer)[0]),
         probabilities=naming.probabilities(answer)[0],
-        margin_before=shown(float(bench.judge.margin(bench.whole[subject][None])[0])),
-        margin=shown(float(bench.judge.margin(answer)[0])),
+        margin_before=shown(float(bench.decisions.margin(bench.whole[subject][None])[0])),
+        margin=shown(float(bench.decisions.margin(answer)[0])),
         forbidden=tuple(_forbidden(policy, subject, actions, bench.reach)),
     )
 
@@ -172,7 +171,9 @@ def _forbidden(
     most = policy.settings.max_changes
     if len(actions) > most:
         yield f"these are {len(actions)} changes; at most {most} are suggested together"
-    moved = [policy.movement(action.attribute) for action in actions if action.attribute]
+    moved = [
+        policy.movement(action.attribute) for action in actions if isinstance(action, SetAction)
+    ]
     families = [movement.family for movement in moved if movement is not None]
     if len(set(families)) < len(families):
         yield "attributes that move along with each other are not suggested together"
@@ -261,14 +262,12 @@ def _move(
 def _priced(policy: Policy, table: ActionTable, place: int) -> Action:
     """An action in words, at the cost that its rule gives it."""
     [action] = table.records(np.array([place]))
-    if action.do == "set":
+    if isinstance(action, SetAction):
         return action
     source, target = int(table.source[place]), int(table.target[place])
     relation = OTHERS
     if table.subject in (source, target):
         incoming = table.graph.directed and table.subject == target
         relation = INCOMING if incoming else OUTGOING
-    rule = policy.rule_for(action.kind or "", relation)
-    return Action(
-        do=action.do, tie=action.tie, kind=action.kind, cost=0.0 if rule is None else rule.cost
-    )
+    rule = policy.rule_for(action.kind, relation)
+    return replace(action, cost=0.0 if rule is None else rule.cost)

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from recourse_audit.documents import FORMAT, probes_document
+from recourse_audit.records.codec import FORMAT, probes_document
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.stability import StabilityReport
@@ -43,7 +43,7 @@ def model_document(
     }
     if probes is not None:
         document["probes"] = probes_document(probes)
-        document["notes"] = probes.sentences
+        document["notes"] = probes.notes
     if problem:
         document["problem"] = problem
     return document

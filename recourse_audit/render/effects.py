@@ -1,7 +1,7 @@
 """What removing ties does to a decision: which way it goes is in its probability alone."""
 
 from recourse_audit.records.search import Counterfactual
-from recourse_audit.render.pieces import share
+from recourse_audit.render.text import share
 
 HELD_BACK = "held it back"
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.output import log_probabilities
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
@@ -124,9 +124,9 @@ class Evaluator:
     Memory is bounded: by the chunk that is asked at once, and by how many trees are remembered.
     """
 
-    def __init__(self, graph: Graph, desk: QueryDesk, whole: Whole, subjects: Ints) -> None:
+    def __init__(self, graph: Graph, batcher: QueryBatcher, whole: Whole, subjects: Ints) -> None:
         self._graph = graph
-        self._desk = desk
+        self._batcher = batcher
         self._whole = whole
         self._served = np.zeros(graph.node_count, bool)
         self._served[subjects] = True
@@ -162,7 +162,7 @@ class Evaluator:
         """Look trees up by their ties; ask about new ones, for all the subjects in them."""
         size, ties = request.size, request.ties
         if size not in self._memories:
-            self._memories[size] = Memory(size, self._desk.no_rows())
+            self._memories[size] = Memory(size, self._batcher.no_rows())
         memory = self._memories[size]
         pairs = local.pairs[ties]
         number, fresh = memory.index.enter(_keys(local, ties))
@@ -179,12 +179,12 @@ class Evaluator:
 
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
         """Score the nodes that were asked about, request after request."""
-        raw = np.concatenate([self._desk.no_rows(), *self._raw(local, requests)])
+        raw = np.concatenate([self._batcher.no_rows(), *self._raw(local, requests)])
         asked = local.nodes[np.concatenate([request.asked for request in requests])]
         scores = np.empty(len(raw))
         for first in range(0, len(raw), TREES_AT_ONCE):
             part = slice(first, first + TREES_AT_ONCE)
-            answer = log_probabilities(raw[part], self._desk.output_kind)
+            answer = log_probabilities(raw[part], self._batcher.output_kind)
             who = asked[part] if self._shared else asked[:1]
             scores[part] = simulatability(self._whole.of(who), answer)
         return Scores(raw=raw, simulatability=scores)
@@ -198,16 +198,16 @@ class Evaluator:
             for part in request.parts(TREES_AT_ONCE):
                 waiting.append(
                     tree_union(
-                        self._graph, local, part.nodes, part.ties, with_ties=self._desk.needs_ties
+                        self._graph, local, part.nodes, part.ties, with_ties=self._batcher.needs_ties
                     )
                 )
                 rows.append(part.rows)
                 held += len(waiting[-1])
                 if held >= TREES_AT_ONCE:
-                    yield self._desk.ask_raw(*side_by_side(waiting, rows))
+                    yield self._batcher.ask_raw(*side_by_side(waiting, rows))
                     waiting, rows, held = [], [], 0
         if waiting:
-            yield self._desk.ask_raw(*side_by_side(waiting, rows))
+            yield self._batcher.ask_raw(*side_by_side(waiting, rows))
 
 
 def _keys(local: LocalGraph, ties: Indices) -> Keys:

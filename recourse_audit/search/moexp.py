@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.desk import QueryDesk
-from recourse_audit.records.search import Coverage
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.search.blocks import Block, blocks
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator, joined
@@ -27,13 +26,13 @@ class Search:
     """The search over one graph with one model."""
 
     def __init__(
-        self, graph: Graph, desk: QueryDesk, whole: Floats, classes: Sequence[str], scope: Scope
+        self, graph: Graph, batcher: QueryBatcher, whole: Floats, classes: Sequence[str], scope: Scope
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
         self._graph = graph
-        self._desk = desk
+        self._batcher = batcher
         self._whole = Whole.of_answers(whole)
-        self._naming = Naming(graph=graph, classes=tuple(classes), kind=desk.output_kind)
+        self._naming = Naming(graph=graph, classes=tuple(classes), kind=batcher.output_kind)
         self._scope = scope
 
     def blocks(self, subjects: Ints) -> Iterator[Block]:
@@ -47,7 +46,7 @@ class Search:
 
     def run_block(self, block: Block) -> Iterator[Outcome]:
         """Search for the subjects of one block."""
-        evaluator = Evaluator(self._graph, self._desk, self._whole, block.subjects)
+        evaluator = Evaluator(self._graph, self._batcher, self._whole, block.subjects)
         for batch in block.batches():
             tied = np.diff(self._graph.starts)[batch.subjects] > 0
             for subjects in (batch.subjects[tied], batch.subjects[~tied]):
@@ -73,7 +72,5 @@ class Search:
             local=local,
             levels=levels,
             scores=joined(evaluator.score(local, levels)),
-            coverage=tuple(
-                Coverage(kind="exhaustive", drawn=total, total=total) for total in number.tolist()
-            ),
+            totals=tuple(number.tolist()),
         )

@@ -14,14 +14,15 @@ from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.model.output import log_probabilities
 from recourse_audit.records.search import (
     Counterfactual,
-    Coverage,
     Explanation,
     FrontPair,
+    Sample,
+    SearchExtent,
     SearchFailure,
     SearchResult,
     Tie,
 )
-from recourse_audit.search.choice import (
+from recourse_audit.search.ranking import (
     Layer,
     Layers,
     Ranking,
@@ -30,12 +31,12 @@ from recourse_audit.search.choice import (
     dominated_by,
     winners,
 )
-from recourse_audit.search.cloud import clouds
+from recourse_audit.search.objective_grid import objective_grids
 from recourse_audit.search.evaluation import Scores, joined
 from recourse_audit.search.local import LocalGraph
 from recourse_audit.search.objectives import SHOWN_DIGITS
 from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
-from recourse_audit.search.picks import picks
+from recourse_audit.search.baselines import baselines
 from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import OutputKind
@@ -50,7 +51,8 @@ class Finding:
     """Everything evaluated for some subjects: their subtrees level by level, and the scores.
 
     The subjects are the roots of the local graph, in its order; either all of them have ties or
-    none has. `winner` is set where a sampled search, of one subject, has moved to it; else the
+    none has. `totals` are the numbers of all their subtrees, and `sample` says which of them a
+    sampled search, of one subject, has seen. `winner` is set where a sampled search, of one subject, has moved to it; else the
     best rank sum wins.
     """
 
@@ -58,7 +60,8 @@ class Finding:
     local: LocalGraph
     levels: tuple[Level, ...]
     scores: Scores
-    coverage: tuple[Coverage, ...]
+    totals: tuple[int, ...]
+    sample: Sample | None = None
     winner: int | None = None
 
     def alone(self, root: int) -> "Finding":
@@ -74,7 +77,7 @@ class Finding:
             local=self.local,
             levels=tuple(levels),
             scores=joined(scores),
-            coverage=(self.coverage[root],),
+            totals=(self.totals[root],),
         )
 
 
@@ -143,17 +146,20 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
     ):
         yield SearchResult(
             subject=subject,
-            max_nodes=scope.max_nodes,
-            max_hops=scope.max_hops,
-            subgraphs=finding.coverage[root].total,
-            pairs=number[root],
-            queries=own + 1,
-            coverage=finding.coverage[root],
+            extent=SearchExtent(
+                max_nodes=scope.max_nodes,
+                max_hops=scope.max_hops,
+                subgraphs=finding.totals[root],
+                pairs=number[root],
+                coverage="exhaustive" if finding.sample is None else "sampled",
+                queries=own + 1,
+                sample=finding.sample,
+            ),
             counterfactuals=page.counterfactuals(root) if page else (),
             front=page.front(root) if page else (),
             front_size=page.front_size[root] if page else 0,
-            picks=page.picked(root) if page else {},
-            cloud=page.clouds[root] if page else None,
+            baselines=page.baselines(root) if page else {},
+            objective_grid=page.objective_grids[root] if page else None,
         )
 
 
@@ -161,7 +167,7 @@ class Page:
     """The choices for all subjects, made once, named together, written out as records.
 
     All pairs that are shown stand in one list: first those chosen, subject by subject, then each
-    subject's picks of the other ways, then each subject's front as far as it is listed.
+    subject's baselines, then each subject's front as far as it is listed.
     """
 
     def __init__(self, finding: Finding, table: PairTable, naming: Naming, scope: Scope) -> None:
@@ -171,15 +177,15 @@ class Page:
         best = winners(table, front) if finding.winner is None else np.array([finding.winner])
         choice = diverse(table, best, front, layers, scope.counterfactuals)
         seeds = [(scope.seed, subject) for subject in finding.subjects.tolist()]
-        others = picks(ranking, seeds)
-        self.clouds = tuple(clouds(ranking))
+        others = baselines(ranking, seeds)
+        self.objective_grids = tuple(objective_grids(ranking))
         chosen, layer = choice.pairs[choice.pairs >= 0], choice.layers[choice.pairs >= 0]
         listed = _listed(table, front)
-        self._pick_names = tuple(others)
+        self._baseline_names = tuple(others)
         self.front_size = np.bincount(front.root, minlength=table.roots).tolist()
         first_listed = len(chosen) + len(others) * table.roots
         self._chosen = _until(0, (choice.pairs >= 0).sum(axis=1).tolist())
-        self._picks = range(len(chosen), first_listed + 1, len(others))
+        self._baselines = range(len(chosen), first_listed + 1, len(others))
         self._listed = _until(first_listed, [min(n, FRONT_LISTED) for n in self.front_size])
 
         pairs = np.concatenate((chosen, np.stack([*others.values()], axis=1).ravel(), listed))
@@ -208,10 +214,10 @@ class Page:
         places = range(self._chosen[root], self._chosen[root + 1])
         return tuple(self._counterfactual(root, place) for place in places)
 
-    def picked(self, root: int) -> dict[str, FrontPair]:
+    def baselines(self, root: int) -> dict[str, FrontPair]:
         """What other ways of choosing would have shown."""
-        places = range(self._picks[root], self._picks[root + 1])
-        return {n: self._pair(place) for n, place in zip(self._pick_names, places, strict=True)}
+        places = range(self._baselines[root], self._baselines[root + 1])
+        return {n: self._pair(place) for n, place in zip(self._baseline_names, places, strict=True)}
 
     def front(self, root: int) -> tuple[FrontPair, ...]:
         """The pairs of the Pareto front, most simulatable first; no more than can be read."""
@@ -227,7 +233,7 @@ class Page:
 
     def _counterfactual(self, root: int, place: int) -> Counterfactual:
         every, removed = self._every[place], self._removed[place]
-        point, picks = self._points[place], self._points[self._picks[root] :]
+        point, others = self._points[place], self._points[self._baselines[root] :]
         return Counterfactual(
             explanation=Explanation(
                 nodes=self._nodes[place],
@@ -243,9 +249,9 @@ class Page:
             ranks=self._ranks[place],
             layer=self._layers[place],
             dominates=self._dominates[place],
-            dominates_picks={
+            dominates_baselines={
                 name: _dominates(point, other)
-                for name, other in zip(self._pick_names, picks, strict=False)
+                for name, other in zip(self._baseline_names, others, strict=False)
             },
             probabilities=self._probabilities[place + self._chosen[-1]],
         )

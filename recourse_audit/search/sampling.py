@@ -14,8 +14,8 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.records.search import Coverage
-from recourse_audit.search.choice import Layers, Ranking, canonical_firsts, winners
+from recourse_audit.records.search import Sample
+from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.closure import Closure, Trees, canonical, stacked
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.keys import KeyIndex
@@ -44,20 +44,19 @@ def sampled(
     drawn = _fill(closure, sampler, generator, for_sample, scope.max_nodes)
     best = _improve(closure, local, generator, scope)
     levels, scores = closure.levels()
+    of = round(sampler.estimated_total()) if total is None else total
     return Finding(
         subjects=np.array([subject]),
         local=local,
         levels=levels,
         scores=scores,
-        coverage=(
-            Coverage(
-                kind="sampled",
-                drawn=drawn,
-                total=round(sampler.estimated_total()) if total is None else total,
-                total_is_estimate=total is None,
-                bound=dominated_share(drawn, scope.max_nodes),
-                confidence=1 - RISK,
-            ),
+        totals=(of,),
+        sample=Sample(
+            drawn=drawn,
+            of=of,
+            of_is_estimate=total is None,
+            bound=dominated_share(drawn, scope.max_nodes),
+            confidence=1 - RISK,
         ),
         winner=best,
     )

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.paper.edits import Around, Edit, answer_after, edited, pair_between
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from tests.benchmarks.worlds import open_place
 
@@ -21,10 +21,10 @@ def test_an_edited_graph_is_the_one_that_the_ties_would_make(tmp_path: Path, see
     low = np.concatenate((graph.pair_low[kept], np.zeros(2, int)))
     high = np.concatenate((graph.pair_high[kept], strangers))
     made = from_arrays(graph.features, np.stack((low, high)))
-    desk = QueryDesk(place.bench.model, pool_of(made))
-    expected = desk.ask(whole(made), np.arange(made.node_count))
+    batcher = QueryBatcher(place.bench.model, pool_of(made))
+    expected = batcher.ask(whole(made), np.arange(made.node_count))
     for subject in range(graph.node_count):
-        found = answer_after(graph, place.bench.desk, subject, edit)
+        found = answer_after(graph, place.bench.batcher, subject, edit)
         assert found == pytest.approx(expected[subject], abs=1e-5)
     assert len(edit) == 5
     assert len(edited(graph, edit).sources) == 2 * (graph.pair_count - 3 + 2)
@@ -34,11 +34,11 @@ def test_around_a_subject_removals_have_the_answers_of_the_whole_graph(tmp_path:
     place = open_place(tmp_path, nodes=40)
     graph, random = place.graph, np.random.default_rng(0)
     for subject in range(0, 40, 7):
-        around = Around(graph, place.bench.desk, subject, 2)
+        around = Around(graph, place.bench.batcher, subject, 2)
         gone = [tuple(random.permutation(graph.pair_count)[:2].tolist()) for _ in range(40)]
         found = around.answers(gone)
         for removed, answer in zip(gone, found, strict=True):
-            expected = answer_after(graph, place.bench.desk, subject, Edit(removed=removed))
+            expected = answer_after(graph, place.bench.batcher, subject, Edit(removed=removed))
             assert answer == pytest.approx(expected, abs=1e-5)
 
 

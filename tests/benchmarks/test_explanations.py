@@ -86,7 +86,7 @@ def test_a_score_is_that_of_the_search(tmp_path: Path) -> None:
     """The search names its most simulatable explanation and the best counterfactual in it."""
     place = open_place(tmp_path)
     graph, bench = place.graph, place.bench
-    scorer = Scorer(graph, bench.desk, bench.whole)
+    scorer = Scorer(graph, bench.batcher, bench.whole)
     number = {ends(graph, pair): pair for pair in range(graph.pair_count)}
     compared = 0
     for result in bench.search.run(np.arange(graph.node_count)):
@@ -104,7 +104,7 @@ def test_a_score_is_that_of_the_search(tmp_path: Path) -> None:
 def test_no_explanation_from_weights_dominates_the_choice_of_a_full_search(tmp_path: Path) -> None:
     place = open_place(tmp_path, seed=3)
     graph, bench = place.graph, place.bench
-    scorer = Scorer(graph, bench.desk, bench.whole)
+    scorer = Scorer(graph, bench.batcher, bench.whole)
     for result in bench.search.run(np.arange(graph.node_count)):
         assert isinstance(result, SearchResult)
         assert result.coverage.kind == "exhaustive"

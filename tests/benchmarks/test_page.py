@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 import pytest
 
-from benchmarks.paper.kept import Kept, Key
+from benchmarks.paper.cache import Kept, Key
 from benchmarks.paper.page import write_page
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.published import METHODS, OURS

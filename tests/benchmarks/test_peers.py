@@ -7,9 +7,9 @@ import pytest
 from benchmarks.paper import peers
 from benchmarks.paper.edits import Edit, answer_after
 from benchmarks.paper.explanations import pairs_around
-from benchmarks.paper.kept import Kept
+from benchmarks.paper.cache import Kept
 from benchmarks.paper.peers import Contest, compare_peers
-from benchmarks.paper.places import Place
+from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.rivals import (
     ANY,
@@ -37,7 +37,7 @@ def flips_with_one_removal(place: Place, subject: int) -> bool:
     """Try every tie near a subject."""
     decided = int(place.bench.whole[subject].argmax())
     return any(
-        answer_after(place.graph, place.bench.desk, subject, Edit(removed=(pair,))).argmax()
+        answer_after(place.graph, place.bench.batcher, subject, Edit(removed=(pair,))).argmax()
         != decided
         for pair in pairs_around(place.graph, subject, peers.DEPTH).tolist()
     )

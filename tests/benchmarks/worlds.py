@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.paper.places import Place
+from benchmarks.paper.paper_datasets import Place
 from tests.onnx_models import sum_network
 
 NAME = "small"

@@ -8,7 +8,7 @@ import pytest
 from recourse_audit.caveats.effects import Effects, Removal, grade
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.settings import CaveatSettings
 from tests.caveats.models import arithmetic_model
@@ -28,15 +28,15 @@ def removal_of_the_end(graph: Graph) -> Removal:
     )
 
 
-def desk_of(tmp_path: Path, graph: Graph, *, times_own: bool = False) -> QueryDesk:
+def desk_of(tmp_path: Path, graph: Graph, *, times_own: bool = False) -> QueryBatcher:
     path = arithmetic_model(tmp_path / "model.onnx", times_own=times_own, size=SIZE)
     return open_desk(path, graph, output="probabilities")
 
 
 def effect_of(
-    graph: Graph, desk: QueryDesk, settings: CaveatSettings | None = None, depth: int = 2
+    graph: Graph, batcher: QueryBatcher, settings: CaveatSettings | None = None, depth: int = 2
 ) -> tuple[list[int], AdjustedEffect | None]:
-    effects = Effects(graph, desk, depth, settings or CaveatSettings(), seed=3)
+    effects = Effects(graph, batcher, depth, settings or CaveatSettings(), seed=3)
     [(confounders, effect)] = effects.measure([removal_of_the_end(graph)])
     return confounders.tolist(), effect
 
@@ -87,9 +87,9 @@ def test_a_stratum_keeps_draws_among_those_alike(tmp_path: Path) -> None:
     region = np.array(["a"] * 8 + ["b"] * 40)
     plain = path_graph(features)
     graph = from_arrays(plain.features, [[0, 1], [1, 2]], attributes={"region": region})
-    desk = desk_of(tmp_path, graph, times_own=True)
-    _, everyone = effect_of(graph, desk)
-    _, alike = effect_of(graph, desk, CaveatSettings(stratum="region"))
+    batcher = desk_of(tmp_path, graph, times_own=True)
+    _, everyone = effect_of(graph, batcher)
+    _, alike = effect_of(graph, batcher, CaveatSettings(stratum="region"))
     assert everyone is not None
     assert alike is not None
     assert everyone.grade == "reverses"
@@ -98,18 +98,18 @@ def test_a_stratum_keeps_draws_among_those_alike(tmp_path: Path) -> None:
 
 def test_one_layer_confounds_nothing_and_asks_nothing(tmp_path: Path) -> None:
     graph = path_graph([1, 2, 3, 4])
-    desk = desk_of(tmp_path, graph)
-    asked = desk.graphs
-    assert effect_of(graph, desk, depth=1) == ([], None)
-    assert desk.graphs == asked
+    batcher = desk_of(tmp_path, graph)
+    asked = batcher.graphs
+    assert effect_of(graph, batcher, depth=1) == ([], None)
+    assert batcher.graphs == asked
 
 
 def test_without_draws_the_confounders_are_named_and_nothing_is_asked(tmp_path: Path) -> None:
     graph = path_graph([1, 2, 3, 4])
-    desk = desk_of(tmp_path, graph)
-    asked = desk.graphs
-    assert effect_of(graph, desk, CaveatSettings(draws=0)) == ([0, 1], None)
-    assert desk.graphs == asked
+    batcher = desk_of(tmp_path, graph)
+    asked = batcher.graphs
+    assert effect_of(graph, batcher, CaveatSettings(draws=0)) == ([0, 1], None)
+    assert batcher.graphs == asked
 
 
 def test_several_removals_are_measured_as_each_is_alone(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import Counterfactual
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import sum_network
-from tests.run.audits import IDS, lending_audit, small_audit
-from tests.run.command import command, one_line
+from tests.audits import IDS, lending_audit, small_audit
+from tests.command import command, one_line
 from tests.search.engine import new_search, open_desk, results_by_subject
 
 BANNED = ("proves", "guarantees", "unbiased", "will be approved", "because of", "caused")
@@ -138,8 +138,8 @@ def test_caveats_do_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> Non
 def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     graph = from_arrays(random.normal(size=(12, 5)), random.integers(12, size=(2, 25)))
-    desk = open_desk(sum_network(tmp_path / "model.onnx"), graph, output="logits")
-    results = results_by_subject(list(new_search(graph, desk, Scope()).run(np.arange(12))))
+    batcher = open_desk(sum_network(tmp_path / "model.onnx"), graph, output="logits")
+    results = results_by_subject(list(new_search(graph, batcher, Scope()).run(np.arange(12))))
     checked = 0
     for subject, result in results.items():
         walk = Walk(graph, subject)

@@ -20,11 +20,11 @@ from recourse_audit.records.recourse import (
     SideEffects,
 )
 from recourse_audit.records.stability import StabilityReport, StabilityRow
-from recourse_audit.render.curves import stability_picture
+from recourse_audit.render.charts.stability_curves import stability_picture
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network
-from tests.run.audits import SAMPLES, lending_audit, small_audit
-from tests.run.command import command, one_line
+from tests.audits import SAMPLES, lending_audit, small_audit
+from tests.command import command, one_line
 from tests.search.engine import new_search, open_desk, results_by_subject
 
 

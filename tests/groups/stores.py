@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.run.facts import FACTS
-from recourse_audit.run.store import SCHEMA, VERSION
+from recourse_audit.records.summary_columns import FACTS
+from recourse_audit.bundle.store import SCHEMA, VERSION
 from recourse_audit.settings import GroupSettings
 
 FOUND, INFEASIBLE, NOT_FOUND, ERROR = (

@@ -16,14 +16,14 @@ from recourse_audit.groups.clustered import (
     ratio_interval,
     sums_of,
 )
-from recourse_audit.groups.ordinary import detectable
+from recourse_audit.groups.iid_tests import detectable
 from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_effect
 from recourse_audit.groups.resampling import (
     gap_test,
     percentile_interval,
     permutation_test,
 )
-from recourse_audit.groups.wild import wild_test, wild_weights
+from recourse_audit.groups.wild_bootstrap import wild_test, wild_weights
 
 Drawn = tuple[Floats, Mask, Ints]
 

@@ -15,10 +15,10 @@ import pytest
 from recourse_audit.cli import groups as cli_groups
 from recourse_audit.errors import AuditError
 from recourse_audit.groups.bundle import groups_of
-from recourse_audit.run.bundle import FILES
+from recourse_audit.bundle.layout import FILES
 from tests.groups.stores import drawn_people, make_store
-from tests.run.bundles import ended, request, run_here, started, stop_after
-from tests.run.command import Finished, command, one_line
+from tests.bundles import ended, request, run_here, started, stop_after
+from tests.command import Finished, command, one_line
 
 GROUPS = {"attributes": ["origin", "gender"], "draws": 199, "reference": {"origin": "north"}}
 

@@ -7,10 +7,10 @@ import pytest
 
 from recourse_audit.groups.bundle import groups_of
 from recourse_audit.groups.records import GroupReport
-from recourse_audit.run.everyone import Request
-from recourse_audit.run.selection import Selection
-from tests.run.audits import SAMPLES
-from tests.run.bundles import run_here
+from recourse_audit.execute.pipeline import Request
+from recourse_audit.audit.selection import Selection
+from tests.audits import SAMPLES
+from tests.bundles import run_here
 
 # Small explanations, one change and no draws: some 25 milliseconds a person.
 CHANGES = {

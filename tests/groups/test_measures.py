@@ -5,7 +5,7 @@ import pytest
 
 from recourse_audit.groups.clustered import jackknife
 from recourse_audit.groups.measures import cost_grid, effective_number, rate_of, spread_of
-from recourse_audit.groups.ordinary import t_quantile, wilson
+from recourse_audit.groups.iid_tests import t_quantile, wilson
 
 
 def test_quartiles_are_values_of_people_and_the_infeasible_count() -> None:

@@ -14,7 +14,7 @@ import pytest
 from onnxruntime.capi import onnxruntime_pybind11_state
 
 from recourse_audit.errors import ModelError
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import RUNTIME_ERRORS, OnnxModel, external_files
 from recourse_audit.model.probes import probe
 from recourse_audit.settings import ModelSettings
@@ -136,7 +136,7 @@ def test_a_damaged_byte_never_shows_a_traceback(
         damaged[place] ^= int(random.integers(1, 256))
         path.write_bytes(damaged)
         message = message_of(
-            lambda: QueryDesk(open_model(path), pool).ask_raw(union, all_rows(union))
+            lambda: QueryBatcher(open_model(path), pool).ask_raw(union, all_rows(union))
         )
         assert "\n" not in message
     assert capsys.readouterr() == ("", "")
@@ -210,8 +210,8 @@ def test_a_data_file_beside_the_model_belongs_to_it(tmp_path: Path) -> None:
     union = random_union(random, pool, 5)
     inside = open_model(sum_network(tmp_path / "one_file.onnx"))
     np.testing.assert_array_equal(
-        QueryDesk(model, pool).ask_raw(union, all_rows(union)),
-        QueryDesk(inside, pool).ask_raw(union, all_rows(union)),
+        QueryBatcher(model, pool).ask_raw(union, all_rows(union)),
+        QueryBatcher(inside, pool).ask_raw(union, all_rows(union)),
     )
 
 

@@ -12,11 +12,11 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import onnx
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import Query, Union, pool_of, whole
 from tests.model.small_graphs import open_model
 from tests.onnx_models import sum_network
-from tests.run.audits import SAMPLES
+from tests.audits import SAMPLES
 
 MEGABYTE = 2**20
 
@@ -34,18 +34,18 @@ def held() -> float:
 
 def test_a_large_question_keeps_no_memory_once_it_is_answered() -> None:
     graph = random_graph(100_000, 400_000, 7)
-    desk = QueryDesk(open_model(SAMPLES / "gcn.onnx"), pool_of(graph))
+    batcher = QueryBatcher(open_model(SAMPLES / "gcn.onnx"), pool_of(graph))
     union = whole(graph)
     assert len(union.nodes) + len(union.sources) > onnx.LARGE
     before = held()
-    desk.ask_raw(union, union.nodes)
+    batcher.ask_raw(union, union.nodes)
     # In the session that stays open it was 278, in one of its own 87: what malloc has not returned.
     assert held() - before < 160
 
 
 def test_questions_of_ever_different_sizes_hold_no_more_than_the_largest_needs() -> None:
     graph = random_graph(150_000, 300_000, 7)
-    desk = QueryDesk(open_model(SAMPLES / "gcn.onnx"), pool_of(graph))
+    batcher = QueryBatcher(open_model(SAMPLES / "gcn.onnx"), pool_of(graph))
     random = np.random.default_rng(1)
     before = held()
     for size in random.integers(1_000, 40_000, 40).tolist():
@@ -58,7 +58,7 @@ def test_questions_of_ever_different_sizes_hold_no_more_than_the_largest_needs()
             ties=np.zeros(4 * size, np.int64),
             arc_starts=np.array([0, 4 * size]),
         )
-        desk.ask_raw(union, np.arange(0, size, 50))
+        batcher.ask_raw(union, np.arange(0, size, 50))
     # The largest of them takes about 60 by itself; 65 to 99 were seen.
     assert held() - before < 250
 
@@ -68,11 +68,11 @@ def test_a_large_question_gets_the_answer_that_it_would_get_as_a_small_one(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = random_graph(40, 90, 5)
-    desk = QueryDesk(open_model(sum_network(tmp_path / "m.onnx", form=form)), pool_of(graph))
+    batcher = QueryBatcher(open_model(sum_network(tmp_path / "m.onnx", form=form)), pool_of(graph))
     union, rows = whole(graph), np.arange(40)
-    small = desk.ask_raw(union, rows)
+    small = batcher.ask_raw(union, rows)
     monkeypatch.setattr(onnx, "LARGE", 0)
-    assert np.array_equal(small, desk.ask_raw(union, rows))
+    assert np.array_equal(small, batcher.ask_raw(union, rows))
 
 
 @pytest.mark.parametrize("gone", [True, False])
@@ -81,14 +81,14 @@ def test_a_model_that_was_exchanged_meanwhile_answers_no_large_question(
 ) -> None:
     path = sum_network(tmp_path / "m.onnx")
     graph = random_graph(40, 90, 5)
-    desk = QueryDesk(open_model(path), pool_of(graph))
+    batcher = QueryBatcher(open_model(path), pool_of(graph))
     path.unlink()
     if not gone:
         shutil.copy(SAMPLES / "gcn.onnx", path)
-    desk.ask_raw(whole(graph), np.arange(40))
+    batcher.ask_raw(whole(graph), np.arange(40))
     monkeypatch.setattr(onnx, "LARGE", 0)
     with pytest.raises(ModelError, match=r"m\.onnx: has changed since it was opened; restore it"):
-        desk.ask_raw(whole(graph), np.arange(40))
+        batcher.ask_raw(whole(graph), np.arange(40))
 
 
 def test_features_are_copied_unless_everybody_is_asked_about_in_order(
@@ -96,7 +96,7 @@ def test_features_are_copied_unless_everybody_is_asked_about_in_order(
 ) -> None:
     graph = random_graph(5_000, 3_000, 5)
     model = open_model(sum_network(tmp_path / "m.onnx"))
-    desk = QueryDesk(model, pool_of(graph))
+    batcher = QueryBatcher(model, pool_of(graph))
     answer, asked = model.ask, []
 
     def seen(query: Query) -> Floats:
@@ -105,8 +105,8 @@ def test_features_are_copied_unless_everybody_is_asked_about_in_order(
 
     monkeypatch.setattr(model, "ask", seen)
     union = whole(graph)
-    desk.ask_raw(union, np.arange(5_000))
-    desk.ask_raw(replace(union, nodes=union.nodes[::-1]), np.arange(5_000))
+    batcher.ask_raw(union, np.arange(5_000))
+    batcher.ask_raw(replace(union, nodes=union.nodes[::-1]), np.arange(5_000))
     everybody, reversed_ = asked
-    assert everybody is desk._features
+    assert everybody is batcher._features
     assert np.array_equal(reversed_, everybody[::-1])

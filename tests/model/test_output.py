@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import SMALLEST_PROBABILITY, guess_kind, log_probabilities
 from recourse_audit.model.probes import identify_output, made_up_pools, probe
@@ -68,10 +68,10 @@ def test_every_head_leads_to_the_same_log_probabilities(tmp_path: Path) -> None:
         path = sum_network(tmp_path / "model.onnx", head=head, dtype="float64")
         model = open_model(path)
         identify_output(model, ModelSettings(path=path), [pool], random)
-        desk = QueryDesk(model, pool)
-        answers[head] = desk.ask(union, all_rows(union))
+        batcher = QueryBatcher(model, pool)
+        answers[head] = batcher.ask(union, all_rows(union))
         assert answers[head].dtype == np.float64
-        assert answers[head].shape == (len(union.nodes), desk.class_count)
+        assert answers[head].shape == (len(union.nodes), batcher.class_count)
     likely = np.exp(answers["logits"]) > 1e-9
     for head in ("softmax", "log_softmax"):
         np.testing.assert_allclose(answers[head][likely], answers["logits"][likely], atol=1e-6)

@@ -9,9 +9,9 @@ import pytest
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.preparation import missing_loops, normalise
+from recourse_audit.model.normalisation import missing_loops, normalise
 from recourse_audit.model.queries import Pool, Union, pool_of, whole
 from recourse_audit.settings import ModelSettings, load_settings
 from tests.model.small_graphs import SumNetwork, all_rows, open_model, random_pool, random_union
@@ -90,8 +90,8 @@ def test_a_packed_answer_is_the_answer_alone_and_what_numpy_computes(
     pool = random_pool(random)
     union = random_union(random, pool, 60)
     rows = all_rows(union)
-    packed = QueryDesk(model, pool)
-    alone = QueryDesk(model, pool, graphs_per_query=1)
+    packed = QueryBatcher(model, pool)
+    alone = QueryBatcher(model, pool, graphs_per_query=1)
     together, singly = packed.ask_raw(union, rows), alone.ask_raw(union, rows)
     expected = network.answer(pool, union)
     assert together.shape == expected.shape
@@ -132,7 +132,7 @@ def test_preparation_outside_the_model_is_what_its_definition_says(
     prepared_pool, prepared = prepared_by_hand(pool, union, loops, normalisation)
     expected = SumNetwork(form="weight").answer(prepared_pool, prepared)
     for graphs_per_query in (None, 1):
-        answer = QueryDesk(model, pool, graphs_per_query=graphs_per_query).ask_raw(union, rows)
+        answer = QueryBatcher(model, pool, graphs_per_query=graphs_per_query).ask_raw(union, rows)
         np.testing.assert_allclose(answer, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -209,8 +209,8 @@ def test_a_sample_model_answers_packed_graphs_as_it_answers_them_alone(path: Pat
     pool = pool_of(sample_graph(path))
     union = random_union(random, pool, 40 if fixed else 300)
     rows = all_rows(union)
-    together = QueryDesk(model, pool).ask_raw(union, rows)
-    singly = QueryDesk(model, pool, graphs_per_query=1).ask_raw(union, rows)
+    together = QueryBatcher(model, pool).ask_raw(union, rows)
+    singly = QueryBatcher(model, pool, graphs_per_query=1).ask_raw(union, rows)
     np.testing.assert_allclose(together, singly, rtol=1e-5, atol=1e-5)
 
 
@@ -220,7 +220,7 @@ def test_samples_with_the_same_weights_decide_alike_on_the_whole_graph() -> None
     answers = {}
     for name in ("gcn", "fixed", "outside_normalised"):
         model = OnnxModel(sample_settings(SAMPLES / "lending" / f"{name}.onnx"))
-        answers[name] = QueryDesk(model, pool_of(graph)).ask_raw(union, all_rows(union))
+        answers[name] = QueryBatcher(model, pool_of(graph)).ask_raw(union, all_rows(union))
     np.testing.assert_allclose(answers["fixed"], answers["gcn"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(answers["outside_normalised"], answers["gcn"], rtol=1e-4, atol=1e-4)
     refused = (answers["gcn"].argmax(axis=1) == 0).mean()
@@ -232,7 +232,7 @@ def test_a_sample_refuses_as_many_people_as_its_card_says(name: str) -> None:
     path = SAMPLES / "lending" / f"{name}.onnx"
     graph = sample_graph(path)
     union = whole(graph)
-    answer = QueryDesk(OnnxModel(sample_settings(path)), pool_of(graph)).ask_raw(
+    answer = QueryBatcher(OnnxModel(sample_settings(path)), pool_of(graph)).ask_raw(
         union, all_rows(union)
     )
     approved = answer[:, 0] > 0.5 if answer.shape[1] == 1 else answer[:, 1] > answer[:, 0]
@@ -255,5 +255,5 @@ def test_a_graph_larger_than_a_fixed_export_is_refused_with_a_remedy(tmp_path: P
             arc_starts=np.array([0, 5]),
         )
         with pytest.raises(ModelError, match=r"exported for exactly .* dynamic axes"):
-            QueryDesk(model, pool).ask_raw(big, np.arange(5))
-        assert QueryDesk(model, pool).ask_raw(union, np.arange(1)).shape == (1, 3)
+            QueryBatcher(model, pool).ask_raw(big, np.arange(5))
+        assert QueryBatcher(model, pool).ask_raw(union, np.arange(1)).shape == (1, 3)

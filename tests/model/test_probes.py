@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import NO_ROOM, SENTENCES, probe
 from recourse_audit.model.queries import Pool, pool_of
@@ -245,12 +245,12 @@ def test_a_model_that_must_not_be_packed_is_asked_one_graph_a_query(tmp_path: Pa
     pool = random_pool(random)
     union = random_union(random, pool, 30)
     rows = all_rows(union)
-    desk = QueryDesk(model, pool, graphs_per_query=1)
-    answer = desk.ask_raw(union, rows)
-    assert desk.runs == len(union)
+    batcher = QueryBatcher(model, pool, graphs_per_query=1)
+    answer = batcher.ask_raw(union, rows)
+    assert batcher.runs == len(union)
     for low, high in zip(union.node_starts[:-1], union.node_starts[1:], strict=True):
         np.testing.assert_allclose(answer[low:high].mean(axis=0), 0, atol=1e-4)
-    packed = QueryDesk(model, pool).ask_raw(union, rows)
+    packed = QueryBatcher(model, pool).ask_raw(union, rows)
     assert np.abs(packed - answer).max() > 0.1
 
 

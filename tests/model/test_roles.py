@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.roles import assign_roles
 from recourse_audit.model.signature import InputPort
 from recourse_audit.settings import ModelSettings
@@ -179,7 +179,7 @@ def test_a_wrong_guess_is_overridden_by_the_settings(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     pool = random_pool(random)
     union = random_union(random, pool, 10)
-    answer = QueryDesk(model, pool).ask_raw(union, all_rows(union))
+    answer = QueryBatcher(model, pool).ask_raw(union, all_rows(union))
     np.testing.assert_allclose(answer, SumNetwork(form="type").answer(pool, union), atol=1e-4)
 
 
@@ -220,7 +220,7 @@ def test_the_batch_list_tells_packed_graphs_apart(batch_shape: Any, tmp_path: Pa
     random = np.random.default_rng(1)
     pool = random_pool(random, features=4)
     union = random_union(random, pool, 20)
-    answer = QueryDesk(model, pool).ask_raw(union, all_rows(union))
+    answer = QueryBatcher(model, pool).ask_raw(union, all_rows(union))
     starts = union.node_starts
     for low, high in itertools.pairwise(starts):
         values = pool.features[union.nodes[low:high]]
@@ -251,7 +251,7 @@ def test_the_node_count_and_the_node_ids_are_given_when_asked_for(
     random = np.random.default_rng(1)
     pool = random_pool(random, features=2)
     union = random_union(random, pool, 5)
-    answer = QueryDesk(model, pool).ask_raw(union, all_rows(union))
+    answer = QueryBatcher(model, pool).ask_raw(union, all_rows(union))
     assert answer[:, 0].tolist() == union.nodes.tolist()
     assert set(answer[:, 1].tolist()) == {len(union.nodes)}
 
@@ -269,8 +269,8 @@ def test_an_adjacency_matrix_may_have_sources_in_its_rows(tmp_path: Path) -> Non
         ties=union.ties,
         arc_starts=union.arc_starts,
     )
-    by_source = QueryDesk(open_model(path, adjacency_rows="sources"), pool)
-    by_target = QueryDesk(open_model(path), pool)
+    by_source = QueryBatcher(open_model(path, adjacency_rows="sources"), pool)
+    by_target = QueryBatcher(open_model(path), pool)
     np.testing.assert_array_equal(
         by_source.ask_raw(union, all_rows(union)), by_target.ask_raw(mirrored, all_rows(union))
     )

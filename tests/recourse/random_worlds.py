@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recourse_audit.run.audit import Audit, open_audit
+from recourse_audit.audit.loaded import LoadedAudit, open_audit
 from recourse_audit.settings import parse_settings
 from tests.onnx_models import sum_network
 from tests.recourse.brute_force import BruteForce, Form, Oracle, Policy, TieRow, World, is_denied
@@ -131,7 +131,7 @@ class Case:
         self.network.write(folder / "model.onnx", self.seed)
         return write_tables(folder, self.world, self.settings, self.network.declared)
 
-    def open(self, folder: Path, **recourse: Any) -> Audit:
+    def open(self, folder: Path, **recourse: Any) -> LoadedAudit:
         """Open the audit, with some recourse settings replaced."""
         return opened(folder, self.write(folder), **recourse)
 
@@ -143,7 +143,7 @@ class Case:
         return [BruteForce(policy, oracle, self.favourable, person) for person in people]
 
 
-def opened(folder: Path, tables: Mapping[str, Any], **recourse: Any) -> Audit:
+def opened(folder: Path, tables: Mapping[str, Any], **recourse: Any) -> LoadedAudit:
     tables = {**tables, "recourse": {**tables.get("recourse", {}), **recourse}}
     return open_audit(parse_settings(tables, folder=folder, origin="audit.toml"))
 

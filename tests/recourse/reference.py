@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, build_graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.recourse import Action
 from recourse_audit.recourse.policy import Policy
@@ -87,9 +87,9 @@ def new_row(graph: Graph, ends: list[int], code: int) -> dict[str, Any]:
     return more
 
 
-def asked(desk: QueryDesk, graph: Graph, subject: int) -> Floats:
+def asked(batcher: QueryBatcher, graph: Graph, subject: int) -> Floats:
     """Log-probabilities of a node on another whole graph, asked of the same model."""
-    answers: Floats = QueryDesk(desk.model, pool_of(graph)).ask(whole(graph), np.array([subject]))
+    answers: Floats = QueryBatcher(batcher.model, pool_of(graph)).ask(whole(graph), np.array([subject]))
     return answers.reshape(-1)
 
 

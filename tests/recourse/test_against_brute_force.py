@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.records.recourse import Action, Option, Recourse
-from recourse_audit.run.audit import explain
+from recourse_audit.audit.reporter import explain
 from tests.recourse.brute_force import BruteForce, Combination, Move
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
 

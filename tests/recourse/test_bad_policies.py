@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.run.audit import explain
+from recourse_audit.audit.reporter import explain
 from tests.recourse.brute_force import TieRow, World
 from tests.recourse.random_worlds import (
     FEATURES,
@@ -18,7 +18,7 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.run.command import command, one_line
+from tests.command import command, one_line
 
 KINDS = ("family", "loan", "payment")
 ENDS = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (0, 4)]

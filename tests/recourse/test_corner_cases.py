@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.records.recourse import Action, Recourse
-from recourse_audit.run.audit import explain
+from recourse_audit.audit.reporter import explain
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (
     NETWORKS,
@@ -22,7 +22,7 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.run.command import command
+from tests.command import command
 
 EVERYTHING: dict[str, Any] = {
     "max_changes": 2,

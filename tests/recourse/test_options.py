@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import whole
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import Recourse
@@ -20,13 +20,14 @@ from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.run.audit import explain, load_audit
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.reporter import explain
 from recourse_audit.settings import DecisionSettings
 from tests.onnx_models import sum_network
 from tests.recourse.reference import all_combinations, asked, changed
 from tests.recourse.worlds import policy_of, sound, town
-from tests.run.audits import IDS, TIES, lending_audit, small_audit
-from tests.run.command import command
+from tests.audits import IDS, TIES, lending_audit, small_audit
+from tests.command import command
 from tests.search.engine import open_desk
 
 CLASSES = ("no", "maybe", "yes")
@@ -49,32 +50,32 @@ MIXED: dict[str, Any] = {
 
 
 def search_over(
-    graph: Graph, desk: QueryDesk, policy: Policy, probes: ProbeReport | None = None
+    graph: Graph, batcher: QueryBatcher, policy: Policy, probes: ProbeReport | None = None
 ) -> RecourseSearch:
-    answers = desk.ask(whole(graph), np.arange(graph.node_count))
-    decision = DecisionSettings(classes=CLASSES, favourable=(hoped_for(desk, graph),))
-    return RecourseSearch(graph, desk, probes or sound(), answers, policy, decision, 0)
+    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
+    decision = DecisionSettings(classes=CLASSES, favourable=(hoped_for(batcher, graph),))
+    return RecourseSearch(graph, batcher, probes or sound(), answers, policy, decision, 0)
 
 
-def hoped_for(desk: QueryDesk, graph: Graph) -> str:
+def hoped_for(batcher: QueryBatcher, graph: Graph) -> str:
     """The class that comes second, so that many are refused and some are close."""
-    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     means = answers.mean(axis=0)
     means[np.bincount(answers.argmax(axis=1), minlength=len(CLASSES)).argmax()] = -np.inf
     return CLASSES[int(means.argmax())]
 
 
-def approves(desk: QueryDesk, policy: Policy, table: ActionTable, chosen: Sequence[int]) -> bool:
+def approves(batcher: QueryBatcher, policy: Policy, table: ActionTable, chosen: Sequence[int]) -> bool:
     actions = table.records(np.array(chosen))
-    answer = asked(desk, changed(policy, table.subject, actions), table.subject)
-    return CLASSES[int(answer.argmax())] == hoped_for(desk, policy.graph)
+    answer = asked(batcher, changed(policy, table.subject, actions), table.subject)
+    return CLASSES[int(answer.argmax())] == hoped_for(batcher, policy.graph)
 
 
-def assert_right(found: Recourse, desk: QueryDesk, policy: Policy, subject: int, most: int) -> None:
+def assert_right(found: Recourse, batcher: QueryBatcher, policy: Policy, subject: int, most: int) -> None:
     """Compare with trying every combination on the rebuilt graph."""
     table = action_table(policy, subject, 2)
     every = list(all_combinations(table.group.tolist(), most))
-    working = {chosen for chosen in every if approves(desk, policy, table, chosen)}
+    working = {chosen for chosen in every if approves(batcher, policy, table, chosen)}
     minimal = {chosen for chosen in working if not working.intersection(parts(table, chosen))}
     offered = {
         chosen
@@ -107,16 +108,16 @@ def test_options_and_certificates_agree_with_brute_force(
 ) -> None:
     graph = town(seed, directed=directed, people=12, ties=14)
     path = sum_network(tmp_path / "m.onnx", seed=seed, scale=0.4)
-    desk = open_desk(path, graph, output="logits")
+    batcher = open_desk(path, graph, output="logits")
     policy = policy_of(graph, max_changes=2, **MIXED)
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     seen = set()
     for subject in range(graph.node_count):
         found = search.run(subject, None)
         seen.add(found.status)
         if found.status != "already_favourable":
             assert found.checked_by == "neighbourhood"
-            assert_right(found, desk, policy, subject, 2)
+            assert_right(found, batcher, policy, subject, 2)
     assert "verified" in seen
 
 
@@ -124,25 +125,25 @@ def test_options_and_certificates_agree_with_brute_force(
 def test_three_dropped_ties_agree_with_brute_force(seed: int, tmp_path: Path) -> None:
     graph = town(seed, people=10, ties=24, kinds=("address", "payment"))
     path = sum_network(tmp_path / "m.onnx", seed=seed + 5, scale=0.25)
-    desk = open_desk(path, graph, output="logits")
+    batcher = open_desk(path, graph, output="logits")
     policy = policy_of(graph)
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     statuses = []
     for subject in range(graph.node_count):
         found = search.run(subject, None)
         statuses.append(found.status)
         if found.status != "already_favourable":
-            assert_right(found, desk, policy, subject, 3)
+            assert_right(found, batcher, policy, subject, 3)
     assert {"verified", "certified_infeasible"} & set(statuses)
 
 
 @pytest.mark.parametrize("budget", [1, 2, 5, 13, 40])
 def test_the_budget_is_never_exceeded_and_never_called_a_proof(budget: int, tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
-    desk = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
     policy = policy_of(graph, budget=budget, **MIXED)
-    search = search_over(graph, desk, policy)
-    full = search_over(graph, desk, policy_of(graph, **MIXED))
+    search = search_over(graph, batcher, policy)
+    full = search_over(graph, batcher, policy_of(graph, **MIXED))
     for subject in range(graph.node_count):
         found, complete = search.run(subject, None), full.run(subject, None)
         assert found.evaluations <= budget
@@ -156,7 +157,7 @@ def test_the_budget_is_never_exceeded_and_never_called_a_proof(budget: int, tmp_
         actions = list(table.records(np.arange(len(table))))
         for option in found.options:
             chosen = sorted(actions.index(action) for action in option.actions)
-            less = [part for part in parts(table, chosen) if approves(desk, policy, table, part)]
+            less = [part for part in parts(table, chosen) if approves(batcher, policy, table, part)]
             assert not (option.minimal and less)
 
 
@@ -165,7 +166,7 @@ def test_with_more_single_changes_than_budget_ones_own_come_first_and_larger_one
 ) -> None:
     graph = town(3, people=40, ties=120)
     network = sum_network(tmp_path / "m.onnx", scale=0.01, linear=True)
-    desk = open_desk(network, graph, output="logits")
+    batcher = open_desk(network, graph, output="logits")
     anybody: dict[str, Any] = {"ties": [{"kind": "*", "whose": "any", "allow": ["drop"]}]}
     policy = policy_of(graph, budget=40, **anybody)
     answers, tried = Verifier.answers, []
@@ -175,7 +176,7 @@ def test_with_more_single_changes_than_budget_ones_own_come_first_and_larger_one
         return answers(self, rows)
 
     monkeypatch.setattr(Verifier, "answers", noted)
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     for subject in range(graph.node_count):
         table = action_table(policy, subject, 2)
         tried.clear()
@@ -191,11 +192,11 @@ def test_with_more_single_changes_than_budget_ones_own_come_first_and_larger_one
 
 def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
-    desk = open_desk(
+    batcher = open_desk(
         sum_network(tmp_path / "m.onnx", scale=0.01, linear=True), graph, output="logits"
     )
     policy = policy_of(graph, budget=30, **MIXED)
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     found = [search.run(subject, None) for subject in range(graph.node_count)]
     gave_up = [one for one in found if one.status == "not_found_within_budget"]
     assert gave_up
@@ -207,9 +208,9 @@ def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
 
 def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path) -> None:
     graph = town(3)
-    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     policy = policy_of(graph, ties=[{"kind": "*", "allow": []}])
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     found = [search.run(subject, None) for subject in range(graph.node_count)]
     refused = [one for one in found if one.status != "already_favourable"]
     assert refused
@@ -222,17 +223,17 @@ def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path
 
 def test_ties_that_are_never_suggested_are_counted_in_the_reason(tmp_path: Path) -> None:
     graph = town(3, kinds=("family",))
-    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
-    search = search_over(graph, desk, policy_of(graph))
+    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    search = search_over(graph, batcher, policy_of(graph))
     reasons = {search.run(subject, None).reason for subject in range(graph.node_count)}
     assert any("of kinds that are never suggested." in reason for reason in reasons)
 
 
 def test_the_result_does_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
-    desk = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
     policy = policy_of(graph, **MIXED)
-    forward, backward = search_over(graph, desk, policy), search_over(graph, desk, policy)
+    forward, backward = search_over(graph, batcher, policy), search_over(graph, batcher, policy)
     one = {subject: forward.run(subject, None) for subject in range(12)}
     other = {subject: backward.run(subject, None) for subject in reversed(range(12))}
     assert one == other
@@ -242,19 +243,19 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = town(1, people=12, ties=14)
-    desk = open_desk(sum_network(tmp_path / "m.onnx", seed=1, scale=0.4), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx", seed=1, scale=0.4), graph, output="logits")
     policy = policy_of(graph, **MIXED)
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     subject = next(s for s in range(12) if search.run(s, None).status == "verified")
     honest = Verifier._nearby
 
     def too_kind(self: Verifier, combinations: Any) -> Any:
         answers, fits = honest(self, combinations)
         if combinations.max() >= 0:
-            answers[:] = np.where(np.array(CLASSES) == hoped_for(desk, graph), 0.0, -5.0)
+            answers[:] = np.where(np.array(CLASSES) == hoped_for(batcher, graph), 0.0, -5.0)
         return answers, fits
 
-    expected = search_over(graph, desk, policy, sound(None)).run(subject, None)
+    expected = search_over(graph, batcher, policy, sound(None)).run(subject, None)
     monkeypatch.setattr(Verifier, "_nearby", too_kind)
     found = search.run(subject, None)
     assert found.checked_by == "whole graph"
@@ -276,8 +277,8 @@ def test_counterfactuals_are_tried_first(tmp_path: Path) -> None:
 def test_an_answer_that_is_no_number_is_an_error_of_that_subject_alone(tmp_path: Path) -> None:
     graph = town(1)
     path = sum_network(tmp_path / "m.onnx", trap="some_nan")
-    desk = open_desk(path, graph, output="logits")
-    search = search_over(graph, desk, policy_of(graph, **MIXED))
+    batcher = open_desk(path, graph, output="logits")
+    search = search_over(graph, batcher, policy_of(graph, **MIXED))
     found = [search.run(subject, None) for subject in range(graph.node_count)]
     errors = [one for one in found if one.status == "error"]
     assert errors
@@ -344,12 +345,12 @@ def test_no_option_ever_breaks_a_rule(
     model: Path,
 ) -> None:
     graph = town(seed, directed=directed, people=12, ties=16)
-    desk = open_desk(model, graph, output="logits")
+    batcher = open_desk(model, graph, output="logits")
     rules = [{**rule, "allow": [] if rule["kind"] in never else rule["allow"]} for rule in ties]
     policy = policy_of(
         graph, ties=rules, attributes=attributes, never=never, max_changes=max_changes, budget=300
     )
-    search = search_over(graph, desk, policy)
+    search = search_over(graph, batcher, policy)
     for subject in range(0, graph.node_count, 3):
         found = search.run(subject, None)
         assert found.status != "error"
@@ -361,8 +362,8 @@ def test_no_option_ever_breaks_a_rule(
                 assert action.kind not in ("family", *never)
                 assert_permitted(action, rules, attributes)
             rebuilt = changed(policy, subject, option.actions)
-            answer = asked(desk, rebuilt, subject)
-            assert CLASSES[int(answer.argmax())] == option.decision == hoped_for(desk, graph)
+            answer = asked(batcher, rebuilt, subject)
+            assert CLASSES[int(answer.argmax())] == option.decision == hoped_for(batcher, graph)
             assert np.exp(answer) == pytest.approx([*option.probabilities.values()], abs=1e-5)
 
 

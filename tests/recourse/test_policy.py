@@ -9,9 +9,9 @@ import pytest
 from recourse_audit.errors import SettingsError
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING
-from recourse_audit.run.audit import load_audit
+from recourse_audit.audit.loaded import load_audit
 from tests.recourse.worlds import KINDS, policy_of, star, town
-from tests.run.audits import small_audit
+from tests.audits import small_audit
 
 SAVINGS = {"name": "savings", "step": 500}
 

@@ -8,7 +8,7 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.recourse import Holding, SideEffects, wilson
 from recourse_audit.recourse import robustness
@@ -23,10 +23,10 @@ from tests.recourse.worlds import bench_of, policy_of, sound, town
 from tests.search.engine import open_desk
 
 
-def world(folder: Path, **more: Any) -> tuple[Graph, QueryDesk, Policy, Bench]:
+def world(folder: Path, **more: Any) -> tuple[Graph, QueryBatcher, Policy, Bench]:
     graph = town(5, people=40, ties=55, **more)
-    desk = open_desk(sum_network(folder / "m.onnx", seed=3, scale=1.0), graph, output="logits")
-    return graph, desk, policy_of(graph, **ANYTHING), bench_of(graph, desk)
+    batcher = open_desk(sum_network(folder / "m.onnx", seed=3, scale=1.0), graph, output="logits")
+    return graph, batcher, policy_of(graph, **ANYTHING), bench_of(graph, batcher)
 
 
 def chosen(row: Ints) -> Ints:
@@ -116,9 +116,9 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     assert near.std(axis=(0, 1)) == pytest.approx(0.4 * graph.features.std(axis=0), rel=0.2)
 
 
-def flips(bench: Bench, desk: QueryDesk, rebuilt: Graph, subject: int) -> SideEffects:
+def flips(bench: Bench, batcher: QueryBatcher, rebuilt: Graph, subject: int) -> SideEffects:
     """Ask about everybody on the rebuilt graph."""
-    after = QueryDesk(desk.model, pool_of(rebuilt)).ask(
+    after = QueryBatcher(batcher.model, pool_of(rebuilt)).ask(
         whole(rebuilt), np.arange(rebuilt.node_count)
     )
     was, now = bench.judge.approves(bench.whole), bench.judge.approves(after)
@@ -138,8 +138,8 @@ def flips(bench: Bench, desk: QueryDesk, rebuilt: Graph, subject: int) -> SideEf
 def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
     depth: int | None, directed: bool, tmp_path: Path
 ) -> None:
-    graph, desk, policy, _ = world(tmp_path, directed=directed)
-    bench = bench_of(graph, desk, sound(depth))
+    graph, batcher, policy, _ = world(tmp_path, directed=directed)
+    bench = bench_of(graph, batcher, sound(depth))
     looking = Robustness(bench, draws=0, jitter=0.1, seed=0)
     seen = SideEffects(measured=True)
     flipped = 0
@@ -149,7 +149,7 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
             combination = chosen(row)
             rebuilt = changed(policy, subject, table.records(combination))
             seen = looking.side_effects(table, combination)
-            assert seen == flips(bench, desk, rebuilt, subject)
+            assert seen == flips(bench, batcher, rebuilt, subject)
             flipped += len(seen.to_favourable) + len(seen.to_unfavourable) + len(seen.other)
     assert flipped > 0
 

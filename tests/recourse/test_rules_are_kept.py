@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recourse_audit.records.recourse import Action, Option
-from recourse_audit.run.audit import explain
+from recourse_audit.audit.reporter import explain
 from tests.recourse.brute_force import Policy, World, rounded
 from tests.recourse.random_worlds import (
     FEATURES,

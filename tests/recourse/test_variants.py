@@ -8,16 +8,16 @@ import pytest
 
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.run.audit import load_audit
+from recourse_audit.audit.loaded import load_audit
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
 from tests.recourse.worlds import bench_of, policy_of, sound, town
-from tests.run.audits import lending_audit
+from tests.audits import lending_audit
 from tests.search.engine import open_desk
 
 ANYTHING: dict[str, Any] = {
@@ -50,13 +50,13 @@ def some_combinations(table: ActionTable, seed: int, count: int = 40, most: int 
 
 
 def assert_like_rebuilt(
-    policy: Policy, table: ActionTable, verifier: Verifier, desk: QueryDesk, rows: Ints
+    policy: Policy, table: ActionTable, verifier: Verifier, batcher: QueryBatcher, rows: Ints
 ) -> None:
     answers = verifier.answers(rows)
     for row, answer in zip(rows, answers, strict=True):
         actions = table.records(row[row != NONE])
         rebuilt = changed(policy, table.subject, actions)
-        expected = asked(desk, rebuilt, table.subject)
+        expected = asked(batcher, rebuilt, table.subject)
         assert answer == pytest.approx(expected, abs=2e-5), actions
 
 
@@ -68,16 +68,16 @@ def test_changed_surroundings_answer_like_the_rebuilt_graph(
     graph = town(
         3, directed=directed, kinds=("address", "guarantor", "payment"), people=16, ties=20
     )
-    desk = open_desk(sum_network(tmp_path / "m.onnx", form=form, scale=0.3), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx", form=form, scale=0.3), graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
-    bench = bench_of(graph, desk)
+    bench = bench_of(graph, batcher)
     for subject in (0, 5, 11):
         table = action_table(policy, subject, 2)
         assert set(table.do.tolist()) == {DROP, ADD, SET}
         verifier = Verifier(bench, table)
         assert verifier.checked_by == "neighbourhood"
         rows = some_combinations(table, seed=subject)
-        assert_like_rebuilt(policy, table, verifier, desk, rows)
+        assert_like_rebuilt(policy, table, verifier, batcher, rows)
 
 
 @pytest.mark.parametrize("layers", [1, 3])
@@ -86,25 +86,25 @@ def test_the_depth_of_the_model_decides_how_far_surroundings_go(
 ) -> None:
     graph = town(8, people=60, ties=75)
     path = sum_network(tmp_path / "m.onnx", layers=layers, scale=0.3)
-    desk = open_desk(path, graph, output="logits")
+    batcher = open_desk(path, graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
-    bench = bench_of(graph, desk, sound(layers))
+    bench = bench_of(graph, batcher, sound(layers))
     for subject in (1, 30):
         table = action_table(policy, subject, layers)
         verifier = Verifier(bench, table)
         assert verifier.checked_by == "neighbourhood"
-        assert_like_rebuilt(policy, table, verifier, desk, some_combinations(table, seed=subject))
+        assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, seed=subject))
 
 
 def test_a_depth_that_is_too_small_is_found_out(tmp_path: Path) -> None:
     graph = town(8, people=60, ties=75)
-    desk = open_desk(sum_network(tmp_path / "m.onnx", layers=3), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx", layers=3), graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
     subject = int(np.argmax(np.diff(graph.starts)))
     table = action_table(policy, subject, 1)
-    verifier = Verifier(bench_of(graph, desk, sound(1)), table)
+    verifier = Verifier(bench_of(graph, batcher, sound(1)), table)
     assert verifier.checked_by == "whole graph"
-    assert_like_rebuilt(policy, table, verifier, desk, some_combinations(table, 0, count=15))
+    assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
 
 
 @pytest.mark.parametrize("failed", ["deterministic", "node_order", "tie_order", None])
@@ -112,14 +112,14 @@ def test_a_model_that_neighbourhoods_may_mislead_is_asked_about_the_whole_graph(
     failed: str | None, tmp_path: Path
 ) -> None:
     graph = town(1)
-    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
     probes = sound(None) if failed is None else sound(2, **{failed: False})
     table = action_table(policy, 2, 2)
-    bench = bench_of(graph, desk, probes)
+    bench = bench_of(graph, batcher, probes)
     verifier = Verifier(bench, table)
     assert verifier.checked_by == "whole graph"
-    assert_like_rebuilt(policy, table, verifier, desk, some_combinations(table, 0, count=15))
+    assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
     other = action_table(policy, 3, 2)
     rows = np.array([[NONE]])
     assert Verifier(bench, other).answers(rows)[0] == pytest.approx(bench.whole[3], abs=1e-5)
@@ -144,7 +144,7 @@ def test_sample_models_answer_for_surroundings_as_for_the_whole_graph(
         ],
         attributes=[{"name": "savings", "step": 500, "implies": [{"name": "income", "by": 100}]}],
     )
-    bench = bench_of(graph, audit.desk, audit.probes)
+    bench = bench_of(graph, audit.batcher, audit.probes)
     hub = int(np.argmax(np.diff(graph.starts)))
     for subject in (3, hub):
         table = action_table(policy, subject, audit.probes.depth)
@@ -154,7 +154,7 @@ def test_sample_models_answer_for_surroundings_as_for_the_whole_graph(
         answers = verifier.answers(rows)
         for row, answer in zip(rows, answers, strict=True):
             rebuilt = changed(policy, subject, table.records(row[row != NONE]))
-            expected = np.exp(asked(audit.desk, rebuilt, subject))
+            expected = np.exp(asked(audit.batcher, rebuilt, subject))
             assert np.exp(answer) == pytest.approx(expected, abs=2e-5)
 
 
@@ -163,9 +163,9 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
     too_large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = town(1)
-    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 2, 2)
-    bench = bench_of(graph, desk)
+    bench = bench_of(graph, batcher)
     verifier = Verifier(bench, table)
     rows = np.arange(6)[:, None]
     known = verifier.answers(rows)
@@ -192,18 +192,18 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
 
 def test_an_answer_that_is_no_number_names_the_changes(tmp_path: Path) -> None:
     graph = town(1)
-    desk = open_desk(sum_network(tmp_path / "m.onnx", trap="some_nan"), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx", trap="some_nan"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 2, 2)
-    bench = bench_of(graph, desk)
+    bench = bench_of(graph, batcher)
     with pytest.raises(AnswerError, match=r"not a number after (drop|add) P\d\d-P\d\d:\w+$"):
         Verifier(bench, table).answers(np.arange(len(table))[:, None])
 
 
 def test_copies_and_mixed_questions_answer_as_alone(tmp_path: Path) -> None:
     graph = town(3, people=40, ties=60)
-    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 4, 2)
-    verifier = Verifier(bench_of(graph, desk), table)
+    verifier = Verifier(bench_of(graph, batcher), table)
     rows = some_combinations(table, seed=1, count=120)
     together = verifier.answers(rows)
     alone = np.concatenate(

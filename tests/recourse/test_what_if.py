@@ -99,8 +99,8 @@ def test_a_directed_tie_is_dropped_the_way_it_leads() -> None:
 def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: Path) -> None:
     graph = town(2, directed=directed)
     path = sum_network(tmp_path / "m.onnx", form="weight", scale=0.4)
-    desk = open_desk(path, graph, output="logits")
-    bench = bench_of(graph, desk)
+    batcher = open_desk(path, graph, output="logits")
+    bench = bench_of(graph, batcher)
     attributes = [{"name": "income", "step": 0.5, "implies": [{"name": "debt", "by": -0.1}]}]
     policy = policy_of(graph, ties=RULES, attributes=attributes)
     naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")
@@ -111,11 +111,11 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
         texts = [f"drop {ends}", "add P01-P09:payment", "income=2.25", "savings=-1"]
         found = try_changes(bench, policy, naming, subject, read_changes(texts, graph))
         rebuilt = changed(policy, subject, found.actions)
-        answer = asked(desk, rebuilt, subject)
+        answer = asked(batcher, rebuilt, subject)
         assert [*found.probabilities.values()] == pytest.approx(np.exp(answer), abs=1e-5)
         assert found.decision == naming.classes[int(answer.argmax())]
         assert found.favourable == (found.decision == "yes")
-        own = asked(desk, graph, subject)
+        own = asked(batcher, graph, subject)
         again = bench.judge.margin(own[None])[0]
         assert found.margin_before == pytest.approx(again, abs=1e-5)
         income = next(action for action in found.actions if action.attribute == "income")
@@ -125,7 +125,7 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
         assert debt.before is not None
         assert debt.after == pytest.approx(debt.before - 0.1 * steps)
     before = bench.whole[6]
-    assert asked(desk, graph, 6) == pytest.approx(before, abs=1e-5), "nothing is left changed"
+    assert asked(batcher, graph, 6) == pytest.approx(before, abs=1e-5), "nothing is left changed"
 
 
 def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
         ids=list("abc"),
         kind=["pay", "address", "pay", "pay"],
     )
-    desk = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
-    policy, bench = policy_of(graph, groups=()), bench_of(graph, desk)
+    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    policy, bench = policy_of(graph, groups=()), bench_of(graph, batcher)
     naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")
     for text, kinds in (
         ("drop a-b", ["address", "pay", "pay"]),
@@ -148,7 +148,7 @@ def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
 
 
 def forbidden(graph: Graph, desk_path: Path, subject: str, *texts: str) -> list[str]:
-    desk = open_desk(sum_network(desk_path / "m.onnx"), graph, output="logits")
+    batcher = open_desk(sum_network(desk_path / "m.onnx"), graph, output="logits")
     policy = policy_of(
         graph,
         max_changes=2,
@@ -160,7 +160,7 @@ def forbidden(graph: Graph, desk_path: Path, subject: str, *texts: str) -> list[
     )
     naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")
     changes = read_changes(texts, graph)
-    found = try_changes(bench_of(graph, desk), policy, naming, graph.find(subject), changes)
+    found = try_changes(bench_of(graph, batcher), policy, naming, graph.find(subject), changes)
     return list(found.forbidden)
 
 

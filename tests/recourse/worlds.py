@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import whole
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
@@ -88,8 +88,8 @@ def sound(depth: int | None = 2, **failed: bool) -> ProbeReport:
     return ProbeReport(**good, depth=depth)
 
 
-def bench_of(graph: Graph, desk: QueryDesk, probes: ProbeReport | None = None) -> Bench:
+def bench_of(graph: Graph, batcher: QueryBatcher, probes: ProbeReport | None = None) -> Bench:
     """A bench on which the last class is favourable."""
-    answers = desk.ask(whole(graph), np.arange(graph.node_count))
+    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     favourable = np.arange(answers.shape[1]) == answers.shape[1] - 1
-    return Bench(graph, desk, probes or sound(), answers, favourable)
+    return Bench(graph, batcher, probes or sound(), answers, favourable)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.views.index import GroupVerdict, GroupVerdicts, index_view
-from recourse_audit.render.views.index_rows import Links
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts, index_view
+from recourse_audit.render.pages.index_rows import Links
 from tests.render.stores import manifest_of, store_of, subject
 
 HOSTILE = (

@@ -4,9 +4,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.render.letters import LetterDesk
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.views.letter import Letter, Signer, SignOff
+from recourse_audit.render.letters.writer import LetterDesk
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.letters.letter import Letter, Signer, SignOff
 from recourse_audit.settings import Settings, parse_settings
 
 LANGUAGES = ("en", "de", "fr", "es")

@@ -5,8 +5,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from recourse_audit.run.facts import FACTS, STATUSES
-from recourse_audit.run.store import SCHEMA
+from recourse_audit.records.summary_columns import FACTS, STATUSES
+from recourse_audit.bundle.store import SCHEMA
 
 DIGEST = "0123456789abcdef" * 4
 

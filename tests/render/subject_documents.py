@@ -5,7 +5,7 @@ from typing import Any
 
 import networkx as nx
 
-from recourse_audit.render.views.facts import AuditFacts
+from recourse_audit.render.pages.facts import AuditFacts
 
 DIGEST = "0123456789abcdef" * 4
 CLASSES = ("denied", "approved")

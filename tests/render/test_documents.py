@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.audits import IDS, lending_audit, small_audit
-from tests.run.command import command
+from tests.audits import IDS, lending_audit, small_audit
+from tests.command import command
 
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),

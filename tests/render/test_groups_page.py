@@ -7,9 +7,9 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser, expect
 
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.paper import Paper
-from recourse_audit.render.views.groups import groups_view
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Paper
+from recourse_audit.render.pages.groups import groups_view
 from tests.render.browser import PHONE, findings, overflow, visit
 from tests.render.group_reports import gap_report
 

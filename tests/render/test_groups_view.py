@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.groups.records import Days, GroupReport
-from recourse_audit.render.groups_view import show_groups
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.views.groups import GroupsView, groups_view, verdicts_of
-from recourse_audit.render.views.groups_sentences import lead
-from recourse_audit.render.views.groups_words import signed
-from recourse_audit.render.views.tables import Table
+from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pages.groups import GroupsView, groups_view, verdicts_of
+from recourse_audit.render.pages.groups_sentences import lead
+from recourse_audit.render.pages.groups_words import signed
+from recourse_audit.render.pages.tables import Table
 from tests.render.group_reports import (
     HOSTILE,
     few_audited_report,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from recourse_audit.render.views.index import NOTHING
+from recourse_audit.render.pages.index import NOTHING
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
 from tests.render.indexes import HOSTILE, some_subjects, write_index
 from tests.render.stores import subject

@@ -3,10 +3,10 @@
 import json
 from hashlib import sha256
 
-from recourse_audit.render.embedded import Embedded
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.views.index import IndexView, index_view
-from recourse_audit.render.views.index_rows import Links, decimals_of, natural
+from recourse_audit.render.pages.embedded import Embedded
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pages.index import IndexView, index_view
+from recourse_audit.render.pages.index_rows import Links, decimals_of, natural
 from tests.render.indexes import HOSTILE, some_subjects
 from tests.render.stores import DIGEST, manifest_of, store_of, subject
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.render.letters import LetterDesk
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.wording import Wording
+from recourse_audit.render.letters.writer import LetterDesk
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.letters.wording import Wording
 from recourse_audit.settings import parse_settings, settings_schema
 from tests.render.letters import LANGUAGES, LETTERS, TABLES, document, move, option, written
 

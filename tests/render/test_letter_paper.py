@@ -6,8 +6,8 @@ from typing import Any
 import pikepdf
 import pytest
 
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.paper import Paper
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Paper
 from tests.render.letters import (
     LANGUAGES,
     OWN,

@@ -13,19 +13,19 @@ from typing import Any, Literal
 
 import pytest
 
-from recourse_audit.render.letters import LetterDesk
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.paper import Paper
+from recourse_audit.render.letters.writer import LetterDesk
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Paper
 from recourse_audit.render.views import letter as records
 from recourse_audit.render.views import letter_source as sources
-from recourse_audit.render.views.letter import Letter
-from recourse_audit.render.views.letter_source import LetterSource, Vocabulary, letter_source
-from recourse_audit.run.everyone import Request
-from recourse_audit.run.selection import Selection
+from recourse_audit.render.letters.letter import Letter
+from recourse_audit.render.letters.source import LetterSource, Vocabulary, letter_source
+from recourse_audit.execute.pipeline import Request
+from recourse_audit.audit.selection import Selection
 from recourse_audit.settings import Settings, load_settings
 from tests.render.letters import document, drop, option, settings
 from tests.render.reading import read_pdf
-from tests.run.bundles import run_here
+from tests.bundles import run_here
 
 SAMPLE = Path(__file__).parents[2] / "sample_models" / "lending"
 PEOPLE = 12

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.render.views.letter import Letter
+from recourse_audit.render.letters.letter import Letter
 from tests.render.letters import (
     LANGUAGES,
     OWN,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recourse_audit.render.pictures.classes import looks_of
-from recourse_audit.render.pictures.neighbourhood import neighbourhood
-from recourse_audit.render.pictures.rings import SPACING, capacity, ring_places
-from recourse_audit.render.pictures.surroundings import (
+from recourse_audit.render.charts.classes import looks_of
+from recourse_audit.render.charts.neighbourhood import neighbourhood
+from recourse_audit.render.charts.rings import SPACING, capacity, ring_places
+from recourse_audit.render.charts.ego_network import (
     LABEL,
     LABEL_DROP,
     LIMIT,
@@ -24,7 +24,7 @@ from recourse_audit.render.pictures.surroundings import (
     labels_of,
     layout_of,
 )
-from recourse_audit.render.svg import LARGEST, width_of
+from recourse_audit.render.charts.svg import LARGEST, width_of
 
 CLASSES = ("denied", "approved")
 GRAPHS = {

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from recourse_audit.render.pace import pace
+from recourse_audit.render.terminal.pace import pace
 
 
 class Clock:

@@ -12,10 +12,10 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser
 
-from recourse_audit.render.pages import Pages
-from recourse_audit.render.paper import Paper
-from recourse_audit.render.views.redaction import LEVELS, Level
-from recourse_audit.render.views.subject import SubjectView, subject_view
+from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Paper
+from recourse_audit.render.pages.redaction import LEVELS, Level
+from recourse_audit.render.pages.subject import SubjectView, subject_view
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
 from tests.render.subject_documents import document, facts
 

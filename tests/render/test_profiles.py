@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError, TemplateError
-from recourse_audit.render.letters import LetterDesk
-from recourse_audit.render.pages import Pages, template_folder
-from recourse_audit.render.profiles import Profile, load_profile
+from recourse_audit.render.letters.writer import LetterDesk
+from recourse_audit.render.templates import Pages, template_folder
+from recourse_audit.render.letters.profiles import Profile, load_profile
 from recourse_audit.settings import load_settings
 from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, settings, written
 

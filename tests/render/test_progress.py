@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from recourse_audit.render import progress as module
-from recourse_audit.render.progress import progress
+from recourse_audit.render.terminal.progress import progress
 
 
 def console(*, terminal: bool) -> tuple[Console, io.StringIO]:

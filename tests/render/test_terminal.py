@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.render.pieces import plain
-from recourse_audit.run.notes import NO_TIE_MOVES
-from tests.run.audits import SAMPLES, lending_audit, small_audit
-from tests.run.command import command
+from recourse_audit.render.text import plain
+from recourse_audit.records.notes import NO_TIE_MOVES
+from tests.audits import SAMPLES, lending_audit, small_audit
+from tests.command import command
 
 
 def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_path: Path) -> None:

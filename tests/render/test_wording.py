@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.pages import Pages, template_folder
-from recourse_audit.render.wording import GAP, Wording, catalogue_name
+from recourse_audit.render.templates import Pages, template_folder
+from recourse_audit.render.letters.wording import GAP, Wording, catalogue_name
 from tests.render.letters import LANGUAGES, desk, document, written
 
 ENGLISH = Wording("en", Pages())

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.search.choice import Layers, Ranking
+from recourse_audit.search.ranking import Layers, Ranking
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.pairs import GAP, PairTable, pair_table
 from recourse_audit.search.results import Outcome
@@ -27,21 +27,21 @@ from tests.search.reference import TieSet
 Key = tuple[TieSet, TieSet]
 
 
-def open_desk(path: Path, graph: Graph, *, output: Any) -> QueryDesk:
-    """A desk over a model whose output is declared."""
+def open_desk(path: Path, graph: Graph, *, output: Any) -> QueryBatcher:
+    """A batcher over a model whose output is declared."""
     settings = ModelSettings(path=path, output=output)
     model = OnnxModel(settings)
     identify_output(model, settings, [pool_of(graph)], np.random.default_rng(0))
-    return QueryDesk(model, pool_of(graph))
+    return QueryBatcher(model, pool_of(graph))
 
 
-def whole_answers(desk: QueryDesk, graph: Graph) -> Floats:
-    return desk.ask(whole(graph), np.arange(graph.node_count))
+def whole_answers(batcher: QueryBatcher, graph: Graph) -> Floats:
+    return batcher.ask(whole(graph), np.arange(graph.node_count))
 
 
-def new_search(graph: Graph, desk: QueryDesk, scope: Scope) -> Search:
-    answers = whole_answers(desk, graph)
-    return Search(graph, desk, answers, [f"c{n}" for n in range(answers.shape[1])], scope)
+def new_search(graph: Graph, batcher: QueryBatcher, scope: Scope) -> Search:
+    answers = whole_answers(batcher, graph)
+    return Search(graph, batcher, answers, [f"c{n}" for n in range(answers.shape[1])], scope)
 
 
 def results_by_subject(outcomes: Sequence[Outcome]) -> dict[int, SearchResult]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
-from recourse_audit.search.choice import Layers, dominated_by
+from recourse_audit.search.ranking import Layers, dominated_by
 from recourse_audit.search.scope import Scope
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_desk
@@ -131,10 +131,10 @@ def searched(
     """Search for every node of a graph together, and make the reference for it."""
     graph = case.graph.for_engine()
     output = "logits" if model["head"] == "logits" else "probabilities"
-    desk = open_desk(path, graph, output=output)
+    batcher = open_desk(path, graph, output=output)
     scope = Scope(max_nodes=case.max_nodes, max_hops=case.max_hops, counterfactuals=SHOWN)
     recorder = Recorder(graph, monkeypatch)
-    found = recorder.run(new_search(graph, desk, scope), range(graph.node_count))
+    found = recorder.run(new_search(graph, batcher, scope), range(graph.node_count))
     return ReferenceSearch(case.graph, Oracle(path, **model)), found
 
 

@@ -10,7 +10,8 @@ import pytest
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.run.audit import explain, open_audit
+from recourse_audit.audit.loaded import open_audit
+from recourse_audit.audit.reporter import explain
 from recourse_audit.search.results import Outcome
 from recourse_audit.search.scope import Scope
 from recourse_audit.settings import Settings
@@ -36,9 +37,9 @@ def summing_model(path: Path) -> Path:
 
 def outcomes(path: Path, graph: Graph, scope: Scope) -> dict[int, Outcome]:
     """Search for all subjects that have an answer on the whole graph."""
-    desk = open_desk(path, graph, output="logits")
-    usable = np.flatnonzero(np.isfinite(whole_answers(desk, graph)).all(axis=1))
-    search = new_search(graph, desk, scope)
+    batcher = open_desk(path, graph, output="logits")
+    usable = np.flatnonzero(np.isfinite(whole_answers(batcher, graph)).all(axis=1))
+    search = new_search(graph, batcher, scope)
     return {outcome.subject: outcome for outcome in search.run(usable)}
 
 
@@ -69,8 +70,8 @@ def test_a_failure_is_the_same_when_the_subject_is_searched_alone(
     chain: Graph, tmp_path: Path
 ) -> None:
     path, scope = summing_model(tmp_path / "model.onnx"), Scope(max_nodes=3, max_hops=2)
-    desk = open_desk(path, chain, output="logits")
-    search = new_search(chain, desk, scope)
+    batcher = open_desk(path, chain, output="logits")
+    search = new_search(chain, batcher, scope)
     together = outcomes(path, chain, scope)
     for subject, outcome in together.items():
         (alone,) = search.run(np.array([subject]))

@@ -12,9 +12,9 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.search import SearchResult
-from recourse_audit.search.choice import Layer, Ranking, winners
+from recourse_audit.search.ranking import Layer, Ranking, winners
 from recourse_audit.search.closure import Closure, Trees
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator
@@ -55,7 +55,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sum_network(tmp_path_factory.mktemp("models") / "model.onnx", seed=2)
 
 
-def desk_for(model: Path, graph: Graph) -> QueryDesk:
+def desk_for(model: Path, graph: Graph) -> QueryBatcher:
     return open_desk(model, graph, output="logits")
 
 
@@ -229,11 +229,11 @@ def test_what_was_sampled_is_closed_under_taking_subtrees_and_scored_as_ever(
     budget: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = crowd()
-    desk = desk_for(model, graph)
+    batcher = desk_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
-    everything = recorder.run(new_search(graph, desk, Scope(budget=10**6)), [3])[3][1].values
+    everything = recorder.run(new_search(graph, batcher, Scope(budget=10**6)), [3])[3][1].values
     for seed in range(5):
-        search = new_search(graph, desk, Scope(budget=budget, seed=seed))
+        search = new_search(graph, batcher, Scope(budget=budget, seed=seed))
         _, table = recorder.run(search, [3])[3]
         assert len(set(table.trees)) == len(table.trees)
         for tree, value in table.values.items():
@@ -246,14 +246,14 @@ def test_what_was_sampled_is_closed_under_taking_subtrees_and_scored_as_ever(
 
 def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = crowd(45)
-    desk = desk_for(model, graph)
+    batcher = desk_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
-    _, everything = recorder.run(new_search(graph, desk, Scope(budget=10**6)), [3])[3]
+    _, everything = recorder.run(new_search(graph, batcher, Scope(budget=10**6)), [3])[3]
     figures = everything.ranking.figures(everything.places)
     explanation = everything.table.explanation(everything.places)
     held = []
     for seed in range(25):
-        search = new_search(graph, desk, Scope(budget=500, seed=seed))
+        search = new_search(graph, batcher, Scope(budget=500, seed=seed))
         (result,) = results_by_subject(list(search.run(np.array([3])))).values()
         first, second = point(result)
         as_good = (figures.simulatability >= first) & (figures.relevance >= second)
@@ -277,10 +277,10 @@ def test_every_budget_is_kept_down_to_the_least_allowed(max_nodes: int, model: P
     kinds = set()
     for drawing in drawings:
         graph = graph_of(drawing)
-        desk = desk_for(model, graph)
+        batcher = desk_for(model, graph)
         for budget in (least, least + 1, 2 * least + 7):
             scope = Scope(max_nodes=max_nodes, max_hops=2, budget=budget)
-            search = new_search(graph, desk, scope)
+            search = new_search(graph, batcher, scope)
             for outcome in search.run(np.arange(0, graph.node_count, 4)):
                 found = results_by_subject([outcome])[outcome.subject]
                 assert found.queries <= budget + 1
@@ -348,11 +348,11 @@ def test_a_star_with_9000_leaves_is_answered_within_its_budget_and_in_bounded_me
 
 def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> None:
     graph = crowd()
-    desk = desk_for(model, graph)
+    batcher = desk_for(model, graph)
     local = local_graph(graph, np.array([3]), 2)
     closure = Closure(
         local,
-        Evaluator(graph, desk, Whole.of_answers(whole_answers(desk, graph)), np.array([3])),
+        Evaluator(graph, batcher, Whole.of_answers(whole_answers(batcher, graph)), np.array([3])),
         4,
     )
     sampler = SubtreeSampler(local, 4)

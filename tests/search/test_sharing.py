@@ -11,12 +11,13 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model import desk as desk_module
-from recourse_audit.model.desk import QueryDesk
+from recourse_audit.model import batching as batching
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search import blocks as blocks_module
-from recourse_audit.search import cloud, evaluation
+from recourse_audit.search import evaluation
+from recourse_audit.search import objective_grid as cloud
 from recourse_audit.search.blocks import Block, blocks, subtree_bounds
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.scope import Scope
@@ -41,7 +42,7 @@ SIZES: list[dict[str, int]] = [
     {"EXPLANATIONS_AT_ONCE": 3},
 ]
 HOMES = {
-    "NODES_PER_QUERY": desk_module,
+    "NODES_PER_QUERY": batching,
     "TREES_AT_ONCE": evaluation,
     "REMEMBERED_BYTES": evaluation,
     "EXPLANATIONS_AT_ONCE": cloud,
@@ -65,7 +66,7 @@ def community(*, awkward: bool = False) -> Graph:
     )
 
 
-def opened(folder: Path, graph: Graph, **form: Any) -> QueryDesk:
+def opened(folder: Path, graph: Graph, **form: Any) -> QueryBatcher:
     return open_desk(sum_network(folder / "model.onnx", seed=2, **form), graph, output="logits")
 
 
@@ -133,7 +134,7 @@ def test_the_order_in_which_subjects_are_named_changes_nothing(tmp_path: Path) -
 def test_a_model_asked_one_graph_at_a_time_gives_the_same_results(tmp_path: Path) -> None:
     graph = community()
     packed = opened(tmp_path, graph)
-    single = QueryDesk(packed.model, pool_of(graph), graphs_per_query=1)
+    single = QueryBatcher(packed.model, pool_of(graph), graphs_per_query=1)
     expected = together(new_search(graph, packed, SCOPE), range(PEOPLE))
     found = together(new_search(graph, single, SCOPE), range(PEOPLE))
     assert {s: repr(found[s]) for s in found} == {s: repr(expected[s]) for s in expected}
@@ -152,14 +153,14 @@ def test_sampled_subjects_are_not_touched_by_their_company_either(tmp_path: Path
 
 def test_a_subtree_is_evaluated_once_for_all_the_subjects_in_it(tmp_path: Path) -> None:
     graph = community()
-    desk = opened(tmp_path, graph)
-    search = new_search(graph, desk, SCOPE)
-    before = desk.graphs
+    batcher = opened(tmp_path, graph)
+    search = new_search(graph, batcher, SCOPE)
+    before = batcher.graphs
     everyone = together(search, range(PEOPLE))
-    asked = desk.graphs - before
+    asked = batcher.graphs - before
     total = sum(result.subgraphs for result in everyone.values())
     assert asked < total / 2
-    before = desk.graphs
+    before = batcher.graphs
     for subject in range(PEOPLE):
         alone(search, graph, subject)
-    assert desk.graphs - before >= total
+    assert batcher.graphs - before >= total

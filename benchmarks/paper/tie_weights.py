@@ -1,0 +1,185 @@
+"""The methods of Table III that weigh ties; needs torch, but for RND.
+
+Each is opened once for a graph and gives, for a subject, a weight for every pair that an
+explanation may hold. Where a method weighs the two directions of a tie apart, the heavier counts;
+Grad adds them up, as a tie that goes takes both along.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from benchmarks.paper.paper_datasets import Place
+from recourse_audit.graph.arrays import Graph
+
+EXPLAINER_EPOCHS = 200
+PG_EPOCHS, PG_NODES = 30, 50
+# What PyG's explainers are told of the network.
+NODE_CLASSIFIER = {
+    "mode": "multiclass_classification",
+    "task_level": "node",
+    "return_type": "raw",
+}
+
+
+class Weighing(Protocol):
+    """A method that weighs ties, and how many seconds it took to get ready."""
+
+    preparation: float
+
+    def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray: ...
+
+
+class AtRandom:
+    """RND: any weight is as likely as any other."""
+
+    preparation = 0.0
+
+    def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
+        return np.random.default_rng((subject, 5)).random(len(pairs))
+
+
+class OfPairs:
+    """A weight for every pair of the graph, known beforehand (EMB, GAT)."""
+
+    def __init__(self, table: np.ndarray, preparation: float) -> None:
+        self._table = table
+        self.preparation = preparation
+
+    def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
+        del subject
+        return np.asarray(self._table[pairs])
+
+
+class Gradients:
+    """Grad: how fast the log-probability of the decision moves with each tie's message."""
+
+    preparation = 0.0
+
+    def __init__(self, place: Place) -> None:
+        self._network = place.network
+        self._tail = place.network.tail()
+
+    def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
+        import torch
+
+        part = self._network.part(subject)
+        mask = torch.ones(len(part.pair), requires_grad=True)
+        logits = self._tail(part.x, part.edge_index, part.edge_weight * mask, part.self_weight)
+        answer = logits[part.place].log_softmax(0)
+        (gradient,) = torch.autograd.grad(answer.max(), mask)
+        total = np.zeros(len(pairs))
+        np.add.at(total, np.searchsorted(pairs, part.pair), gradient.numpy())
+        return np.abs(total)
+
+
+class Masks:
+    """GNNExplainer and PGExplainer, as PyG has them, on the part of the graph that counts."""
+
+    def __init__(self, place: Place, algorithm: Callable[[], object]) -> None:
+        from torch_geometric.explain import Explainer
+
+        self._network = place.network
+        start = time.perf_counter()
+        made = algorithm()
+        learns = hasattr(made, "mlp")
+        self._explainer = Explainer(
+            place.network.tail(),
+            algorithm=made,
+            explanation_type="phenomenon" if learns else "model",
+            edge_mask_type="object",
+            model_config=NODE_CLASSIFIER,
+        )
+        if learns:
+            self._train(place)
+        self.preparation = time.perf_counter() - start
+
+    def _train(self, place: Place) -> None:
+        import torch
+
+        torch.manual_seed(0)
+        algorithm, model = self._explainer.algorithm, self._explainer.model
+        parts = [self._network.part(node) for node in place.training_nodes(PG_NODES)]
+        targets = [
+            model(part.x, part.edge_index, **part.feeds).argmax(1).detach() for part in parts
+        ]
+        for epoch in range(PG_EPOCHS):
+            for part, target in zip(parts, targets, strict=True):
+                algorithm.train(
+                    epoch,
+                    model,
+                    part.x,
+                    part.edge_index,
+                    target=target,
+                    index=part.place,
+                    **part.feeds,
+                )
+
+    def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
+        import torch
+
+        torch.manual_seed(subject)
+        part = self._network.part(subject)
+        target = None
+        if hasattr(self._explainer.algorithm, "mlp"):
+            with torch.no_grad():
+                model = self._explainer.model
+                target = model(part.x, part.edge_index, **part.feeds).argmax(1)
+        found = self._explainer(
+            part.x, part.edge_index, index=part.place, target=target, **part.feeds
+        )
+        total = np.zeros(len(pairs))
+        mask = found.edge_mask.detach().numpy()
+        np.maximum.at(total, np.searchsorted(pairs, part.pair), mask)
+        return total
+
+
+def gnn_explainer(place: Place) -> Weighing:
+    from torch_geometric.explain import GNNExplainer
+
+    return Masks(place, lambda: GNNExplainer(epochs=EXPLAINER_EPOCHS))
+
+
+def pg_explainer(place: Place) -> Weighing:
+    from torch_geometric.explain import PGExplainer
+
+    return Masks(place, lambda: PGExplainer(epochs=PG_EPOCHS))
+
+
+def embedded(place: Place) -> Weighing:
+    from benchmarks.paper.deepwalk import similarities
+
+    return _known(place, "emb", similarities)
+
+
+def attended(place: Place) -> Weighing:
+    from benchmarks.paper.attention import attention
+
+    return _known(place, "gat", lambda graph: attention(graph, place))
+
+
+def _known(place: Place, name: str, make: Callable[[Graph], np.ndarray]) -> Weighing:
+    """Weights of all pairs, made once and kept in the working folder."""
+    path: Path = place.folder / f"{place.name}.{name}.{place.fingerprint}.npz"
+    if not path.is_file():
+        start = time.perf_counter()
+        table = make(place.graph)
+        seconds = time.perf_counter() - start
+        half_written = path.with_suffix(".part.npz")
+        np.savez(half_written, table=table, seconds=seconds)
+        half_written.rename(path)
+    with np.load(path) as archive:
+        return OfPairs(archive["table"], float(archive["seconds"]))
+
+
+OPENERS: dict[str, Callable[[Place], Weighing]] = {
+    "RND": lambda _: AtRandom(),
+    "EMB": embedded,
+    "Grad": Gradients,
+    "GAT": attended,
+    "GNNExp": gnn_explainer,
+    "PGExp": pg_explainer,
+}

@@ -1,0 +1,122 @@
+"""Who is near a subject and what the model decides on them: what a picture of the place needs.
+
+The nodes within the hops that explanations may reach, nearest first, as many as can be drawn; and
+of those every tie.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.neighbourhoods import neighbourhood
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.queries import whole
+from recourse_audit.records.report import EgoNetwork, EgoNode, EgoTie
+from recourse_audit.records.search import SearchResult
+
+MOST_SHOWN = 60
+
+
+class EgoNetworks:
+    """The ego networks of subjects of one graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        answers: Floats,
+        decisions: Decisions,
+        hops: int,
+        *,
+        complete: bool,
+    ) -> None:
+        """`answers` are those on the whole graph; not `complete`, some nodes were not asked about.
+
+        These are then asked about when they are shown.
+        """
+        self._graph = graph
+        self._batcher = batcher
+        self._answers = answers
+        self._decisions = decisions
+        self._hops = hops
+        self._complete = complete
+
+    def of(self, subject: int, search: SearchResult | None) -> EgoNetwork | None:
+        """Those near a subject; None without any ties. Walks the neighbourhood once."""
+        if not self._graph.degree(subject):
+            return None
+        near = neighbourhood(self._graph, np.array([subject]), self._hops)
+        nearest = np.argsort(near.hops, kind="stable")
+        chosen = np.sort(nearest[:MOST_SHOWN])
+        missing = self._missing(near.nodes[chosen], search)
+        if len(missing):
+            chosen = _with_all(nearest, np.searchsorted(near.nodes, missing))
+        nodes, hops = near.nodes[chosen], near.hops[chosen]
+        neighbours = self._neighbours(nodes, hops.tolist())
+        ties = self._ties(nodes)
+        order = np.argsort(hops, kind="stable").tolist()
+        return EgoNetwork(
+            nodes=tuple(neighbours[place] for place in order),
+            ties=ties,
+            shown=len(neighbours),
+            total=len(near.nodes),
+            hops=self._hops,
+            limit=MOST_SHOWN,
+        )
+
+    def _missing(self, nodes: Indices, search: SearchResult | None) -> Ints:
+        """All nodes of the counterfactuals, if any of them is not among these."""
+        found = () if search is None else search.counterfactuals
+        wanted = {name for one in found for name in one.explanation.nodes}
+        if wanted <= set(self._graph.ids[nodes].tolist()):
+            return np.empty(0, np.int64)
+        return np.array(sorted(self._graph.find(name) for name in wanted))
+
+    def _neighbours(self, nodes: Indices, hops: Sequence[int]) -> list[EgoNode]:
+        """What the model decides on some nodes, given in ascending order."""
+        answers = self._answers[nodes]
+        if not self._complete:
+            unknown = np.flatnonzero(np.isnan(answers).any(axis=1))
+            rows = nodes[unknown].astype(np.int64)
+            answers[unknown] = self._batcher.ask(whole(self._graph), rows)
+        names = self._decisions.names_of(answers)
+        favourable: list[bool] = self._decisions.favourable(answers).tolist()
+        rows = zip(self._graph.ids[nodes].tolist(), hops, names, favourable, strict=True)
+        return [
+            EgoNode(id=name, hops=hop, decision=decision, favourable=good)
+            for name, hop, decision, good in rows
+        ]
+
+    def _ties(self, nodes: Indices) -> tuple[EgoTie, ...]:
+        """The ties among some nodes, one entry per kind between two of them, in canonical order.
+
+        Looks every other node up in each one's neighbours, so that a hub costs a few steps.
+        """
+        graph, found = self._graph, []
+        for place, node in enumerate(nodes.tolist()):
+            later, own = nodes[place + 1 :], graph.neighbours(node)
+            position = np.searchsorted(own, later)
+            there = position < len(own)
+            there[there] = own[position[there]] == later[there]
+            pairs = graph.neighbour_pair[graph.starts[node] + position[there]]
+            found += pairs.tolist()
+        return tuple(tie for pair in found for tie in self._kinds(pair))
+
+    def _kinds(self, pair: int) -> list[EgoTie]:
+        graph = self._graph
+        arcs = slice(graph.pair_starts[pair], graph.pair_starts[pair + 1])
+        low, high = graph.ids[graph.pair_low[pair]], graph.ids[graph.pair_high[pair]]
+        ties = np.unique(graph.arc_tie[arcs])  # an undirected tie has two arcs
+        kinds, counts = np.unique(graph.ties.kind[ties], return_counts=True)
+        return [
+            EgoTie(ends=(str(low), str(high)), kind=graph.ties.kinds[kind], count=count)
+            for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True)
+        ]
+
+
+def _with_all(nearest: Ints, wanted: Ints) -> Ints:
+    """The places wanted, filled up with the nearest others to as many as are shown, ascending."""
+    others = nearest[~np.isin(nearest, wanted)]
+    return np.sort(np.concatenate((wanted, others[: max(MOST_SHOWN - len(wanted), 0)])))

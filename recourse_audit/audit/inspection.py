@@ -1,0 +1,146 @@
+"""A first look at a model: its ports, what they probably mean, and what may be relied on."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from recourse_audit.errors import InputError, ModelError, SettingsError
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.probes import probe
+from recourse_audit.model.queries import pool_of
+from recourse_audit.model.signature import Signature
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.audit.loaded import check_features
+from recourse_audit.audit.loaded import with_ties_counted
+from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
+
+PREPARATION = (
+    "The model takes weights of ties: ask its makers what they put in, and write",
+    '  self_loops = "add"             # or "none", if they added no self-loops',
+    '  normalisation = "symmetric"    # or "row", or "none", if the model does it itself',
+    '  tie_weights = "column"         # or "ones", if every tie counts the same',
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What can be said of a model from outside; `problem` where it cannot be asked at all.
+
+    `made_up` says that the probes had no graph to draw features from.
+    """
+
+    name: str
+    signature: Signature
+    probes: ProbeReport | None
+    sha256: str
+    settings_file: str = "audit.toml"
+    made_up: bool = False
+    problem: str = ""
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to write into the settings where a guess is wrong."""
+        roles = ", ".join(f'"{port.name}" = "{port.role or "…"}"' for port in self.signature.inputs)
+        lines = []
+        if self.made_up and not self.problem:
+            lines.append("Probed with made-up features; --graph FILE probes with those of a graph.")
+        lines.append(f"If a guess is wrong, write what is right into {self.settings_file}:")
+        lines += ["  [model]", f"  roles = {{ {roles} }}"]
+        if self.signature.output.kind:
+            kinds = " or ".join(f'"{kind}"' for kind in get_args(OutputKind))
+            lines.append(f'  output = "{self.signature.output.kind}"    # {kinds}')
+        if self.probes is not None and self.probes.depth is not None:
+            lines.append(f"  depth = {self.probes.depth}")
+        if self.weighs:
+            lines += PREPARATION
+        lines += self._limits()
+        if any(port.role is None for port in self.signature.inputs):
+            lines.append(f"A role is one of: {', '.join(get_args(Role))}")
+        return tuple(lines)
+
+    def _limits(self) -> list[str]:
+        """What cannot be asked of a model that was exported for one size."""
+        nodes, arcs = self.signature.fixed_nodes, self.signature.fixed_arcs
+        if arcs is None:
+            return []
+        size = f"{arcs:,} arcs" + ("" if nodes is None else f" and {nodes:,} nodes")
+        return [
+            f"The model was exported for exactly {size}. Changes that do not fit into it, such as",
+            "new ties for somebody whose surroundings fill it, cannot be asked: they are left out,",
+            "and the certificate says so. Export it with dynamic axes to have them tried.",
+        ]
+
+    @property
+    def weighs(self) -> bool:
+        """Whether something may have to be prepared outside the model that nobody can see."""
+        return any(self.signature.port(role) for role in ("edge_weight", "adjacency"))
+
+
+def inspect_model(path: Path, graph: Path | None) -> Inspection:
+    """Open a model, guess roles, probe it.
+
+    Parameters
+    ----------
+    path
+        An ONNX file, or an `audit.toml`, whose settings and graph are then used.
+    graph
+        An `audit.toml` or npz file whose nodes' features the probes draw from.
+    """
+    if path.suffix == ".toml":
+        whole = load_settings(path)
+        settings, ties, origin = whole.model, whole.graph, path
+    else:
+        check_given(path, "MODEL")
+        settings, ties, origin = ModelSettings(path=path), None, path
+    if graph is not None:
+        ties, origin = _graph_settings(graph), graph
+    try:
+        found = inspect_with(settings, None if ties is None else read_graph(ties))
+    except SettingsError as error:
+        raise SettingsError(f"{origin}: {error}") from None
+    return replace(found, settings_file=str(path)) if path.suffix == ".toml" else found
+
+
+def inspect_with(settings: ModelSettings, graph: Graph | None) -> Inspection:
+    """Probe a model on a graph's nodes, or on made-up ones."""
+    model = OnnxModel(settings, complete=False)
+    if graph is not None:
+        check_features(model, graph)
+    facts = Inspection(
+        name=str(settings.path),
+        signature=model.signature,
+        probes=None,
+        sha256=model.digest(),
+        made_up=graph is None,
+    )
+    try:
+        model = OnnxModel(settings)
+        probes = probe(model, settings, None if graph is None else pool_of(graph))
+        probes = probes if graph is None else with_ties_counted(probes, graph)
+    except ModelError as error:
+        return replace(facts, problem=str(error))
+    return replace(facts, signature=model.signature, probes=probes)
+
+
+def check_given(path: Path, option: str) -> None:
+    """Refuse a path from the command line that leads to no file, naming the option it came from."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name the file inside it in {option}")
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file; correct the path in {option}")
+
+
+def _graph_settings(path: Path) -> GraphSettings:
+    check_given(path, "--graph")
+    match path.suffix:
+        case ".toml":
+            return load_settings(path).graph
+        case ".npz":
+            return GraphSettings(npz=path)
+        case _:
+            raise InputError(
+                f"{path}: --graph takes an npz file, or an audit.toml that says which columns of "
+                "your tables are features; `recourse-audit init` writes one"
+            )

@@ -1,0 +1,177 @@
+"""Settings, graph and model brought together and probed once: everything needed to answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from recourse_audit.errors import SettingsError, SubjectError
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.probes import probe
+from recourse_audit.model.queries import pool_of
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.search.scope import Scope
+from recourse_audit.settings import Settings, load_settings
+
+UNBOUNDED_HOPS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedAudit:
+    """Everything needed to answer for a subject."""
+
+    settings: Settings
+    graph: Graph
+    model: OnnxModel
+    probes: ProbeReport
+    batcher: QueryBatcher
+    decisions: Decisions
+    scope: Scope
+    policy: Policy
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader must know about the model and the graph before any figure."""
+        return tuple(self.probes.notes.values())
+
+
+def load_audit(path: Path | str, *, seed: int | None = None) -> LoadedAudit:
+    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes.
+
+    `seed` replaces that of the settings.
+    """
+    settings = with_seed(load_settings(Path(path)), seed)
+    try:
+        return open_audit(settings)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def with_seed(settings: Settings, seed: int | None) -> Settings:
+    """The same settings with another seed, if one is given."""
+    if seed is None:
+        return settings
+    search = settings.search.model_copy(update={"seed": seed})
+    return settings.model_copy(update={"search": search})
+
+
+def open_audit(
+    settings: Settings, *, graph: Graph | None = None, model: OnnxModel | None = None
+) -> LoadedAudit:
+    """Bring together what the settings name; what does not fit together is a `SettingsError`.
+
+    A graph or a model that is given is used in place of the one that the settings name.
+    """
+    model = OnnxModel(settings.model) if model is None else model
+    graph = read_graph(settings.graph) if graph is None else graph
+    check_features(model, graph)
+    _check_groups(settings, graph)
+    policy = open_policy(settings, graph)
+    _check_stratum(settings, graph)
+    probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
+    _check_classes(settings, model)
+    return assemble(settings, graph, model, probes, policy)
+
+
+def assemble(
+    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport, policy: Policy
+) -> LoadedAudit:
+    """An audit of parts that are known to fit together."""
+    search = settings.search
+    return LoadedAudit(
+        settings=settings,
+        graph=graph,
+        model=model,
+        probes=probes,
+        batcher=QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1),
+        decisions=Decisions(settings.decision),
+        scope=Scope(
+            max_nodes=search.max_nodes,
+            max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
+            budget=search.budget,
+            counterfactuals=search.counterfactuals,
+            seed=search.seed,
+        ),
+        policy=policy,
+    )
+
+
+def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
+    """The same report, with one more note where no two people of the graph have a tie."""
+    if graph.pair_count:
+        return probes
+    if len(graph.ties):
+        found = f"only ties from a person to themselves ({len(graph.ties):,})"
+    else:
+        found = "no ties at all"
+    note = (
+        f"THE GRAPH HAS NO TIES: the file of ties was read, and it holds {found}. No decision can "
+        "be explained by ties, no tie can be dropped, and every figure about ties is empty. Check "
+        "that the settings name the right file (graph)."
+    )
+    return replace(probes, notes={"no_ties": note, **probes.notes})
+
+
+def check_features(model: OnnxModel, graph: Graph) -> None:
+    """Refuse a graph with more or fewer features than the model takes."""
+    wanted, given = model.signature.feature_count, graph.features.shape[1]
+    if wanted is not None and wanted != given:
+        raise SettingsError(
+            f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
+            f"{given}; name the model's features, in its order"
+        )
+
+
+def _check_groups(settings: Settings, graph: Graph) -> None:
+    known = [*graph.attributes, *graph.feature_names]
+    for name in settings.groups.attributes:
+        if name not in known:
+            raise SettingsError(
+                f"groups.attributes: the nodes have no column {name!r}; {near_matches(name, known)}"
+            )
+
+
+def _check_stratum(settings: Settings, graph: Graph) -> None:
+    name, known = settings.caveats.stratum, list(graph.attributes)
+    if name is not None and name not in known:
+        raise SettingsError(
+            f"caveats.stratum: the nodes have no column {name!r} besides the model's features; "
+            f"{near_matches(name, known)}"
+        )
+
+
+def _check_classes(settings: Settings, model: OnnxModel) -> None:
+    named, output = settings.decision.classes, model.signature.output
+    if output.classes != len(named):
+        raise SettingsError(
+            f"decision.classes: names {len(named)} classes ({', '.join(named)}), but the output "
+            f"{output.name!r} of {model.path} has {output.classes}; name them all, in its order"
+        )
+
+
+def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
+    """The numbers of the nodes with these ids; all unknown ids are reported at once."""
+    numbers = {identifier: _number_of(audit.graph, identifier) for identifier in ids}
+    unknown = [repr(identifier) for identifier, number in numbers.items() if number is None]
+    if unknown:
+        source = audit.settings.graph
+        file = source.nodes or source.npz or source.graphml
+        some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
+        raise SubjectError(
+            f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
+            f"{', '.join(unknown)}; ids look like {some}"
+        )
+    return [number for identifier in ids if (number := numbers[identifier]) is not None]
+
+
+def _number_of(graph: Graph, identifier: str) -> int | None:
+    try:
+        identifier.encode()  # numpy refuses what a terminal may send and UTF-8 cannot hold
+        return graph.find(identifier)
+    except (UnicodeEncodeError, SubjectError):
+        return None

@@ -1,0 +1,186 @@
+"""Reports on subjects: the search, the options and the caveats put together, block by block."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from recourse_audit.audit.ego_network import EgoNetworks
+from recourse_audit.audit.loaded import LoadedAudit, find_subjects
+from recourse_audit.caveats.findings import Caveats
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.queries import whole
+from recourse_audit.records.notes import (
+    FIRST_MOVES_NOTHING,
+    NO_TIE_MOVES,
+    NO_TIES,
+    TIES_DO_NOT_MATTER,
+)
+from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.search import SearchFailure, SearchResult
+from recourse_audit.recourse.options import RecourseSearch, failure
+from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.search.blocks import Block
+from recourse_audit.search.moexp import Search
+from recourse_audit.search.results import Naming, Outcome
+
+NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"
+
+
+def explain(
+    audit: LoadedAudit,
+    ids: Sequence[str],
+    *,
+    what_if: Sequence[str] = (),
+    done: Callable[[], None] = lambda: None,
+) -> list[SubjectReport]:
+    """Explain the decisions on some subjects, in the order given; call `done` after each.
+
+    `what_if` are changes to try together: "drop A-B", "add A-B:kind", "savings=4000".
+    """
+    subjects = find_subjects(audit, ids)
+    changes = read_changes(what_if, audit.graph)
+    reports = {}
+    for subject, report in reports_on(audit, subjects, changes):
+        reports[subject] = report
+        done()
+    return [reports[subject] for subject in subjects]
+
+
+def reports_on(
+    audit: LoadedAudit, subjects: Sequence[int], changes: Sequence[Change] = ()
+) -> Iterator[tuple[int, SubjectReport]]:
+    """Report on subjects by number, block by block; try some changes for each."""
+    wanted = np.unique(np.asarray(subjects, dtype=np.int64))
+    audit.model.reseed(audit.scope.seed)
+    complete = not audit.batcher.one_row_per_query
+    reporter = Reporter(audit, whole_answers(audit, wanted), complete=complete)
+    for block in reporter.search.blocks(wanted):
+        yield from reporter.on_block(block, changes)
+
+
+def whole_answers(audit: LoadedAudit, subjects: Ints) -> Floats:
+    """Log-probabilities on the whole graph, one row per node; NaN for nodes nobody asked about.
+
+    A model that answers for one node per query is asked about the subjects alone.
+    """
+    graph = audit.graph
+    rows = subjects if audit.batcher.one_row_per_query else np.arange(graph.node_count)
+    answers = np.full((graph.node_count, audit.batcher.class_count), np.nan)
+    answers[rows] = audit.batcher.ask(whole(graph), rows)
+    return answers
+
+
+class Reporter:
+    """Reports on subjects, once it is known what the model answers on the whole graph."""
+
+    def __init__(self, audit: LoadedAudit, answers: Floats, *, complete: bool = True) -> None:
+        """`answers` are those of `whole_answers`; `complete` ones are about everybody."""
+        seed = audit.scope.seed
+        self._audit = audit
+        self._answers = answers
+        self._naming = Naming(
+            graph=audit.graph, classes=audit.decisions.classes, kind=audit.batcher.output_kind
+        )
+        self.search = Search(
+            audit.graph, audit.batcher, answers, audit.decisions.classes, audit.scope
+        )
+        self._recourse = RecourseSearch(
+            audit.graph, audit.batcher, audit.probes, answers, audit.policy, audit.decisions, seed
+        )
+        self._caveats = Caveats(
+            audit.graph, audit.batcher, audit.probes.depth, audit.settings.caveats, seed
+        )
+        self._ego_networks = EgoNetworks(
+            audit.graph,
+            audit.batcher,
+            answers,
+            audit.decisions,
+            audit.scope.max_hops,
+            complete=complete,
+        )
+
+    def on_block(
+        self, block: Block, changes: Sequence[Change] = ()
+    ) -> Iterator[tuple[int, SubjectReport]]:
+        """Report on the subjects of one block."""
+        usable = self._audit.decisions.usable(self._answers[block.subjects])
+        for subject in block.subjects[~usable].tolist():
+            yield subject, self.failed(subject, NOT_A_NUMBER)
+        rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
+        for subject, outcome in self._searched(rest):
+            yield subject, self._report(subject, outcome, changes)
+
+    def failed(self, subject: int, reason: str) -> SubjectReport:
+        """The report on a subject for whom something went wrong."""
+        return replace(
+            self._begun(subject, None),
+            error=reason,
+            recourse=failure(reason, self._audit.policy.settings.max_changes),
+        )
+
+    def _searched(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
+        """What the search found for each subject; nothing where ties do not matter."""
+        if self._audit.probes.ties_matter:
+            yield from ((outcome.subject, outcome) for outcome in self.search.run_block(block))
+        else:
+            yield from ((subject, None) for subject in block.subjects.tolist())
+
+    def _report(
+        self, subject: int, outcome: Outcome | None, changes: Sequence[Change]
+    ) -> SubjectReport:
+        found = outcome if isinstance(outcome, SearchResult) else None
+        return replace(
+            self._begun(subject, found),
+            recourse=self._recourse.run(subject, found),
+            what_if=self._recourse.what_if(subject, changes) if changes else None,
+            note=_note(outcome),
+            error=outcome.reason if isinstance(outcome, SearchFailure) else "",
+        )
+
+    def _begun(self, subject: int, found: SearchResult | None) -> SubjectReport:
+        """What is known of a subject before options: the decision, the search, who is near."""
+        decision = self._decision(subject)
+        report = SubjectReport(
+            subject=decision,
+            baselines={},
+            ego_network=self._ego_networks.of(subject, found),
+            probes=self._audit.probes,
+        )
+        if found is None:
+            return report
+        shown, classes = found.counterfactuals, self._audit.decisions.classes
+        return replace(
+            report,
+            search=found.extent,
+            explanation=shown[0].explanation if shown else None,
+            counterfactuals=shown,
+            front=found.front,
+            front_size=found.front_size,
+            baselines=found.baselines,
+            objective_grid=found.objective_grid,
+            caveats=self._caveats.on(found, classes, classes.index(decision.decision)),
+        )
+
+    def _decision(self, subject: int) -> Decision:
+        answer = self._answers[[subject]]
+        [decided] = self._audit.decisions.names_of(answer)
+        return Decision(
+            id=str(self._audit.graph.ids[subject]),
+            decision=decided,
+            favourable=bool(self._audit.decisions.favourable(answer)[0]),
+            probabilities=self._naming.probabilities(answer)[0] if decided else {},
+        )
+
+
+def _note(outcome: Outcome | None) -> str:
+    """Why what was found explains nothing, if it does not."""
+    if outcome is None:
+        return TIES_DO_NOT_MATTER
+    if isinstance(outcome, SearchFailure):
+        return ""
+    if not outcome.counterfactuals:
+        return NO_TIES
+    if outcome.moves_nothing:
+        return NO_TIE_MOVES
+    return FIRST_MOVES_NOTHING if outcome.counterfactuals[0].relevance == 0 else ""

@@ -1,0 +1,191 @@
+"""Stability of an audit's findings: perturb the graph or the model, explain again, compare."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from recourse_audit.caveats.stability import Standing, curve, linked, moved, standing
+from recourse_audit.errors import InputError, ModelError
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.probes import probe
+from recourse_audit.model.queries import pool_of
+from recourse_audit.model.signature import Signature
+from recourse_audit.records.search import SearchFailure
+from recourse_audit.records.stability import StabilityReport, StabilityRow
+from recourse_audit.recourse.options import RecourseSearch
+from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.reporter import whole_answers
+from recourse_audit.search.moexp import Search
+
+SALT = 11
+
+
+def nobody() -> None:
+    """Nothing to tell."""
+
+
+def some_subjects(audit: LoadedAudit, count: int) -> list[int]:
+    """Draw subjects whom the model refused; among everybody, if it refused nobody."""
+    every = np.arange(audit.graph.node_count)
+    answers = whole_answers(audit, every)
+    usable = audit.decisions.usable(answers)
+    refused = usable & ~audit.decisions.favourable(answers)
+    able = every[refused] if refused.any() else every[usable]
+    drawn = np.random.default_rng((audit.scope.seed, SALT)).permutation(able)[:count]
+    return [int(subject) for subject in np.sort(drawn)]
+
+
+def by_links(
+    audit: LoadedAudit,
+    subjects: Sequence[int],
+    links: int,
+    *,
+    with_options: bool,
+    done: Callable[[], None] = nobody,
+) -> StabilityReport:
+    """Tie each subject to one other node after the other, and explain again each time."""
+    _check_reach(audit)
+    before = standings(audit, subjects, with_options=with_options)
+    rows: list[StabilityRow] = []
+    for subject in subjects:
+        if before[subject] is None:
+            continue
+        for other in _strangers(audit.graph, subject, links, audit.scope.seed):
+            changed = with_graph(audit, linked(audit.graph, subject, other))
+            after = standings(changed, [subject], with_options=with_options)
+            rows += _compared(audit, [subject], before, after, f"tie to {audit.graph.ids[other]}")
+            done()
+    return _report(audit, subjects, before, rows, kind="links")
+
+
+def by_models(
+    audit: LoadedAudit,
+    subjects: Sequence[int],
+    models: Sequence[Path],
+    *,
+    with_options: bool,
+    done: Callable[[], None] = nobody,
+) -> StabilityReport:
+    """Explain every subject again with each perturbed copy of the model."""
+    _check_reach(audit)
+    perturbed = [_opened(audit, path) for path in models]
+    before = standings(audit, subjects, with_options=with_options)
+    rows: list[StabilityRow] = []
+    for path, other in zip(models, perturbed, strict=True):
+        after = standings(other, subjects, with_options=with_options)
+        rows += _compared(audit, subjects, before, after, path.name)
+        done()
+    return _report(audit, subjects, before, rows, kind="models")
+
+
+def standings(
+    audit: LoadedAudit, subjects: Sequence[int], *, with_options: bool
+) -> dict[int, Standing | None]:
+    """Where subjects stand; None for one whom the model gave no number."""
+    wanted: Ints = np.unique(np.asarray(subjects, dtype=np.int64))
+    answers = whole_answers(audit, wanted)
+    decisions = audit.decisions
+    found: dict[int, Standing | None] = dict.fromkeys(wanted.tolist())
+    search = Search(audit.graph, audit.batcher, answers, decisions.classes, audit.scope)
+    recourse = RecourseSearch(
+        audit.graph, audit.batcher, audit.probes, answers, audit.policy, decisions, audit.scope.seed
+    )
+    for outcome in search.run(wanted[np.isfinite(answers[wanted]).all(axis=1)]):
+        if not isinstance(outcome, SearchFailure):
+            options = recourse.run(outcome.subject, outcome) if with_options else None
+            chances = np.exp(answers[outcome.subject])
+            [decided] = decisions.names_of(answers[[outcome.subject]])
+            found[outcome.subject] = standing(decided, chances, outcome, options)
+    return found
+
+
+def with_graph(audit: LoadedAudit, graph: Graph) -> LoadedAudit:
+    """The same audit of a changed graph with the same nodes."""
+    return replace(
+        audit,
+        graph=graph,
+        batcher=_batcher(audit.model, graph, packing=audit.probes.packing),
+        policy=replace(audit.policy, graph=graph),
+    )
+
+
+def _batcher(model: OnnxModel, graph: Graph, *, packing: bool) -> QueryBatcher:
+    return QueryBatcher(model, pool_of(graph), graphs_per_query=None if packing else 1)
+
+
+def _opened(audit: LoadedAudit, path: Path) -> LoadedAudit:
+    """The same audit of a copy of the model, which must look the same from outside."""
+    settings = audit.settings.model.model_copy(update={"path": path})
+    model = OnnxModel(settings)
+    if _face(model.signature) != _face(audit.model.signature):
+        raise ModelError(
+            f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is no "
+            "perturbed copy of it; export it the same way"
+        )
+    probes = probe(model, settings, pool_of(audit.graph))
+    return replace(
+        audit,
+        model=model,
+        probes=probes,
+        batcher=_batcher(model, audit.graph, packing=probes.packing),
+    )
+
+
+def _face(signature: Signature) -> tuple[object, ...]:
+    """What two copies of a model have in common."""
+    ports = [(port.name, port.dtype, len(port.shape)) for port in signature.inputs]
+    output = signature.output
+    return (*ports, output.name, output.dtype, len(output.shape), output.shape[-1:])
+
+
+def _check_reach(audit: LoadedAudit) -> None:
+    if audit.probes.depth is None and audit.settings.search.max_hops is None:
+        raise InputError(
+            f"{audit.model.path}: how many hops reach a node is not known, so explanations before "
+            "and after cannot be compared; declare model.depth or search.max_hops"
+        )
+
+
+def _strangers(graph: Graph, subject: int, count: int, seed: int) -> Iterator[int]:
+    """Other nodes that the subject is not tied to, drawn at random."""
+    able = np.ones(graph.node_count, bool)
+    able[subject] = False
+    able[graph.neighbours(subject)] = False
+    generator = np.random.default_rng((seed, subject, SALT))
+    yield from generator.permutation(np.flatnonzero(able))[:count].tolist()
+
+
+def _compared(
+    audit: LoadedAudit,
+    subjects: Sequence[int],
+    before: dict[int, Standing | None],
+    after: dict[int, Standing | None],
+    perturbation: str,
+) -> Iterator[StabilityRow]:
+    for subject in subjects:
+        one, other = before[subject], after[subject]
+        if one is not None and other is not None:
+            yield moved(str(audit.graph.ids[subject]), perturbation, one, other)
+
+
+def _report(
+    audit: LoadedAudit,
+    subjects: Sequence[int],
+    before: dict[int, Standing | None],
+    rows: Sequence[StabilityRow],
+    *,
+    kind: str,
+) -> StabilityReport:
+    unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
+    return StabilityReport(
+        kind=kind,
+        subjects=len(subjects),
+        unanswered=tuple(unanswered),
+        rows=tuple(rows),
+        changed=curve(rows, changed=True),
+        unchanged=curve(rows, changed=False),
+    )

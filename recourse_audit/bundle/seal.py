@@ -1,0 +1,69 @@
+"""A sealed folder is checked against its manifest in one way: the bundle, and what is made from it.
+
+Each problem is one line that begins with the file it is about, as it is named inside the folder.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
+from recourse_audit.bundle.digests import digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A folder as its manifest says it is: a digest of every file, and whose key signed it."""
+
+    folder: Path
+    digests: dict[str, str]
+    signed_by: str | None
+
+    def added(self, *more: str, apart: tuple[str, ...] = ()) -> Iterator[str]:
+        """Files that the manifest does not name, nor `more`; folders `apart` have their own."""
+        known = {*self.digests, *more, MANIFEST, CHECKSUMS}
+        known |= {SIGNATURE} if self.signed_by else set()
+        for path in sorted(self.folder.rglob("*")):
+            inside = path.relative_to(self.folder)
+            is_apart = len(inside.parts) > 1 and inside.parts[0] in apart
+            if inside.as_posix() not in known and not is_apart and not path.is_dir():
+                yield f"{inside.as_posix()}: was added"
+
+    def altered(self) -> Iterator[str]:
+        """Files that are missing or were changed."""
+        for name, value in self.digests.items():
+            path = self.folder / name
+            if not path.is_file():
+                yield f"{name}: is missing"
+            elif digest(path) != value:
+                yield f"{name}: was changed"
+
+    def unsigned(self, public_key: str | None) -> Iterator[str]:
+        """That it is not signed with the key it should be."""
+        if public_key is not None and self.signed_by != public_key:
+            lacking = "is not signed" if self.signed_by is None else "is signed with another key"
+            yield f"{MANIFEST}: {lacking}"
+
+    def unchecked(self) -> Iterator[str]:
+        """That the checksums are not those of the manifest."""
+        content = read(self.folder / CHECKSUMS)
+        if content is None:
+            yield f"{CHECKSUMS}: is missing"
+        elif content != checksums_text(self.folder, self.digests).encode():
+            yield f"{CHECKSUMS}: was changed, or does not agree with the manifest"
+
+
+def checksums_text(folder: Path, digests: dict[str, str]) -> str:
+    """Digests in the form that `sha256sum -c` reads, of all files and the manifest itself."""
+    signature = folder / SIGNATURE
+    more = {MANIFEST: digest(folder / MANIFEST)}
+    more |= {SIGNATURE: digest(signature)} if signature.is_file() else {}
+    return "".join(f"{value}  {name}\n" for name, value in sorted((digests | more).items()))
+
+
+def read(path: Path) -> bytes | None:
+    """What is in a file; None if it is not there."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

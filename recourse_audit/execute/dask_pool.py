@@ -1,0 +1,163 @@
+"""The only door to Dask: the same parts, worked on by a cluster that somebody else has started.
+
+Dask itself gives the parts of a worker that died to another. What was there when several workers
+died comes back to us, and is halved like anything else that fails. Dask gives a worker its next
+part before it needs it, so one that comes back may only have been waiting beside the guilty one: a
+single subject is called an error only after a last try with nothing else on the cluster.
+"""
+
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock, Timer
+from typing import Any
+
+from recourse_audit.errors import AuditError, InputError
+from recourse_audit.execute.chunks import Finished, Part, Queue
+from recourse_audit.execute.shared_graph import TABLE
+from recourse_audit.execute.process_pool import Say
+from recourse_audit.execute.worker import Failed, Worker, Workplace
+
+SECONDS_TO_CONNECT = 20.0
+PARTS_A_WORKER = 3
+
+_turn = Lock()
+_opened: dict[tuple[str, int], Worker] = {}
+
+
+def work_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Failed:
+    """What a worker of the cluster does; one part at a time, whatever its number of threads.
+
+    A part that takes too long ends the worker, since nothing else ends a model that hangs.
+    """
+    with _turn:
+        table = place.folder / TABLE
+        key = (str(table), table.stat().st_mtime_ns if table.exists() else 0)
+        if key not in _opened:
+            worker = Worker(place)
+            _opened.clear()
+            _opened[key] = worker
+        overdue = Timer(timeout, os._exit, (1,))
+        overdue.daemon = True
+        overdue.start()
+        try:
+            return _opened[key].work(part)
+        finally:
+            overdue.cancel()
+
+
+class Cluster:
+    """Workers of a Dask cluster.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler, such as tcp://10.0.0.1:8786.
+    timeout
+        Seconds that a part may take.
+    """
+
+    def __init__(self, address: str, *, timeout: float) -> None:
+        self._address = address
+        self._timeout = timeout
+
+    def run(self, place: Workplace, queue: Queue, say: Say) -> Generator[Finished, None, None]:
+        """Hand out parts until every piece is finished."""
+        distributed = _imported()
+        with self._connected(distributed) as client:
+            room = PARTS_A_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+            running: dict[str, Part] = {}
+            suspects: list[Part] = []
+            answers = distributed.as_completed(loop=client.loop)
+
+            def submit(part: Part) -> None:
+                future = client.submit(work_on, place, part, self._timeout, pure=False)
+                running[future.key] = part
+                answers.add(future)
+
+            def hand_out() -> None:
+                while len(running) < room and (part := queue.take()) is not None:
+                    submit(part)
+                if suspects and not running:
+                    submit(suspects[0])
+
+            hand_out()
+            for future in answers:
+                part = running.pop(future.key)
+                single = len(part.subjects) == 1
+                if single and part not in suspects and _killed(distributed, future):
+                    suspects.append(part)
+                    finished = None
+                else:
+                    finished = self._heard(distributed, future, part, queue, say)
+                    suspects = [suspect for suspect in suspects if suspect != part]
+                future.release()
+                if finished is not None:
+                    yield finished
+                hand_out()
+
+    def _heard(
+        self, distributed: Any, future: Any, part: Part, queue: Queue, say: Say
+    ) -> Finished | None:
+        if future.status == "finished":
+            answer = future.result()
+            if not isinstance(answer, Failed):
+                return queue.done(part, answer)
+            say(f"{len(part.subjects)} subjects could not be done ({answer.reason})")
+            return queue.failed(part, answer.reason)
+        if future.status != "error":
+            raise InputError(
+                f"{self._address}: the scheduler has gone; start it, and the same command continues"
+            )
+        if _killed(distributed, future):
+            reason = (
+                f"the workers that worked on it ended, or took longer than {self._timeout:g} "
+                "seconds (--timeout)"
+            )
+            say(f"{len(part.subjects)} subjects will be tried again: {reason}")
+            return queue.failed(part, reason)
+        error = future.exception()
+        if isinstance(error, AuditError):
+            raise InputError(str(error))
+        raise InputError(
+            f"{self._address}: a worker of the cluster cannot work ({type(error).__name__}: "
+            f"{error}); install the same version of this program on all machines"
+        )
+
+    @contextmanager
+    def _connected(self, distributed: Any) -> Generator[Any, None, None]:
+        for name in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        try:
+            client = distributed.Client(
+                self._address, timeout=SECONDS_TO_CONNECT, set_as_default=False
+            )
+        except (OSError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise InputError(
+                f"{self._address}: no Dask scheduler answers there ({reason}); check --scheduler"
+            ) from None
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
+            except TimeoutError:
+                raise InputError(
+                    f"{self._address}: the scheduler has no workers; start some with `dask worker "
+                    f"{self._address}`"
+                ) from None
+            yield client
+
+
+def _killed(distributed: Any, future: Any) -> bool:
+    return future.status == "error" and isinstance(future.exception(), distributed.KilledWorker)
+
+
+def _imported() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "--scheduler needs Dask; install it with pip install 'recourse-audit[cluster]'"
+        ) from None
+    return distributed

@@ -1,0 +1,192 @@
+"""The query batcher: the one place through which questions reach the model.
+
+It cuts a union of small graphs into queries that fit, counts what was asked, keeps to a limit,
+and returns log-probabilities. How the union is cut is never visible in an answer.
+"""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import BudgetError, ModelError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.output import log_probabilities
+from recourse_audit.model.protocol import SealedModel
+from recourse_audit.model.queries import Pool, Query, Union
+from recourse_audit.settings import OutputKind
+
+NODES_PER_QUERY = 2048
+FEWEST_NODES = 512
+NODES_IN_MATRIX = 128
+BYTES_PER_QUERY = 2**20
+
+
+class QueryBatcher:
+    """Asks a model about the nodes of one pool, in packed queries.
+
+    Parameters
+    ----------
+    graphs_per_query
+        1 for a model whose answer depends on what is packed beside it.
+    limit
+        How many graphs may be asked about in all; None for no limit.
+    """
+
+    def __init__(
+        self,
+        model: SealedModel,
+        pool: Pool,
+        *,
+        graphs_per_query: int | None = None,
+        limit: int | None = None,
+    ) -> None:
+        self.model = model
+        self.graphs = 0
+        self.runs = 0
+        self._limit = limit
+        self._graphs_per_query = graphs_per_query
+        with np.errstate(over="ignore"):
+            features: Floats = np.ascontiguousarray(pool.features, dtype=model.feature_type)
+        self._features = features
+        self._node_room = self._best_size() if model.node_room is None else model.node_room
+        self._arc_room = model.arc_room
+        self._scratch = np.empty((self._node_room, features.shape[1]), features.dtype)
+        wanted = {port.role for port in model.signature.inputs}
+        self._weight = pool.weight if model.weighs_ties else None
+        self._attributes = pool.attributes if "edge_attributes" in wanted else None
+        self._kind = pool.kind if "edge_type" in wanted else None
+        target = model.signature.port("target")
+        self.one_row_per_query = target is not None and target.shape in ((), (1,))
+        expected = model.signature.feature_count
+        if expected is not None and expected != self._features.shape[1]:
+            raise ModelError(
+                f"the model takes {expected} features and the graph gives "
+                f"{self._features.shape[1]}; name the model's features, in its order, in "
+                "graph.features"
+            )
+
+    def with_more_ties(self, more: Pool) -> "QueryBatcher":
+        """A batcher that shares everything with this one and knows further ties, after the others."""
+        batcher = copy(self)
+        batcher.graphs = batcher.runs = 0
+        batcher._weight = _extended(self._weight, more.weight)
+        batcher._attributes = _extended(self._attributes, more.attributes)
+        batcher._kind = _extended(self._kind, more.kind)
+        return batcher
+
+    @property
+    def node_room(self) -> int:
+        """How many nodes go into one query; one graph may have more. 1 if graphs go alone."""
+        return 1 if self._graphs_per_query == 1 or self.one_row_per_query else self._node_room
+
+    @property
+    def needs_ties(self) -> bool:
+        """Whether the model is told anything about a tie but its ends."""
+        return not (self._weight is None and self._attributes is None and self._kind is None)
+
+    @property
+    def output_kind(self) -> OutputKind:
+        kind = self.model.signature.output.kind
+        assert kind is not None, "the output has been identified before anything is asked"
+        return kind
+
+    @property
+    def class_count(self) -> int:
+        count = self.model.signature.output.classes
+        assert count is not None, "the output has been identified before anything is asked"
+        return count
+
+    def ask(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
+        """Log-probabilities of some nodes of the union, given by position in ascending order.
+
+        `features` replaces those of the pool, a row for each node of the union.
+        """
+        return log_probabilities(self.ask_raw(union, rows, features=features), self.output_kind)
+
+    def ask_raw(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
+        """The model's own numbers for some nodes of the union, one row each."""
+        self.graphs += len(union)
+        if self._limit is not None and self.graphs > self._limit:
+            raise BudgetError(f"the limit of {self._limit} queries is reached")
+        answers: Floats | None = None
+        first, done = 0, 0
+        while done < len(rows):
+            if self.one_row_per_query:
+                first = int(np.searchsorted(union.node_starts, rows[done], side="right")) - 1
+                last, until = first + 1, done + 1
+            else:
+                last = self._last_that_fits(union, first)
+                until = int(rows.searchsorted(union.node_starts[last]))
+            if until > done:
+                answer = self._run(union, first, last, rows[done:until], features)
+                if answers is None:
+                    answers = np.empty((len(rows), answer.shape[1]), answer.dtype)
+                answers[done:until] = answer
+            first, done = last, until
+        return self.no_rows() if answers is None else answers
+
+    def no_rows(self) -> Floats:
+        """The raw answer to nothing, in the form of any other."""
+        output = self.model.signature.output
+        return np.empty((0, output.columns or 0), output.dtype)
+
+    def _run(
+        self, union: Union, first: int, last: int, rows: Ints, features: Floats | None
+    ) -> Floats:
+        self.runs += 1
+        low, high = int(union.node_starts[first]), int(union.node_starts[last])
+        arcs = slice(int(union.arc_starts[first]), int(union.arc_starts[last]))
+        nodes = union.nodes[low:high]
+        ends = np.empty((2, arcs.stop - arcs.start), np.int64)
+        np.subtract(union.sources[arcs], low, out=ends[0])
+        np.subtract(union.targets[arcs], low, out=ends[1])
+        ties = union.ties[arcs] if self.needs_ties else None
+        return self.model.ask(
+            Query(
+                features=self._gathered(nodes) if features is None else features[low:high],
+                nodes=nodes,
+                ends=ends,
+                weight=None if self._weight is None else self._weight[ties],
+                attributes=None if self._attributes is None else self._attributes[ties],
+                kind=None if self._kind is None else self._kind[ties],
+                node_starts=union.node_starts[first : last + 1],
+                rows=rows - low,
+            )
+        )
+
+    def _best_size(self) -> int:
+        """How many nodes make a query that is worth its call and stays in the cache."""
+        if self.model.signature.port("adjacency") is not None:
+            return min(NODES_PER_QUERY, NODES_IN_MATRIX)
+        width = max(int(self._features.shape[1]) * self._features.itemsize, 1)
+        return min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
+
+    def _gathered(self, nodes: Ints) -> Floats:
+        """The features of some nodes, written where the last query's were, if they fit there.
+
+        Those of everybody in order are there already, and may be too many to have twice.
+        """
+        if len(nodes) > len(self._scratch):
+            every = len(nodes) == len(self._features) and bool((np.diff(nodes) == 1).all())
+            return self._features if every else self._features[nodes]
+        # With "clip" numpy writes straight into the scratch space; positions are never outside.
+        return np.take(self._features, nodes, axis=0, out=self._scratch[: len(nodes)], mode="clip")
+
+    def _last_that_fits(self, union: Union, first: int) -> int:
+        """The end of the longest run of graphs, at least one, that go into one query."""
+        if self._graphs_per_query == 1:
+            return first + 1
+        limit = union.node_starts[first] + self._node_room
+        last = int(union.node_starts.searchsorted(limit, "right")) - 1
+        if self._arc_room is not None:
+            limit = union.arc_starts[first] + self._arc_room
+            last = min(last, int(union.arc_starts.searchsorted(limit, "right")) - 1)
+        if self._graphs_per_query is not None:
+            last = min(last, first + self._graphs_per_query)
+        return max(last, first + 1)
+
+
+def _extended(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
+    return values if values is None or more is None else np.concatenate((values, more))

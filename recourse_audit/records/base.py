@@ -1,0 +1,53 @@
+"""What every record can do: show itself in one line, as plain data, and in a notebook."""
+
+from collections.abc import Callable, Sized
+from dataclasses import fields
+from typing import Any, ClassVar
+
+LONGEST_TEXT = 40
+
+
+class Record:
+    """Base of all records: frozen, slotted, keyword-only dataclasses with a short repr.
+
+    Plain data and HTML come from later stages, which put themselves in here: `plain_data` is set
+    by the codec and `html` by the front door, so that a record imports neither.
+    """
+
+    __slots__ = ()
+
+    # A document that lacks or adds anything is refused.
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    plain_data: ClassVar[Callable[["Record"], dict[str, Any]] | None] = None
+    html: ClassVar[Callable[["Record"], str] | None] = None
+
+    def __repr__(self) -> str:
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]
+        shown = (f"{name}={_brief(getattr(self, name))}" for name in names if name != "format")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain data, under the names that its JSON has."""
+        assert Record.plain_data is not None, "the codec is imported before any record is made"
+        return Record.plain_data(self)
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the view of the terminal, if the record has one."""
+        return None if Record.html is None else Record.html(self)
+
+
+def _brief(value: object) -> str:
+    """A value in a few characters: long texts are cut, and collections are counted."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= LONGEST_TEXT else f"{value[: LONGEST_TEXT - 1]}…")
+    if isinstance(value, Record):
+        return f"{type(value).__name__}(…)"
+    if isinstance(value, Sized):
+        return f"<{len(value)}>" if len(value) > 3 or _holds_records(value) else repr(value)
+    return repr(value)
+
+
+def _holds_records(value: object) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(items, tuple) and any(isinstance(item, Record) for item in items)

@@ -1,0 +1,148 @@
+"""Every document, both ways: a record to JSON and back, each with one writer and one reader.
+
+A document has a name, a format number and a JSON Schema (`recourse-audit schema NAME`). The reader
+takes the current format and the one before it, which it first rewrites; it refuses anything else,
+and anything that is not exactly what the record says: nothing is half read.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from recourse_audit.errors import InputError
+from recourse_audit.records.base import Record
+from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.stability import FORMAT as STABILITY_FORMAT
+from recourse_audit.records.stability import StabilityReport
+from recourse_audit.records.upgrade import subject_from_1
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T", bound=Record)
+Json = dict[str, Any]
+
+
+class DocumentError(InputError):
+    """A document is not one of ours, is damaged, or has a format that this program cannot read."""
+
+
+class Document(Generic[T]):
+    """One kind of document.
+
+    Parameters
+    ----------
+    upgrade
+        Rewrites plain data of the format before this one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        record: type[T],
+        *,
+        format: int,  # noqa: A002  # the name in the JSON
+        upgrade: Callable[[Json], Json] | None = None,
+    ) -> None:
+        self.name = name
+        self.format = format
+        self._record = record
+        self._upgrade = upgrade
+
+    @cached_property
+    def _adapter(self) -> "TypeAdapter[T]":
+        return _adapter(self._record)
+
+    def write(self, record: T) -> str:
+        """The record as JSON on one line; the same record always gives the same text."""
+        return self._adapter.dump_json(record, by_alias=True).decode()
+
+    def write_indented(self, record: T) -> str:
+        """The record as JSON for people to read, with a line break at the end."""
+        return f"{self._adapter.dump_json(record, by_alias=True, indent=1).decode()}\n"
+
+    def read(self, text: str | bytes) -> T:
+        """The record that a text holds.
+
+        Raises
+        ------
+        DocumentError
+            It is not JSON, has another format, or lacks or adds anything.
+        """
+        from pydantic import ValidationError
+
+        try:
+            record = self._adapter.validate_json(text, strict=True)
+        except ValidationError as error:
+            return self._read_last_format(text, error)
+        if getattr(record, "format", self.format) != self.format:
+            raise DocumentError(self._unknown(getattr(record, "format", None)))
+        return record
+
+    def schema(self) -> Json:
+        """The JSON Schema of the document."""
+        schema = self._adapter.json_schema(by_alias=True, mode="serialization")
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+    def _read_last_format(self, text: str | bytes, error: Exception) -> T:
+        """Read the format before this one; or say why the text cannot be read."""
+        from pydantic import ValidationError
+
+        try:
+            data = json.loads(text)
+        except ValueError:
+            raise DocumentError(f"this is not a {self.name} document: it is not JSON") from None
+        found = data.get("format") if isinstance(data, dict) else None
+        if found == self.format:
+            raise DocumentError(f"this {self.name} document was changed: {_first(error)}") from None
+        if self._upgrade is None or found != self.format - 1:
+            raise DocumentError(self._unknown(found)) from None
+        try:
+            return self._adapter.validate_json(json.dumps(self._upgrade(data)), strict=True)
+        except (ValidationError, KeyError, TypeError, AttributeError):
+            raise DocumentError(
+                f"this {self.name} document of format {found} was changed, or is damaged"
+            ) from None
+
+    def _unknown(self, found: object) -> str:
+        formats = self.format if self._upgrade is None else f"{self.format - 1} and {self.format}"
+        return (
+            f"this {self.name} document has format {found!r}, and this version of recourse-audit "
+            f"reads {formats}; use the version that wrote it"
+        )
+
+
+SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
+STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
+
+
+def compact(data: Any) -> str:
+    """Plain data as JSON on one line; the same data always gives the same text."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def plain_data(record: Record) -> Json:
+    """Any record as plain data, under the names that its JSON has."""
+    data: Json = json.loads(_adapter(type(record)).dump_json(record, by_alias=True))
+    return data
+
+
+Record.plain_data = staticmethod(plain_data)
+
+
+@cache
+def _adapter(record: type[T]) -> "TypeAdapter[T]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(record)
+
+
+def _first(error: Exception) -> str:
+    """The first thing that is wrong, with its place."""
+    from pydantic import ValidationError
+
+    assert isinstance(error, ValidationError)
+    [first, *_] = error.errors(include_url=False, include_context=False, include_input=False)
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

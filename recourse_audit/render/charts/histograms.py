@@ -1,0 +1,69 @@
+"""What the model answers, class by class: on the whole graph, the explanation, the counterfactual.
+
+The figures stand beside the bars, so that nothing has to be read off them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recourse_audit.render.charts.axes import SMALL
+from recourse_audit.render.charts.classes import UNKNOWN, Look
+from recourse_audit.render.text import share
+from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+
+LIMIT = 8
+NAME, COLUMN, BAR, ROW, TOP = 130, 142, 84, 28, 30
+LETTERS = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Class probabilities on one graph, under the name of that graph."""
+
+    graph: str
+    probabilities: Mapping[str, float]
+
+
+def histograms(answers: tuple[Answer, ...], looks: Mapping[str, Look]) -> Picture:
+    """A row of bars for each class, a column for each graph; the likeliest classes of the first."""
+    first = answers[0].probabilities
+    ordered = sorted(first, key=lambda name: -first[name])
+    shown, left = ordered[:LIMIT], len(ordered) - LIMIT
+    height = TOP + ROW * len(shown) + (22 if left > 0 else 2)
+    drawing = Drawing(NAME + COLUMN * len(answers), height, _words(answers, ordered))
+    for column, answer in enumerate(answers):
+        left_edge = NAME + column * COLUMN
+        drawing.text(left_edge, 16, answer.graph, font_size=SMALL, font_weight=600)
+        likeliest = max(answer.probabilities, key=lambda name: answer.probabilities[name])
+        for row, name in enumerate(shown):
+            value = answer.probabilities.get(name, 0.0)
+            look = looks.get(name, UNKNOWN)
+            _draw_bar(drawing, left_edge, TOP + row * ROW, value, look, name == likeliest)
+    for row, name in enumerate(shown):
+        look, y = looks.get(name, UNKNOWN), TOP + row * ROW + 9
+        drawing.shape(look.shape, 9, y, 6, fill=look.colour)
+        drawing.text(22, y + 4.5, shortened(name, LETTERS))
+    if left > 0:
+        more = f"… and {left} more classes, each less likely on the {answers[0].graph}"
+        drawing.text(0, height - 6, more, fill="muted", font_size=SMALL)
+    return drawing.picture()
+
+
+def _draw_bar(
+    drawing: Drawing, x: float, y: float, value: float, look: Look, likeliest: bool
+) -> None:
+    size = {"y": y, "height": 18}
+    drawing.add("rect", x=x, width=BAR, fill="faint", **size)
+    drawing.add("rect", x=x, width=BAR * min(max(value, 0.0), 1.0), fill=look.colour, **size)
+    weight = 700 if likeliest else None
+    drawing.text(x + BAR + 6, y + 13.5, share(value), font_size=SMALL, font_weight=weight)
+
+
+def _words(answers: tuple[Answer, ...], ordered: list[str]) -> str:
+    sentences = [
+        f"On the {answer.graph}: "
+        + ", ".join(f"{name} {share(answer.probabilities.get(name, 0.0))}" for name in ordered)
+        + "."
+        for answer in answers
+    ]
+    return " ".join(["Probability of each class.", *sentences])

@@ -1,0 +1,181 @@
+"""All pairs of a search as a cloud, the front as a staircase over it, the choices numbered.
+
+Shades stand for how many pairs fall into a cell, in steps of ten.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recourse_audit.render.charts.axes import SMALL, Scale, figure, ticks, widened
+from recourse_audit.render.text import number
+from recourse_audit.render.charts.svg import Drawing, Picture, short
+
+WIDTH, HEIGHT = 560, 392
+LEFT, RIGHT, TOP, BOTTOM = 62, 546, 18, 288
+SHADES = ((1, "1"), (2, "2 to 9"), (10, "10 to 99"), (100, "100 to 999"), (1000, "1,000 or more"))
+OPACITIES = (0.16, 0.3, 0.46, 0.66, 0.9)
+MARK = 10.0
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """Counts of pairs on a grid, row by row from the lowest relevance, and the pairs that matter.
+
+    Points are simulatability, then relevance as an absolute value. `front_size` counts all pairs
+    on the front, of which `front` may be the first only.
+    """
+
+    simulatability: tuple[float, float]
+    relevance: tuple[float, float]
+    columns: int
+    rows: int
+    counts: tuple[tuple[int, int], ...]
+    front: tuple[Point, ...]
+    front_size: int
+    choices: tuple[Point, ...]
+
+
+def cloud(found: Cloud) -> Picture:
+    """The pairs by both objectives: further right and further up is better."""
+    drawing = Drawing(WIDTH, HEIGHT, _words(found))
+    low, high = widened(*found.simulatability)
+    across = Scale(low=low, high=high, start=LEFT + MARK, end=RIGHT - MARK)
+    low, high = widened(*found.relevance)
+    up = Scale(low=low, high=high, start=BOTTOM - MARK, end=TOP + MARK)
+    _draw_axes(drawing, across, up)
+    _draw_cells(drawing, found, across, up)
+    if found.front:
+        _draw_front(drawing, found.front, across, up)
+    _draw_choices(drawing, [(across(x), up(y)) for x, y in found.choices])
+    _draw_key(drawing)
+    return drawing.picture()
+
+
+def _draw_axes(drawing: Drawing, across: Scale, up: Scale) -> None:
+    along = ticks(across.low, across.high)
+    for value in along:
+        x = across(value)
+        drawing.line(x, TOP, x, BOTTOM, "faint")
+        words = figure(value, along[1] - along[0] if len(along) > 1 else 1)
+        drawing.text(x, BOTTOM + 16, words, fill="muted", font_size=SMALL, text_anchor="middle")
+    upright = ticks(up.low, up.high)
+    for value in upright:
+        y = up(value)
+        drawing.line(LEFT, y, RIGHT, y, "faint")
+        words = figure(value, upright[1] - upright[0] if len(upright) > 1 else 1)
+        drawing.text(LEFT - 8, y + 4, words, fill="muted", font_size=SMALL, text_anchor="end")
+    drawing.line(LEFT, BOTTOM, RIGHT, BOTTOM, "muted")
+    drawing.line(LEFT, TOP, LEFT, BOTTOM, "muted")
+    middle = (LEFT + RIGHT) / 2
+    words = "simulatability ν (0: the answer of the whole graph)"
+    drawing.text(middle, BOTTOM + 36, words, fill="muted", font_size=SMALL, text_anchor="middle")
+    turned = f"translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)"
+    drawing.add(
+        "text",
+        "relevance |μ|",
+        transform=turned,
+        fill="muted",
+        font_size=SMALL,
+        text_anchor="middle",
+    )
+
+
+def _draw_cells(drawing: Drawing, found: Cloud, across: Scale, up: Scale) -> None:
+    """One path for each shade, so that a full grid stays small."""
+    width, height = _cell(found, across, up)
+    left, bottom = across(found.simulatability[0]), up(found.relevance[0])
+    paths: list[list[str]] = [[] for _ in SHADES]
+    for cell, count in found.counts:
+        row, column = divmod(cell, found.columns)
+        x, y = left + column * width, bottom - (row + 1) * height
+        shade = max(place for place, (least, _) in enumerate(SHADES) if count >= least)
+        paths[shade].append(
+            f"M{short(x)} {short(y)}h{short(width)}v{short(height)}h{short(-width)}z"
+        )
+    for path, opacity in zip(paths, OPACITIES, strict=True):
+        if path:
+            drawing.add("path", d="".join(path), fill="accent", fill_opacity=opacity)
+
+
+def _cell(found: Cloud, across: Scale, up: Scale) -> tuple[float, float]:
+    """The size of a cell; the smallest that can be seen where all pairs have one value."""
+    (left, right), (low, high) = found.simulatability, found.relevance
+    width = (across(right) - across(left)) / found.columns
+    return width or 4.0, (up(low) - up(high)) / found.rows or 4.0
+
+
+def _draw_front(drawing: Drawing, front: Sequence[Point], across: Scale, up: Scale) -> None:
+    """Everything below or left of the line is dominated."""
+    steps = sorted({(across(x), up(y)) for x, y in front})
+    path = [f"M{LEFT} {short(steps[0][1])}"]
+    for place, (x, y) in enumerate(steps):
+        path.append(f"H{short(x)}")
+        below = steps[place + 1][1] if place + 1 < len(steps) else BOTTOM
+        path.append(f"V{short(max(below, y))}")
+    drawing.add("path", d="".join(path), fill="none", stroke="ink", stroke_width=1.8)
+    for x, y in steps:
+        drawing.add("circle", cx=x, cy=y, r=2.5, fill="ink")
+
+
+def _draw_choices(drawing: Drawing, choices: list[Point]) -> None:
+    """Numbers in discs; choices in nearly the same place share one."""
+    discs: list[tuple[Point, list[int]]] = []
+    for place, (x, y) in enumerate(choices, start=1):
+        for (other_x, other_y), numbers in discs:
+            if abs(x - other_x) < 2 * MARK and abs(y - other_y) < 2 * MARK:
+                numbers.append(place)
+                break
+        else:
+            discs.append(((x, y), [place]))
+    for (x, y), numbers in discs:
+        words = ", ".join(map(str, numbers))
+        width = 2 * MARK + 9.5 * (len(words) - 1)
+        # Towards the middle, so that a long one stays inside.
+        left = min(max(x - width / 2, LEFT), RIGHT - width)
+        box = {"x": left, "y": y - MARK, "width": width, "height": 2 * MARK, "rx": MARK}
+        drawing.add("rect", fill="ink", stroke="paper", stroke_width=1.5, **box)
+        drawing.text(
+            left + width / 2,
+            y + 4.5,
+            words,
+            fill="paper",
+            font_weight=700,
+            text_anchor="middle",
+        )
+
+
+def _draw_key(drawing: Drawing) -> None:
+    y, x = HEIGHT - 44.0, float(LEFT)
+    drawing.text(x, y, "pairs in a cell:", font_size=SMALL, fill="muted")
+    x += 92
+    for (_, words), opacity in zip(SHADES, OPACITIES, strict=True):
+        drawing.add("rect", x=x, y=y - 10, width=12, height=12, fill="accent", fill_opacity=opacity)
+        drawing.text(x + 17, y, words, font_size=SMALL)
+        x += 30 + 6.6 * len(words)
+    y += 26
+    drawing.add(
+        "path", d=f"M{LEFT} {short(y - 8)}h16v8h14", fill="none", stroke="ink", stroke_width=1.8
+    )
+    drawing.text(LEFT + 38, y, "the front", font_size=SMALL)
+    drawing.add("circle", cx=LEFT + 120.0, cy=y - 4, r=8, fill="ink")
+    drawing.text(
+        LEFT + 120, y, "1", fill="paper", font_size=SMALL, font_weight=700, text_anchor="middle"
+    )
+    drawing.text(LEFT + 134, y, "the counterfactuals shown", font_size=SMALL)
+
+
+def _words(found: Cloud) -> str:
+    total = sum(count for _, count in found.counts)
+    (low, high), (least, most) = found.simulatability, found.relevance
+    places = "; ".join(
+        f"counterfactual {place} at simulatability {x:.6f} and relevance {y:.6f}"
+        for place, (x, y) in enumerate(found.choices, start=1)
+    )
+    return (
+        f"All {number(total, 'pair')} of the search by simulatability ({low:.6f} to {high:.6f}) "
+        f"and relevance ({least:.6f} to {most:.6f}), counted on a grid. "
+        f"{number(found.front_size, 'pair')} on the front, which no other pair dominates. "
+        f"Shown: {places or 'none'}."
+    )

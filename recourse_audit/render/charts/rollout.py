@@ -1,0 +1,131 @@
+"""The model's computation on an explanation, layer by layer, and which variables play a part."""
+
+from collections.abc import Sequence
+
+import networkx as nx
+
+from recourse_audit.caveats.rollout import RollOut, Variable
+from recourse_audit.render.charts.axes import SMALL, listed
+from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+
+LIMIT_NODES, LIMIT_DEPTH = 12, 6
+LEFT, COLUMN, ROW, TOP = 110, 118, 44, 44
+LETTERS = 13
+# Role: colour, shape, words.
+ROLES = {
+    "treatment": ("class-1", "square", "treatment: what is removed"),
+    "mediator": ("class-0", "diamond", "mediator: carries the effect"),
+    "confounder": ("class-2", "triangle", "confounder: acts on both"),
+    "outcome": ("ink", "circle", "outcome: the answer"),
+    "other": ("muted", "circle", "no part in it"),
+}
+
+
+def fits(names: Sequence[str], depth: int) -> bool:
+    """Whether a roll-out is small enough to be read as a picture."""
+    return len(names) <= LIMIT_NODES and depth <= LIMIT_DEPTH
+
+
+def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
+    """Variables as marks, a row for each node and a column for each layer; arcs go rightwards.
+
+    Nodes of the roll-out are places in `names`.
+    """
+    _, depth = rolled.outcome
+    width = LEFT + COLUMN * depth + 60
+    bottom = TOP + ROW * len(names)
+    shown = [role for role in ROLES if any(_role(rolled, one) == role for one in rolled.graph)]
+    drawing = Drawing(max(width, 330), bottom + 22 * len(shown) + 2, _words(rolled, names))
+    for layer in range(depth + 1):
+        words = "own features" if layer == 0 else f"layer {layer}"
+        x, _ = _place((0, layer))
+        drawing.text(x, 14, words, font_size=SMALL, fill="muted", text_anchor="middle")
+    for row, name in enumerate(names):
+        _, y = _place((row, 0))
+        drawing.text(0, y + 4, shortened(name, LETTERS), font_size=SMALL)
+    _draw_arcs(drawing, rolled)
+    for variable in sorted(rolled.graph):
+        _draw_variable(drawing, _role(rolled, variable), *_place(variable))
+    for place, role in enumerate(shown):
+        y = bottom + 10 + 22.0 * place
+        _draw_variable(drawing, role, 13, y - 4)
+        drawing.text(32, y, ROLES[role][2], font_size=SMALL)
+    return drawing.picture()
+
+
+def _draw_arcs(drawing: Drawing, rolled: RollOut) -> None:
+    """The plain arcs first, then those of confounders, then those that carry the effect."""
+    carrying = rolled.treatment | rolled.mediators
+    carried = {
+        (one, other)
+        for one, other in rolled.graph.edges
+        if one in carrying and (other in rolled.mediators or other == rolled.outcome)
+    }
+    confounding = _confounding(rolled)
+    for arc in sorted(rolled.graph.edges):
+        ends = (*_place(arc[0]), *_place(arc[1]))
+        if arc not in carried and arc not in confounding:
+            drawing.line(*ends, "lines")
+    for arc in sorted(confounding - carried):
+        ends = (*_place(arc[0]), *_place(arc[1]))
+        drawing.line(*ends, "class-2", stroke_width=2, stroke_dasharray="5 3")
+    for arc in sorted(carried):
+        drawing.line(*_place(arc[0]), *_place(arc[1]), "class-0", stroke_width=2)
+
+
+def _confounding(rolled: RollOut) -> set[tuple[Variable, Variable]]:
+    """The arcs by which confounders act on mediators, and past them on the outcome."""
+    past = rolled.graph.subgraph(rolled.graph.nodes - rolled.mediators - rolled.treatment)
+    reached = set(rolled.confounders)
+    for variable in rolled.confounders:
+        reached |= nx.descendants(past, variable)
+    leading = nx.ancestors(past, rolled.outcome) | {rolled.outcome}
+    return {
+        (one, other)
+        for one, other in rolled.graph.edges
+        if (one in rolled.confounders and other in rolled.mediators)
+        or (one in reached and other in reached & leading)
+    }
+
+
+def _draw_variable(drawing: Drawing, role: str, x: float, y: float) -> None:
+    colour, shape, _ = ROLES[role]
+    if role == "other":
+        drawing.add("circle", cx=float(x), cy=y, r=5, fill="paper", stroke="muted")
+        return
+    if role == "outcome":
+        drawing.add("circle", cx=float(x), cy=y, r=11, fill="paper", stroke="ink")
+    drawing.shape(shape, x, y, 7, fill=colour, stroke="paper")
+
+
+def _place(variable: Variable) -> tuple[float, float]:
+    node, layer = variable
+    return LEFT + 30.0 + COLUMN * layer, TOP + ROW * node
+
+
+def _role(rolled: RollOut, variable: Variable) -> str:
+    if variable == rolled.outcome:
+        return "outcome"
+    if variable in rolled.treatment:
+        return "treatment"
+    if variable in rolled.mediators:
+        return "mediator"
+    return "confounder" if variable in rolled.confounders else "other"
+
+
+def _words(rolled: RollOut, names: Sequence[str]) -> str:
+    def named(variables: frozenset[Variable]) -> str:
+        ordered = sorted(variables, key=lambda one: (one[1], one[0]))
+        return listed([_variable(names, one) for one in ordered] or ["none"])
+
+    outcome = _variable(names, rolled.outcome)
+    return (
+        f"The computation on the explanation over {rolled.outcome[1]} layers. "
+        f"Treatment: {named(rolled.treatment)}. Outcome: {outcome}. "
+        f"Mediators: {named(rolled.mediators)}. Confounders: {named(rolled.confounders)}."
+    )
+
+
+def _variable(names: Sequence[str], variable: Variable) -> str:
+    node, layer = variable
+    return f"{names[node]} at layer {layer}" if layer else f"the features of {names[node]}"

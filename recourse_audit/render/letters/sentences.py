@@ -1,0 +1,159 @@
+"""Changes as sentences of a letter, in its language and the user's words."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.letters.letter import LetterOption, TieChange
+from recourse_audit.render.letters.source import AttributeStep, Limits, Move
+from recourse_audit.render.letters.wording import Wording
+from recourse_audit.settings import LetterSettings, Settings
+from recourse_audit.settings.letters import ByLanguage
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepText:
+    """One change, and what is taken to change along with it ("" if nothing)."""
+
+    text: str
+    along: str
+
+
+class Words:
+    """What the user calls kinds, attributes, units and classes in the letter's language.
+
+    Without a word, the name itself is used, with spaces for underscores.
+    """
+
+    def __init__(self, settings: LetterSettings) -> None:
+        self._settings = settings
+        self._languages = (settings.language, settings.language.split("_", maxsplit=1)[0])
+
+    def one(self, name: str) -> str:
+        return self.forms(name)[0]
+
+    def several(self, name: str) -> str:
+        return self.forms(name)[-1]
+
+    def forms(self, name: str) -> tuple[str, ...]:
+        """The word for one, and that for several if there is another."""
+        return self._found(self._settings.words, name) or (name.replace("_", " "),)
+
+    def phrase(self, tie: TieChange) -> str | None:
+        """How the user says that ties of a kind end or begin, if they gave a phrase for it."""
+        table = self._settings.drop if tie.do == "drop" else self._settings.add
+        forms = self._found(table, tie.kind)
+        if forms is None or (tie.count > 1 and len(forms) == 1):
+            return None
+        return forms[min(tie.count, len(forms)) - 1].replace("{count}", str(tie.count))
+
+    def level(self, move: Move) -> str | None:
+        """How the user says that an attribute gets to a level, if they gave a phrase for it."""
+        for language in self._languages:
+            levels = self._settings.set.get(language, {}).get(move.attribute, {})
+            for level, phrase in levels.items():
+                if float(level) == move.after:
+                    return phrase
+        return None
+
+    def has_phrase(self, kind: str) -> bool:
+        """Whether the user says in their own words how a tie of this kind ends."""
+        return self._found(self._settings.drop, kind) is not None
+
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Which of some names have no word."""
+        words = self._settings.words
+        return tuple(dict.fromkeys(name for name in names if self._found(words, name) is None))
+
+    def _found(self, table: ByLanguage, name: str) -> tuple[str, ...] | None:
+        tables = (table.get(language, {}) for language in self._languages)
+        return next((words[name] for words in tables if name in words), None)
+
+
+def steps_of(
+    option: LetterOption, wording: Wording, words: Words, currencies: dict[str, str]
+) -> Iterator[StepText]:
+    """The changes of an option: ties first, then attributes."""
+    for tie in option.ties:
+        yield StepText(text=_tie(tie, wording, words), along="")
+    for step in option.attributes:
+        yield _attribute(step, wording, words, currencies)
+
+
+def limits_of(limits: Limits, wording: Wording, words: Words) -> tuple[str, ...]:
+    """What was permitted to change, a phrase each."""
+    ties = (wording.say("limits.ties"),) if limits.ties else ()
+    return (*ties, *(words.one(name) for name in limits.attributes))
+
+
+def unworded(settings: Settings) -> tuple[str, ...]:
+    """Names that letters may use as they stand in the settings, for want of a word for them.
+
+    In English most names read well; in any other language each is a foreign word in the letter.
+    """
+    letters, recourse = settings.letters, settings.recourse
+    words = Words(letters)
+    attributes = [rule.name for rule in recourse.attributes]
+    implied = [one.name for rule in recourse.attributes for one in rule.implies]
+    units = [rule.unit for rule in recourse.attributes if rule.unit not in letters.currencies]
+    refused = set(settings.decision.classes) - set(settings.decision.favourable)
+    kinds = [
+        rule.kind
+        for rule in recourse.ties
+        if rule.allow
+        and rule.kind != "*"
+        and not is_denied(rule.kind)
+        and not words.has_phrase(rule.kind)
+    ]
+    named = (*kinds, *attributes, *implied, *filter(None, units), *sorted(refused))
+    return words.missing(name for name in named if name not in settings.groups.attributes)
+
+
+def _tie(tie: TieChange, wording: Wording, words: Words) -> str:
+    phrase = words.phrase(tie)
+    if phrase is not None:
+        return phrase
+    kind, kinds = _capital(words.one(tie.kind)), _capital(words.several(tie.kind))
+    if tie.do == "add":
+        return wording.say_count("step.add", tie.count, kind=kind, kinds=kinds)
+    if tie.only:
+        return wording.say("step.drop_only", kind=kind)
+    return wording.say_count("step.drop", tie.count, kinds=kinds)
+
+
+def _attribute(
+    step: AttributeStep, wording: Wording, words: Words, currencies: dict[str, str]
+) -> StepText:
+    move = step.move
+    key = "step.raise" if move.after > move.before else "step.lower"
+    key = "step.switch" if move.yes_no else key
+    name = _capital(words.one(move.attribute))
+    text = words.level(move) or _moved(key, move, name, wording, words, currencies)
+    implied = [
+        _moved("step.move", one, words.one(one.attribute), wording, words, currencies)
+        for one in step.implied
+    ]
+    along = wording.say("step.implied", changes=wording.listed(implied)) if implied else ""
+    return StepText(text=text, along=along)
+
+
+def _moved(
+    key: str, move: Move, attribute: str, wording: Wording, words: Words, currencies: dict[str, str]
+) -> str:
+    def amount(value: float) -> str:
+        if move.yes_no:
+            return wording.say("value.yes" if value else "value.no")
+        if move.unit in currencies:
+            return wording.money(value, currencies[move.unit])
+        unit = wording.form(value, words.forms(move.unit)) if move.unit else ""
+        return NO_BREAK.join(filter(None, (wording.number(value), unit)))
+
+    return wording.say(
+        key, attribute=attribute, before=amount(move.before), after=amount(move.after)
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

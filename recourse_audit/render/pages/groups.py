@@ -1,0 +1,208 @@
+"""The group summary for a board: what was compared, what came of it, and what is left open.
+
+In: the report on groups. Out: one record with every sentence, table and picture of the page. The
+first part is made to fit about two sheets of paper; the annex has every figure behind it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from recourse_audit.groups.records import (
+    PRIMARY,
+    CutOffTable,
+    GroupReport,
+)
+from recourse_audit.render.text import plain
+from recourse_audit.render.pages.groups_advice import (
+    common_table,
+    cut_off_table,
+    withheld_log,
+)
+from recourse_audit.render.pages.groups_charts import (
+    Figure,
+    common_figure,
+    curves_figure,
+    cut_off_figure,
+    gaps_figure,
+)
+from recourse_audit.render.pages.groups_sentences import (
+    facts,
+    glance_note,
+    impact_note,
+    lead,
+    open_questions,
+    tests,
+    warnings,
+    withheld_note,
+)
+from recourse_audit.render.pages.groups_tables import (
+    GlancePart,
+    every_test,
+    exploratory,
+    glance,
+    impact_ratios,
+)
+from recourse_audit.render.pages.groups_words import (
+    crossed,
+    name_of,
+    singles,
+)
+from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts
+from recourse_audit.render.pages.tables import Fact, Table
+
+TITLE = "Group summary"
+SURVIVORS = (
+    "Costs and medians are of everybody audited: who has no option counts as beyond every cost. "
+    "Costs of those with an option alone would make the group with the fewest options look best."
+)
+SERVED_ONLY = (
+    "Only people with an option are counted here. Who has none is not, so this says nothing of "
+    "what would be asked of them."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Another file of the bundle."""
+
+    address: str
+    words: str
+
+
+INDEX = Link(address="index.html", words="Index of the audit")
+AS_PDF = Link(address="groups.pdf", words="This summary as PDF")
+AS_CSV = Link(address="groups.csv", words="Its figures as CSV")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsView:
+    """What the group summary shows."""
+
+    title: str
+    links: tuple[Link, ...]
+    warnings: tuple[str, ...]
+    lead: str
+    facts: tuple[Fact, ...]
+    parts: tuple[GlancePart, ...]
+    glance_note: str
+    open_questions: tuple[str, ...]
+    main_gap: Figure | None
+    main_curve: Figure | None
+    main_cut_off: Figure | None
+    common: Figure | None
+    survivors: str
+    served_only: str
+    tests: tuple[str, ...]
+    impact_note: str
+    impacts: tuple[Table, ...]
+    more_figures: tuple[Figure, ...]
+    advice: tuple[Table, ...]
+    advice_notes: tuple[str, ...]
+    test_tables: tuple[Table, ...]
+    exploratory: Table
+    withheld: Table
+    withheld_note: str
+
+
+def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
+    """Make the summary; `paper` says whether there is a PDF of it."""
+    single, both = singles(report), crossed(report)
+    main = _main_attribute(report)
+    figures = _figures(report)
+    return GroupsView(
+        title=TITLE,
+        links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
+        warnings=tuple(warnings(report)),
+        lead=lead(report),
+        facts=tuple(facts(report)),
+        parts=glance(report),
+        glance_note=glance_note(report),
+        open_questions=tuple(open_questions(report)),
+        main_gap=_main_gap(figures),
+        main_curve=figures.pop(f"curve {main}", None),
+        main_cut_off=figures.pop(f"cut {main}", None),
+        common=common_figure(report),
+        survivors=SURVIVORS,
+        served_only=SERVED_ONLY,
+        tests=tuple(tests(report)),
+        impact_note=impact_note(report),
+        impacts=tuple(impact_ratios(table, report.four_fifths) for table in (*single, *both)),
+        more_figures=tuple(figures.values()),
+        advice=tuple(_advice(report)),
+        advice_notes=tuple(
+            f"{plain(table.attribute)}: {plain(table.note)}"
+            for table in report.cut_off
+            if table.note
+        ),
+        test_tables=tuple(
+            every_test(tables, caption, len(report.family))
+            for tables, caption in (
+                (single, "Every test of one attribute"),
+                (both, "Every test of two attributes crossed"),
+            )
+            if tables
+        ),
+        exploratory=exploratory(single),
+        withheld=withheld_log(report.suppressed),
+        withheld_note=withheld_note(report),
+    )
+
+
+def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
+    """What the index says about groups."""
+    rows = []
+    for table in report.tables:
+        found = Counter(one.verdict for one in table.comparisons)
+        rows.append(
+            GroupVerdict(
+                attribute=name_of(table),
+                flags=found["flag"],
+                no_flags=found["no flag"],
+                insufficient=found["insufficient evidence"],
+            )
+        )
+    return GroupVerdicts(page=page, rows=tuple(rows))
+
+
+def _main_gap(figures: dict[str, Figure]) -> Figure | None:
+    """The picture of gaps in having an option, or of refusals where options are withheld."""
+    for measure in ("feasibility", "adverse_rate"):
+        if f"gap {measure}" in figures:
+            return figures.pop(f"gap {measure}")
+    return None
+
+
+def _main_attribute(report: GroupReport) -> str:
+    """The attribute with most flags, the first of those with as many."""
+    single = singles(report)
+    if not single:
+        return ""
+    flags = [sum(one.verdict == "flag" for one in table.comparisons) for table in single]
+    return single[flags.index(max(flags))].name
+
+
+def _figures(report: GroupReport) -> dict[str, Figure]:
+    """Every picture by what it is of, in the order in which they would be read."""
+    single = singles(report)
+    captions = {
+        "feasibility": "Gaps in having an option",
+        "adverse_rate": "Gaps in refusals",
+        "cost": "Gaps in the cost of the cheapest option",
+    }
+    found: dict[str, Figure | None] = {
+        f"gap {measure}": gaps_figure(single, measure, captions[measure]) for measure in PRIMARY
+    }
+    found |= {f"curve {table.name}": curves_figure(table) for table in single}
+    found |= {f"cut {table.attribute}": cut_off_figure(table) for table in _first(report)}
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _first(report: GroupReport) -> list[CutOffTable]:
+    return [table for table in report.cut_off if table.options == "first"]
+
+
+def _advice(report: GroupReport) -> Iterator[Table]:
+    """Common options, then whom the advice cuts off; tables without a row are left out."""
+    tables = [common_table(report), *(cut_off_table(table) for table in report.cut_off)]
+    yield from (table for table in tables if table.rows)

@@ -1,0 +1,118 @@
+"""The pictures of the group summary, made from its records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recourse_audit.groups.records import (
+    CommonOption,
+    CutOffTable,
+    GroupReport,
+    GroupTable,
+    Interval,
+    Measure,
+)
+from recourse_audit.render.charts.common_options import CommonOption as Bar
+from recourse_audit.render.charts.common_options import common_options
+from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
+from recourse_audit.render.charts.cut_off import CutOff, cut_off
+from recourse_audit.render.charts.intervals import Gap, intervals
+from recourse_audit.render.text import plain
+from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.pages.groups_words import counted, name_of
+
+AXES: dict[Measure, str] = {
+    "adverse_rate": "share refused, group minus reference, points",
+    "feasibility": "share with an option, group minus reference, points",
+    "cost": "chance of costlier minus cheaper than the reference, points",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A picture and its caption."""
+
+    picture: Picture
+    caption: str
+
+
+def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) -> Figure | None:
+    """Each group's gap in one measure, with both intervals; None where nothing is compared."""
+    gaps = tuple(
+        Gap(
+            name=f"{one.group} ({name_of(table)})",
+            difference=100 * one.difference,
+            clustered=_ends(one.intervals["difference"].clustered),
+            ordinary=_ends(one.intervals["difference"].ordinary),
+            verdict=one.verdict or "",
+        )
+        for table in tables
+        for one in table.comparisons
+        if one.measure == measure
+    )
+    if not gaps:
+        return None
+    return Figure(picture=intervals(gaps, AXES[measure]), caption=caption)
+
+
+def curves_figure(table: GroupTable) -> Figure | None:
+    """How many of each group have an option of at most some cost."""
+    curves = tuple(
+        CostCurve(
+            group=group.name,
+            people=None if group.outcomes is None else group.outcomes.cost.of,
+            steps=None
+            if group.outcomes is None
+            else tuple((point.cost, point.share) for point in group.outcomes.cost_curve),
+        )
+        for group in table.by_group
+        if counted(group)
+    )
+    if all(curve.steps is None for curve in curves):
+        return None
+    caption = f"What the cheapest option costs, by {name_of(table)}"
+    return Figure(picture=cost_curves(curves), caption=caption)
+
+
+def cut_off_figure(table: CutOffTable) -> Figure | None:
+    """Whom the options cut off, of one attribute."""
+    rows = [
+        CutOff(group=one.group, droppable=one.droppable_share, dropped=one.dropped_share)
+        for one in table.by_group
+        if one.droppable
+    ]
+    rows += [CutOff(group=name, droppable=None, dropped=None) for name in table.withheld]
+    if not rows:
+        return None
+    which = "cheapest option" if table.options == "first" else "options"
+    caption = f"Whom dropping the ties of the {which} would cut off, by {plain(table.attribute)}"
+    return Figure(picture=cut_off(tuple(rows)), caption=caption)
+
+
+def common_figure(report: GroupReport) -> Figure | None:
+    """The kinds of change that together serve most of those refused and audited."""
+    if not report.common_options or report.overall.outcomes is None:
+        return None
+    audited = report.overall.outcomes.feasibility.of
+    bars = tuple(
+        Bar(
+            change=changes_of(one),
+            share=one.serves / audited,
+            together=one.share_so_far,
+        )
+        for one in report.common_options
+    )
+    caption = "Common options: kinds of change that serve people whom none above serves"
+    return Figure(picture=common_options(bars), caption=caption)
+
+
+def changes_of(option: CommonOption) -> str:
+    """Kinds of change in words: drop payment, guarantor; set savings."""
+    by_kind: dict[str, list[str]] = {}
+    for one in option.changes:
+        by_kind.setdefault(one.do, []).append(one.what)
+    return plain("; ".join(f"{do} {', '.join(what)}" for do, what in by_kind.items()))
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    """Both ends in percentage points."""
+    return None if interval is None else (100 * interval.low, 100 * interval.high)

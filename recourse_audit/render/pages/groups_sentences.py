@@ -1,0 +1,207 @@
+"""The sentences of the group summary: the result, who was counted, and what is left open."""
+
+from collections.abc import Iterator
+
+from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
+from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
+from recourse_audit.render.text import plain
+from recourse_audit.render.pages.groups_words import (
+    MEASURES,
+    SHORT,
+    crossed,
+    judged,
+    listed,
+    name_of,
+    percent,
+    several,
+    singles,
+)
+from recourse_audit.render.pages.tables import Fact
+
+
+def _with(found: list[tuple[GroupTable, Comparison]], verdict: Verdict) -> list[Comparison]:
+    return [one for _, one in found if one.verdict == verdict]
+
+
+def warnings(report: GroupReport) -> Iterator[str]:
+    """What must be known before anything else."""
+    if not report.finished:
+        yield (
+            f"This audit is not finished: {report.done:,} of {report.total:,} subjects are done, "
+            "and all figures are of these alone."
+        )
+    if report.communities.method == "none":
+        yield f"No verdicts: communities are not known ({plain(report.communities.reason)})."
+
+
+def lead(report: GroupReport) -> str:
+    """The result in one or two sentences."""
+    found = judged(report.tables)
+    if not found:
+        return "No groups could be compared."
+    flags, quiet = _with(found, "flag"), _with(found, "no flag")
+    rest = len(found) - len(flags) - len(quiet)
+    counts = (
+        f"{len(quiet):,} {'shows' if len(quiet) == 1 else 'show'} no gap of "
+        f"{round_points(report.concern)} or more against a group, and {rest:,} cannot be "
+        "decided on this evidence."
+    )
+    all_of = several(len(found), "comparison")
+    if not flags:
+        return f"None of {all_of} is flagged: {counts}"
+    named = [f"{name_of(table)} ({_named(table)})" for table in _flagged(singles(report))]
+    more = sum(one.verdict == "flag" for _, one in judged(crossed(report)))
+    places = [*named, *([f"{more:,} in attributes crossed"] if more else [])]
+    are = "is" if len(flags) == 1 else "are"
+    return f"{len(flags):,} of {all_of} {are} flagged: {listed(places)}. {counts}"
+
+
+def _flagged(tables: tuple[GroupTable, ...]) -> list[GroupTable]:
+    return [table for table in tables if any(one.verdict == "flag" for one in table.comparisons)]
+
+
+def _named(table: GroupTable) -> str:
+    """Who is flagged against whom, in what."""
+    by_group: dict[str, list[str]] = {}
+    for one in table.comparisons:
+        if one.verdict == "flag":
+            by_group.setdefault(f"{one.group} against {one.reference}", []).append(
+                SHORT[one.measure]
+            )
+    return plain("; ".join(f"{who}: {listed(what)}" for who, what in by_group.items()))
+
+
+def facts(report: GroupReport) -> Iterator[Fact]:
+    """Who was counted, who was left out, how it was tested, when."""
+    decided, found = report.overall.decisions, report.overall.outcomes
+    if decided is None:
+        yield Fact(name="Population", value="Too few people to show anything.")
+        yield Fact(name="Date", value=ran_on(report.ran))
+        return
+    yield Fact(
+        name="Population",
+        value=f"{several(decided.people, 'person', 'people')}: {decided.refused:,} refused "
+        f"({percent(decided.adverse_rate.share)}), {decided.favourable:,} decided on favourably, "
+        f"{decided.undecided:,} without a decision.",
+    )
+    yield Fact(
+        name="Audited",
+        value=f"{decided.audited:,} of {decided.refused:,} refused; {decided.not_audited:,} not in "
+        f"the audit. {_outcomes(report) if found else 'Too few to show what was found.'}",
+    )
+    excluded = [
+        f"{several(count, 'person', 'people')}: {plain(reason)}"
+        for reason, count in report.overall.excluded.items()
+    ]
+    yield Fact(name="Left out", value=f"{'; '.join(excluded)}." if excluded else "Nobody.")
+    yield Fact(name="Communities", value=_communities(report))
+    tested = f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}."
+    yield Fact(name="Tests", value=f"{tested} {two_p_values(len(report.family))}".rstrip())
+    withheld = several(len(report.suppressed), "group of a table", "groups of tables")
+    named = f"{withheld}; the annex names them." if report.suppressed else "Nothing."
+    yield Fact(name="Withheld", value=named)
+    yield Fact(name="Date", value=ran_on(report.ran))
+
+
+def _outcomes(report: GroupReport) -> str:
+    found = report.overall.outcomes
+    assert found is not None
+    return (
+        f"{found.verified:,} have a verified option ({percent(found.feasibility.share)}), "
+        f"{found.certified_infeasible:,} are certified infeasible, for "
+        f"{found.not_found_within_budget:,} none was found within the budget, and "
+        f"{found.errors:,} had errors."
+    )
+
+
+def _communities(report: GroupReport) -> str:
+    found = report.communities
+    if found.method == "none":
+        return "Not known."
+    source = (
+        "found in the ties (Louvain)"
+        if found.method == "louvain"
+        else f"named by the column {plain(found.column or '')}"
+    )
+    counted = communities(found.count, found.alone, found.method)
+    return (
+        f"{counted}; {source}. People in one resemble each other, so tests and intervals count "
+        "communities, not people."
+    )
+
+
+def glance_note(report: GroupReport) -> str:
+    """How to read the table."""
+    return (
+        "Ratio: the share with the good result (not refused; having an option) over that of the "
+        f"reference group. Below {report.four_fifths:g}, the four-fifths line, it is said so, but "
+        "that is never a verdict by itself. Cost: the median of everybody audited; none: half or "
+        "more have no option."
+    )
+
+
+def open_questions(report: GroupReport) -> Iterator[str]:
+    """What could not be concluded, the attributes by themselves first."""
+    for table, one in judged(singles(report)):
+        if one.verdict == "insufficient evidence":
+            yield f"{name_of(table).capitalize()}, {MEASURES[one.measure]}: {plain(one.reason)}"
+    among = judged(crossed(report))
+    rest = _with(among, "insufficient evidence")
+    if rest:
+        seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
+        least = (
+            f" Gaps of {100 * min(seen):.1f} to {points(max(seen))} would be flagged four times in "
+            "five."
+            if seen
+            else ""
+        )
+        yield (
+            f"Attributes crossed: {len(rest):,} of {several(len(among), 'comparison')} cannot be "
+            f"decided.{least}"
+        )
+    if report.untested:
+        yield f"{several(report.untested, 'comparison')} could not be tested at all."
+    yield from (plain(note) for note in report.notes)
+    yield (
+        "No figure here says where a gap comes from, nor that a decision about anybody was right "
+        "or wrong; and where nothing is flagged there may still be a gap."
+    )
+
+
+def tests(report: GroupReport) -> Iterator[str]:
+    """How many tests there are, and how they are corrected."""
+    measures = listed([MEASURES[one] for one in PRIMARY])
+    yield (
+        f"The family has {several(len(report.family), 'test')}: {measures}, for every known group "
+        "that is shown against its reference group, attributes crossed included. All are "
+        f"corrected together with Holm's method at {report.alpha:g}."
+    )
+    yield (
+        "Flag: after the correction chance alone would seldom bring such a gap. No flag: not "
+        f"that, and the interval leaves no room for a gap of {round_points(report.concern)} "
+        "or more against the group. Insufficient evidence: everything else. The ordinary interval, "
+        "which takes people for independent, stands beside for comparison and is often too short. "
+        "Gaps and their intervals are in percentage points: the difference of two shares, or of "
+        "the chances of costlier and of cheaper."
+    )
+
+
+def impact_note(report: GroupReport) -> str:
+    """What an impact ratio is, and what it does not settle."""
+    return (
+        "The share decided on favourably, divided by that of the group with the largest share: "
+        "the impact ratio that New York City's Local Law 144 asks for, by attribute and crossed. "
+        "People of unknown groups are counted and have no ratio. The four-fifths line is "
+        f"{report.four_fifths:g}; a ratio on either side of it settles nothing by itself."
+    )
+
+
+def withheld_note(report: GroupReport) -> str:
+    """What is withheld, by which rule."""
+    rule = (
+        f"Groups of fewer than {report.smallest} people, or of fewer than {report.smallest} "
+        "audited, are withheld, and so are those that would give them away."
+    )
+    if report.suppressed:
+        return f"{rule} How many people they are is not in this summary."
+    return f"{rule} Nothing had to be."

@@ -1,0 +1,262 @@
+"""The group summary in a terminal: who was counted, the figures, the verdicts in sentences."""
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from recourse_audit.groups.records import (
+    PRIMARY,
+    WITHHELD,
+    Communities,
+    Comparison,
+    CutOffTable,
+    Decisions,
+    Group,
+    GroupReport,
+    GroupTable,
+    Outcomes,
+    Rate,
+    Spread,
+)
+from recourse_audit.groups.wording import communities, p_value, ran_on, signed_points, two_p_values
+from recourse_audit.render.text import columns, number, plain
+
+STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
+MEASURES = {
+    "adverse_rate": "refusals",
+    "feasibility": "having an option",
+    "cost": "cost of the cheapest option",
+    "options": "options a person",
+    "simulatability": "simulatability",
+    "relevance": "relevance",
+    "caveats": "caveat grades",
+}
+COMMON_SHOWN = 8
+WITHHELD_SHOWN = 12
+EXPLORED_BELOW = 0.05
+SURVIVORS = (
+    "Quartiles of cost are of all audited people; 'none' is where no option was found. Costs of "
+    "those with an option alone would make the group with most infeasible people look best."
+)
+
+
+def show_groups(console: Console, report: GroupReport) -> None:
+    """The whole summary; what was not finished or not known comes first."""
+    for line in _warnings(report):
+        console.print(Text(line, style="bold yellow"))
+    _show_overall(console, report)
+    console.print(ran_on(report.ran))
+    for table in report.tables:
+        _show_table(console, table)
+    _show_family(console, report)
+    _show_advice(console, report.cut_off)
+    _show_common(console, report)
+    _show_withheld(console, report)
+    for note in report.notes:
+        console.print(Padding(plain(note), (0, 2)))
+
+
+def unfinished(report: GroupReport) -> str:
+    """What to say loudly of an audit that is not finished."""
+    return (
+        f"THIS AUDIT IS NOT FINISHED: {report.done:,} of {report.total:,} subjects are done, and "
+        "the figures are of these alone; the same `run` command goes on"
+    )
+
+
+def _warnings(report: GroupReport) -> Iterator[str]:
+    if not report.finished:
+        yield unfinished(report)
+    if report.communities.method == "none":
+        yield f"No verdicts: communities are not known ({report.communities.reason})."
+
+
+def _show_overall(console: Console, report: GroupReport) -> None:
+    decisions, outcomes = report.overall.decisions, report.overall.outcomes
+    if decisions is None:
+        console.print("Too few people to show anything.")
+        return
+    console.print(
+        f"{number(decisions.people, 'person').replace('persons', 'people')}: "
+        f"{decisions.refused:,} refused, {decisions.favourable:,} favourable, "
+        f"{decisions.undecided:,} without a decision; {_where(report.communities)}."
+    )
+    if outcomes is None:
+        console.print("Too few of them were audited to show what was found.")
+        return
+    console.print(
+        f"{decisions.refused:,} refused: {decisions.audited:,} audited, "
+        f"{decisions.not_audited:,} not in the audit. {decisions.audited:,} audited: "
+        f"{outcomes.verified:,} with an option, {outcomes.certified_infeasible:,} certified "
+        f"infeasible, {outcomes.not_found_within_budget:,} not found within the budget, "
+        f"{outcomes.errors:,} errors (left out)."
+    )
+    for reason, count in report.overall.excluded.items():
+        console.print(f"  left out: {count:,} ({plain(reason)})")
+
+
+def _where(found: Communities) -> str:
+    counted = communities(found.count, found.alone, found.method)
+    match found.method:
+        case "louvain":
+            return f"{counted}, found in the ties (Louvain)"
+        case "column":
+            return f"{counted}, from {plain(found.column or '')}"
+        case _:
+            return "communities not known"
+
+
+def _show_table(console: Console, table: GroupTable) -> None:
+    made = columns(
+        plain(table.name), "people", "refused", "with option", "infeasible", "not found", "cost"
+    )
+    for group in table.by_group:
+        if group.known or group.decisions is None or group.decisions.people:
+            made.add_row(*_group_row(group, table.reference))
+    console.print(Padding(made, (1, 0, 0, 0)))
+    if table.note:
+        console.print(Padding(Text(table.note, style="yellow"), (0, 2)))
+    single = len(table.attributes) == 1
+    for one in table.comparisons:
+        if one.verdict is not None and (single or one.verdict == "flag"):
+            line = Text.assemble(
+                (one.verdict, STYLES[one.verdict]),
+                f"  {MEASURES[one.measure]}: {plain(one.reason)}",
+            )
+            console.print(Padding(line, (0, 2)))
+    if not single:
+        others = [one.verdict for one in table.comparisons if one.verdict not in (None, "flag")]
+        counted = ", ".join(f"{others.count(name)} {name}" for name in sorted({*others}, key=str))
+        if others:
+            console.print(Padding(Text(f"and {counted} (--json has each)", style="dim"), (0, 2)))
+    for one in table.comparisons:
+        if single and not one.primary and _below(one, EXPLORED_BELOW):
+            console.print(Padding(Text(_explored(one), style="dim"), (0, 2)))
+
+
+def _group_row(group: Group, reference: str | None) -> Iterator[str]:
+    yield plain(group.name) + (" (reference)" if group.name == reference else "")
+    yield from _decisions(group.decisions, group.withheld)
+    yield from _outcomes(group.outcomes)
+
+
+def _decisions(decisions: Decisions | None, withheld: str) -> tuple[str, str]:
+    if decisions is None:
+        return "withheld", "few people" if withheld == "few_people" else "protects another"
+    return f"{decisions.people:,}", _rate(decisions.adverse_rate)
+
+
+def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
+    if outcomes is None:
+        return ("withheld",) * 4
+    return (
+        _rate(outcomes.feasibility),
+        _rate(outcomes.infeasible),
+        _rate(outcomes.not_found),
+        _spread(outcomes.cost),
+    )
+
+
+def _rate(rate: Rate) -> str:
+    if rate.share is None:
+        return "nobody"
+    interval = rate.clustered or rate.interval
+    assert interval is not None
+    return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+
+
+def _spread(spread: Spread) -> str:
+    if not spread.of:
+        return "nobody"
+    quartiles = (spread.first, spread.median, spread.third)
+    return " | ".join("none" if one is None else f"{one:.4g}" for one in quartiles)
+
+
+def _below(one: Comparison, level: float) -> bool:
+    return one.tests.clustered is not None and one.tests.clustered <= level
+
+
+def _explored(one: Comparison) -> str:
+    assert one.tests.clustered is not None
+    return (
+        f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
+        f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
+        f"{p_value(one.tests.clustered)} (communities), not corrected"
+    )
+
+
+def _show_family(console: Console, report: GroupReport) -> None:
+    measures = ", ".join(MEASURES[name] for name in PRIMARY)
+    verdicts: list[str] = [
+        one.verdict for table in report.tables for one in table.comparisons if one.verdict
+    ]
+    counted = ", ".join(f"{verdicts.count(name)} {name}" for name in STYLES)
+    family = (
+        f"Family: {number(len(report.family), 'test')} ({measures}; every known group shown "
+        f"against its reference), corrected together with Holm's method at {report.alpha:g}; "
+        f"{report.untested} could not be tested."
+    )
+    console.print(Padding(f"Verdicts: {counted}.", (1, 0, 0, 0)))
+    console.print(family)
+    if note := two_p_values(len(report.family)):
+        console.print(note)
+    console.print(f"Intervals and tests count communities, not people. {SURVIVORS}")
+
+
+def _show_advice(console: Console, tables: Iterable[CutOffTable]) -> None:
+    for table in tables:
+        which = "first options" if table.options == "first" else "all options"
+        title = f"Whom the advice cuts off, by {plain(table.attribute)} ({which})"
+        console.print(Padding(Text(title, style="bold"), (1, 0, 0, 0)))
+        if table.note:
+            console.print(Padding(table.note, (0, 2)))
+            continue
+        console.print(Padding(_advice(table), (0, 2)))
+
+
+def _advice(table: CutOffTable) -> Table:
+    made = columns("dropped ties lead to", "of those dropped", "of those that could be", "ratio")
+    for row in table.by_group:
+        if not row.droppable:
+            continue
+        interval = row.interval
+        sure = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
+        made.add_row(
+            plain(row.group),
+            f"{row.dropped_share:.1%} ({row.dropped:,})",
+            f"{row.droppable_share:.1%} ({row.droppable:,})",
+            "none" if row.ratio is None else f"{row.ratio:.2f}{sure}",
+        )
+    for name in table.withheld:
+        made.add_row(plain(name), "withheld", "withheld", "withheld")
+    return made
+
+
+def _show_common(console: Console, report: GroupReport) -> None:
+    if not report.common_options:
+        return
+    console.print(Padding(Text("Common options", style="bold"), (1, 0, 0, 0)))
+    made = columns("kinds of change", "serves", "so far, of all audited")
+    for option in report.common_options[:COMMON_SHOWN]:
+        changes = " and ".join(f"{one.do} {plain(one.what)}" for one in option.changes)
+        made.add_row(changes, f"{option.serves:,}", f"{option.share_so_far:.1%}")
+    console.print(Padding(made, (0, 2)))
+    more = len(report.common_options) - COMMON_SHOWN
+    if more > 0:
+        console.print(Padding(f"… {number(more, 'more kind')}", (0, 2)))
+
+
+def _show_withheld(console: Console, report: GroupReport) -> None:
+    if not report.suppressed:
+        return
+    title = f"Withheld (groups under {report.smallest}, and what would give them away)"
+    console.print(Padding(Text(title, style="bold"), (1, 0, 0, 0)))
+    for one in report.suppressed[:WITHHELD_SHOWN]:
+        line = f"{plain(one.table)}: {plain(one.group)}: {one.what}: {WITHHELD[one.why]}"
+        console.print(Padding(line, (0, 2)))
+    more = len(report.suppressed) - WITHHELD_SHOWN
+    if more > 0:
+        console.print(Padding(f"… {more} more, all in --json", (0, 2)))

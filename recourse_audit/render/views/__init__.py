@@ -1,1 +1,0 @@
-"""One page a module: what a page shows, worded and formatted, as a frozen record."""

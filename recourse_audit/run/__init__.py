@@ -1,1 +1,0 @@
-"""Stage 6: settings come in, an audit of one or many subjects goes out."""

@@ -1,0 +1,231 @@
+"""What other ways of choosing would have picked from the same pairs, without another query.
+
+random           one pair, uniformly
+simulatability   the explanation with the best ν, and in it the counterfactual with the largest |μ|
+relevance        the pair with the largest |μ|, and of several the best ν
+shapley          the removed part Δ with the largest Shapley value (eq. 9), and of the
+                 explanations that hold it the one with the largest |μ|
+balanced         the pair whose two ranks are closest to each other (the paper's MOEB), and of
+                 several the best rank sum
+
+Each gives one pair for every subject of a table, by subject; all of them have at least one.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.search.ranking import Ranking, canonical_firsts, least
+from recourse_audit.search.keys import Keys
+from recourse_audit.search.objectives import RESOLUTION, comparable
+from recourse_audit.search.pairs import GAP, PairBlock, PairTable
+
+NAMES = ("random", "simulatability", "relevance", "shapley", "balanced")
+FIRST_WINDOW = 4
+FIRST_BITS = 18
+
+
+def baselines(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> dict[str, Ints]:
+    """For each way of choosing, one pair per subject; `seeds` has one seed per subject."""
+    return {
+        "random": at_random(ranking, seeds),
+        "simulatability": most_simulatable(ranking),
+        "relevance": most_relevant(ranking.table),
+        "shapley": shapley(ranking.table),
+        "balanced": balanced(ranking),
+    }
+
+
+def at_random(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> Ints:
+    """A pair drawn uniformly: a number by explanation, those of a subject together, then mask."""
+    table = ranking.table
+    draws = np.array(
+        [
+            np.random.default_rng(seed).integers(number)
+            for seed, number in zip(seeds, ranking.number.tolist(), strict=True)
+        ]
+    )
+    found = np.empty(len(draws), np.int64)
+    for block in table.blocks:
+        number = table.number[block.explanations]
+        passed = np.cumsum(number)
+        root = table.root[block.explanations]
+        here = np.bincount(root, weights=number, minlength=table.roots).astype(np.int64)
+        inside = np.flatnonzero((draws >= 0) & (draws < here))
+        target = draws[inside] + (np.cumsum(here) - here)[inside]
+        column = passed.searchsorted(target, "right")
+        nth = target - (passed - number)[column]
+        real = block.of(table.relevance_key)[:, column] != GAP
+        mask = (np.cumsum(real, axis=0) > nth).argmax(axis=0)
+        found[inside] = block.first + mask * block.count + column
+        draws -= here
+    return found
+
+
+def most_simulatable(ranking: Ranking) -> Ints:
+    """The best ν; then the largest |μ|; then canonical order."""
+    table = ranking.table
+    best = np.flatnonzero(ranking.simulatability_rank == 1)
+    best = best[least(-table.best_key[best], table.root[best], table.roots)]
+    pairs = table.pairs_with(best, table.best_key[best], table.relevance_key)
+    return canonical_firsts(table, pairs, table.root[table.explanation(pairs)])
+
+
+def most_relevant(table: PairTable) -> Ints:
+    """The largest |μ|; then the best ν; then canonical order."""
+    best = least(-table.best_key, table.root, table.roots)
+    best = best[least(table.distance[best], table.root[best], table.roots)]
+    pairs = table.pairs_with(best, table.best_key[best], table.relevance_key)
+    return canonical_firsts(table, pairs, table.root[table.explanation(pairs)])
+
+
+def balanced(ranking: Ranking) -> Ints:
+    """The smallest difference of ranks; then the best rank sum; then canonical order.
+
+    Ranks in relevance are worked out only for pairs that could be that close: those whose |μ|
+    lies between the values found at nearly the same rank. The window widens until one is.
+    """
+    table, number = ranking.table, ranking.number
+    last = (ranking.ends - 1)[table.root] if table.roots > 1 else ranking.ends[0] - 1
+    most = (number - 1)[table.root] if table.roots > 1 else number[0] - 1
+    place = ranking.simulatability_rank - 1
+    open_, window = np.ones(table.roots, bool), FIRST_WINDOW
+    found, roots = [], []
+    while open_.any():
+        upper = ranking.relevances[last - np.maximum(place - window, 0)]
+        lower = ranking.relevances[last - np.minimum(place + window, most)]
+        if not open_.all():
+            lower[~open_[table.root]] = np.inf
+        near = np.concatenate([_between(table, block, lower, upper) for block in table.blocks])
+        figures = ranking.figures(near)
+        apart = np.abs(figures.simulatability_rank - figures.relevance_rank)
+        near_enough = np.flatnonzero(apart <= window)
+        some = near_enough[least(apart[near_enough], figures.root[near_enough], table.roots)]
+        some = some[least(figures.rank_sum[some], figures.root[some], table.roots)]
+        found.append(near[some])
+        roots.append(figures.root[some])
+        open_[figures.root[some]] = False
+        window *= 4
+    return canonical_firsts(table, np.concatenate(found), np.concatenate(roots))
+
+
+def _between(table: PairTable, block: PairBlock, lower: Floats, upper: Floats) -> Ints:
+    """The pairs of a block with a key between two bounds for each explanation."""
+    keys = block.of(table.relevance_key)
+    low, high = lower[block.explanations], upper[block.explanations]
+    found = [
+        block.first + mask * block.count + np.flatnonzero((row >= low) & (row <= high))
+        for mask, row in enumerate(keys)
+    ]
+    return np.concatenate(found)
+
+
+def shapley(table: PairTable) -> Ints:
+    """A pair of the removed part with the largest Shapley value; of several the largest |μ|.
+
+    The value of a part is its mean signed μ over all explanations it can be removed from. A part
+    that is all of a largest explanation can be removed from that one alone, so its value is its
+    μ. Of the other parts of several ties only those are averaged that have a μ as large as the
+    best value so far, since a mean is no larger than the largest of its terms.
+    """
+    single, tie = _single_removals(table)
+    by_tie = _means_by_tie(table, single, tie)
+    floor = by_tie.reshape(table.roots, -1).max(axis=1)
+    largest = table.blocks[-1]
+    whole = largest.of(table.relevance)[0]
+    root = table.root[largest.explanations]
+    if largest.ties > 1:
+        first = np.flatnonzero(np.diff(root, prepend=-1))
+        highest = np.maximum.reduceat(whole, first)
+        floor[root[first]] = np.maximum(floor[root[first]], highest)
+    floor -= RESOLUTION
+    parts, values = _means_by_part(table, floor)
+    if largest.ties > 1:
+        some = np.flatnonzero(whole >= floor[root if table.roots > 1 else 0])
+        parts = np.concatenate((largest.first + some, parts))
+        values = np.concatenate((whole[some], values))
+    part_steps, tie_steps = comparable(values), comparable(by_tie)
+    best = tie_steps.reshape(table.roots, -1).max(axis=1)
+    root = table.root[table.explanation(parts)]
+    np.maximum.at(best, root, part_steps)
+    leading = (tie_steps.reshape(table.roots, -1) == best[:, None]).ravel()
+    pairs = np.concatenate((single[leading[tie]], parts[part_steps == best[root]]))
+    root = table.root[table.explanation(pairs)]
+    some = least(-table.relevance_key[pairs], root, table.roots)
+    return canonical_firsts(table, pairs[some], root[some])
+
+
+def _single_removals(table: PairTable) -> tuple[Ints, Ints]:
+    """The pairs that remove one tie, and that tie, numbered apart for every subject."""
+    pairs, ties = [], []
+    for block in table.blocks:
+        kept = block.of(table.kept)
+        for place in range(block.ties):
+            mask = block.masks ^ (1 << place)
+            real = np.flatnonzero(kept[mask] >= 0)
+            pairs.append(real + (block.first + mask * block.count))
+            tie = table.ties[place, block.explanations][real].astype(np.int64)
+            if table.roots > 1:
+                tie += table.root[block.explanations][real] * np.int64(table.tie_count)
+            ties.append(tie)
+    return np.concatenate(pairs), np.concatenate(ties)
+
+
+def _means_by_tie(table: PairTable, pairs: Ints, tie: Ints) -> Floats:
+    """The mean μ of removing each tie of each subject; -inf for ties that nothing removes."""
+    size = table.roots * table.tie_count
+    sums = np.bincount(tie, weights=table.relevance[pairs], minlength=size)
+    number = np.bincount(tie, minlength=size)
+    return np.where(number > 0, sums / np.maximum(number, 1), -np.inf)
+
+
+def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
+    """Pairs that remove a part of several ties, smaller than a largest explanation, and its mean μ.
+
+    Only the parts that one of their pairs removes with a μ of at least the subject's floor. Parts
+    are told apart by key.
+    """
+    rows = [
+        (block, mask)
+        for block in table.blocks
+        for mask in range(1 if block is table.blocks[-1] else 0, block.masks)
+        if block.ties - mask.bit_count() > 1
+    ]
+    wanted = [_part_keys(table, *row, _large(table, *row, floor)) for row in rows]
+    wanted_keys = np.unique(np.concatenate([np.empty(0, np.uint64), *wanted]))
+    if not len(wanted_keys):
+        return np.empty(0, np.int64), np.empty(0)
+    # A table of the keys' first bits passes over nearly all that are not wanted.
+    first_bits = np.zeros(1 << FIRST_BITS, bool)
+    first_bits[wanted_keys >> np.uint64(64 - FIRST_BITS)] = True
+    pairs, groups = [], []
+    for block, mask in rows:
+        real = np.flatnonzero(block.of(table.kept)[mask] >= 0)
+        key = _part_keys(table, block, mask, real)
+        likely = np.flatnonzero(first_bits[key >> np.uint64(64 - FIRST_BITS)])
+        key = key[likely]
+        place = np.minimum(wanted_keys.searchsorted(key), len(wanted_keys) - 1)
+        found = np.flatnonzero(wanted_keys[place] == key)
+        pairs.append(real[likely[found]] + (block.first + mask * block.count))
+        groups.append(place[found])
+    pair, group = np.concatenate(pairs), np.concatenate(groups)
+    sums = np.bincount(group, weights=table.relevance[pair])
+    return pair, (sums / np.bincount(group))[group]
+
+
+def _large(table: PairTable, block: PairBlock, mask: int, floor: Floats) -> Ints:
+    """The columns of a row in which μ reaches the subject's floor."""
+    least_wanted = floor[table.root[block.explanations]] if table.roots > 1 else floor[0]
+    large = block.of(table.relevance)[mask] >= least_wanted
+    return np.flatnonzero(large & (block.of(table.kept)[mask] >= 0))
+
+
+def _part_keys(table: PairTable, block: PairBlock, mask: int, columns: Ints) -> Keys:
+    """Keys of removed parts, apart for every subject."""
+    keys = table.subtree_key
+    explanation = columns + block.first_explanation
+    key: Keys = keys[explanation + table.roots] - keys[block.of(table.kept)[mask][columns]]
+    if table.roots > 1:
+        key += keys[table.root[explanation]]
+    return key

@@ -1,0 +1,48 @@
+"""The demo shows everything in a folder of its own, and touches nobody else's."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.command import command, one_line
+
+
+def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 4)
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    first = command("demo", "--out", folder)
+    assert first.code == 0, first.err
+    assert (folder / "audit.toml").is_file()
+    assert f"recourse-audit explain {folder / 'audit.toml'} ID" in first.err
+    (folder / "nodes.csv").write_text("spoilt", encoding="utf-8")
+    again = command("demo", "--out", folder)
+    assert again.code == 0, again.err
+    assert again.out == first.out
+    assert command("verify", folder / "bundle").code == 0
+    assert "deterministic" in first.out
+    assert first.out.count("decided denied") == 2
+    assert first.out.count("Caution.") == 2
+    index = folder / "bundle" / "pages" / "index.html"
+    assert f"Open {index} in a browser" in first.err
+    assert index.is_file()
+    assert list((folder / "bundle" / "letters").glob("*.pdf"))
+
+
+def test_a_foreign_folder_is_left_alone_also_one_with_an_audit_in_it(tmp_path: Path) -> None:
+    (tmp_path / "audit.toml").write_text("mine", encoding="utf-8")
+    refused = command("demo", "--out", tmp_path)
+    assert refused.code == 2
+    assert one_line(refused).startswith(f"error: {tmp_path}: is there and is not an earlier demo")
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.toml"]
+    assert (tmp_path / "audit.toml").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_is_no_place_for_a_demo(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine", encoding="utf-8")
+    for out in (file, file / "below"):
+        assert command("demo", "--out", out).code == 2
+    assert file.read_text(encoding="utf-8") == "mine"

@@ -1,0 +1,141 @@
+"""The same audit on a real Dask cluster of processes gives the same bytes, also if one dies."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from recourse_audit.errors import InputError
+from recourse_audit.graph.arrays import Floats
+from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.execute.dask_pool import Cluster, work_on
+from recourse_audit.execute.pipeline import _planned, run_audit
+from recourse_audit.execute.chunks import Part, pieces_of
+from recourse_audit.bundle.store import open_store
+from recourse_audit.execute.worker import Failed, Workplace, set_up
+from tests.bundles import Quiet, contents, request, run_here
+from tests.command import command
+
+SAMPLE = 64
+
+
+def cluster_of(workers: int) -> LocalCluster:
+    return LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[LocalCluster]:
+    with cluster_of(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    run_here(request(place, place / "bundle", sample=SAMPLE))
+    return place
+
+
+def test_a_cluster_gives_the_bytes_of_one_machine(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path
+) -> None:
+    words = (
+        "run",
+        "--no-pages",
+        folder / "audit.toml",
+        "--out",
+        tmp_path / "bundle",
+        "--sample",
+        str(SAMPLE),
+    )
+    finished = command(*words, "--scheduler", scheduler.scheduler_address)
+    assert finished.code == 0, finished.err
+    assert contents(tmp_path / "bundle") == contents(folder / "bundle")
+
+
+def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path
+) -> None:
+    class Killer(Quiet):
+        def advance(self, subjects: int, queries: int) -> None:
+            super().advance(subjects, queries)
+            if self.done == subjects:
+                with Client(scheduler.scheduler_address, set_as_default=False) as client:
+                    pids = client.run(os.getpid)
+                os.kill(min(pids.values()), 9)
+
+    asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
+    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
+    run_audit(asked, crew, now=lambda: "now", watcher=Killer())
+    assert contents(tmp_path / "bundle") == contents(folder / "bundle")
+
+
+def crash_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Failed:
+    """Die of one subject, while others wait."""
+    if int((place.folder.parents[1] / "bad").read_text(encoding="utf-8")) in part.subjects:
+        time.sleep(1.0)
+        os._exit(3)
+    return work_on(place, part, timeout)
+
+
+def test_only_the_subject_who_kills_workers_gets_an_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the only worker all others wait beside the guilty one, and Dask blames them too."""
+    asked = request(folder, tmp_path / "bundle", sample=4)
+    plan = _planned(asked)
+    monkeypatch.setattr("recourse_audit.execute.chunks.LEAST_PIECES", 1)
+    (piece,) = pieces_of(plan.audit, plan.subjects)
+    bad = piece.subjects[piece.bounds.index(max(piece.bounds))]
+    (tmp_path / "bad").write_text(str(bad), encoding="utf-8")
+    monkeypatch.setattr("recourse_audit.execute.dask_pool.work_on", crash_on)
+    with cluster_of(1) as cluster:
+        monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+        crew = Cluster(cluster.scheduler_address, timeout=600.0)
+        summary = run_audit(asked, crew, now=lambda: "now")
+    assert (summary.subjects, summary.errors) == (4, 1)
+    with open_store(asked.out / "store.sqlite") as store:
+        rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
+    assert [number for number, _ in rows] == [bad]
+    assert "the workers that worked on it ended" in rows[0][1]
+
+
+def test_a_worker_that_does_not_see_the_folder_says_so(
+    scheduler: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = tmp_path / "hidden"
+
+    def set_up_elsewhere(place: Path, audit: LoadedAudit, answers: Floats) -> Workplace:
+        return replace(set_up(place, audit, answers), folder=hidden)
+
+    monkeypatch.setattr("recourse_audit.execute.pipeline.set_up", set_up_elsewhere)
+    asked = request(folder, tmp_path / "bundle", sample=4)
+    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
+    with pytest.raises(InputError, match=f"{hidden}: a worker does not see this folder"):
+        run_audit(asked, crew, now=lambda: "now")
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence_and_loses_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setattr("recourse_audit.execute.dask_pool.SECONDS_TO_CONNECT", 0.5)
+    out = tmp_path / "bundle"
+    words = ("run", "--no-pages", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    finished = command(*words, "--scheduler", address)
+    assert finished.code == 2
+    assert finished.err.splitlines()[-1].startswith(
+        f"error: {address}: no Dask scheduler answers there ("
+    )
+    assert command(*words, "--scheduler", "nonsense://x").code == 2
+    run_here(request(folder, out, sample=SAMPLE))
+    assert contents(out) == contents(folder / "bundle")

@@ -1,0 +1,361 @@
+"""Pictures: the words beside them hold every figure, and nothing rests on colour alone."""
+
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree as Xml
+
+import networkx as nx
+import pytest
+
+from recourse_audit.caveats.rollout import roll_out
+from recourse_audit.render.templates import template_folder
+from recourse_audit.render.charts.axes import apart, figure, percent, ticks, widened
+from recourse_audit.render.charts.classes import looks_of
+from recourse_audit.render.charts.objective_grid import Cloud, cloud
+from recourse_audit.render.charts.common_options import CommonOption, common_options
+from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
+from recourse_audit.render.charts.cut_off import CutOff, cut_off
+from recourse_audit.render.charts.histograms import Answer, histograms
+from recourse_audit.render.charts.intervals import Gap, intervals
+from recourse_audit.render.charts.neighbourhood import neighbourhood
+from recourse_audit.render.charts.rollout import rollout
+from recourse_audit.render.charts.svg import COLOURS, SHAPES, Drawing, Picture, short, shortened
+from tests.render.test_neighbourhood import made
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</title></svg><script>alert(1)</script>{{7*7}}{% raw %}&\"'\x1b[31m\u202e"
+
+
+def some_histograms(name: str = "denied") -> Picture:
+    answers = (
+        Answer(graph="whole graph", probabilities={name: 0.982, "approved": 0.018}),
+        Answer(graph="explanation", probabilities={name: 0.9, "approved": 0.1}),
+        Answer(graph="counterfactual", probabilities={name: 0.49996, "approved": 0.50004}),
+    )
+    return histograms(answers, looks_of((name, "approved"), ("approved",)))
+
+
+def some_cloud() -> Picture:
+    return cloud(
+        Cloud(
+            simulatability=(-0.45, 0.0),
+            relevance=(0.0, 1.75),
+            columns=32,
+            rows=20,
+            counts=((0, 1), (5, 9), (31, 1234), (639, 2)),
+            front=((-0.07, 1.75), (-0.03, 0.9), (0.0, 0.2)),
+            front_size=3,
+            choices=((-0.03, 0.9), (0.0, 0.2), (-0.001, 0.21)),
+        )
+    )
+
+
+def some_rollout(name: str = "P{}") -> Picture:
+    rolled = roll_out([(0, 1), (1, 0), (1, 2), (2, 1)], range(3), subject=0, removed=[2], depth=2)
+    return rollout(rolled, [name.replace("{}", str(node)) for node in range(3)])
+
+
+def some_curves(name: str = "women") -> Picture:
+    return cost_curves(
+        (
+            CostCurve(group=name, people=431, steps=((0.5, 0.1), (1, 0.3), (3, 0.52))),
+            CostCurve(group="men", people=512, steps=((0.5, 0.2), (2, 0.55))),
+            CostCurve(group="unknown", people=None, steps=None),
+            CostCurve(group="nobody served", people=20, steps=()),
+        )
+    )
+
+
+def some_intervals(name: str = "women and men") -> Picture:
+    gaps = (
+        Gap(
+            name=name,
+            difference=8.0,
+            clustered=(-1.0, 17.0),
+            ordinary=(3.0, 13.0),
+            verdict="no flag",
+        ),
+        Gap(
+            name="young and old",
+            difference=None,
+            clustered=None,
+            ordinary=None,
+            verdict="fewer than 11 people",
+        ),
+    )
+    return intervals(gaps, "adverse rate")
+
+
+def some_cut_off(name: str = "women") -> Picture:
+    return cut_off(
+        (
+            CutOff(group=name, droppable=0.51, dropped=0.62),
+            CutOff(group="unknown", droppable=None, dropped=None),
+        )
+    )
+
+
+def some_common(name: str = "drop a guarantor tie") -> Picture:
+    return common_options(
+        (
+            CommonOption(change=name, share=0.42, together=0.42),
+            CommonOption(change="raise savings", share=0.31, together=0.6),
+            CommonOption(change="move", share=None, together=None),
+        )
+    )
+
+
+PICTURES: dict[str, Callable[[], Picture]] = {
+    "histograms": some_histograms,
+    "cloud": some_cloud,
+    "roll-out": some_rollout,
+    "cost curves": some_curves,
+    "intervals": some_intervals,
+    "cut off": some_cut_off,
+    "common options": some_common,
+    "neighbourhood": lambda: neighbourhood(made(nx.path_graph(5))).whole,
+    "explanation": lambda: neighbourhood(made(nx.path_graph(5))).explanation,
+}
+WITH_A_NAME: dict[str, Callable[[str], Picture]] = {
+    "histograms": some_histograms,
+    "roll-out": some_rollout,
+    "cost curves": some_curves,
+    "intervals": some_intervals,
+    "cut off": some_cut_off,
+    "common options": some_common,
+    "neighbourhood": lambda name: (
+        neighbourhood(made(nx.path_graph(3), name.replace("{", "{{").replace("}", "}}"))).whole
+    ),
+}
+
+
+@pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
+def test_a_picture_is_well_formed_and_carries_its_words_as_its_title(
+    make: Callable[[], Picture],
+) -> None:
+    picture = make()
+    root = Xml.fromstring(picture.svg)
+    assert root.tag == f"{SVG}svg"
+    assert root.get("role") == "img"
+    assert root[0].tag == f"{SVG}title"
+    assert root[0].text == picture.alt
+    assert len(picture.alt) > 40
+
+
+@pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
+def test_colours_are_plain_and_have_a_name_for_the_style_sheet(
+    make: Callable[[], Picture],
+) -> None:
+    picture = make()
+    assert "var(" not in picture.svg
+    assert "style=" not in picture.svg
+    for element in Xml.fromstring(picture.svg).iter():
+        classes = (element.get("class") or "").split()
+        for attribute in ("fill", "stroke"):
+            value = element.get(attribute)
+            if value not in (None, "none"):
+                [name] = [one for one in classes if one.startswith(f"{attribute}-")]
+                assert COLOURS[name.removeprefix(f"{attribute}-")] == value
+
+
+@pytest.mark.parametrize("make", WITH_A_NAME.values(), ids=WITH_A_NAME)
+def test_a_hostile_name_is_text_in_a_picture(make: Callable[[str], Picture]) -> None:
+    picture = make(HOSTILE)
+    root = Xml.fromstring(picture.svg)
+    assert not [element for element in root.iter() if element.tag == f"{SVG}script"]
+    assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+    assert "alert(1)" in (root[0].text or "")
+    assert not set(picture.svg) & {"\x1b", "\u202e"}
+
+
+def test_the_style_sheet_knows_every_colour_by_its_name_and_value() -> None:
+    sheet = (template_folder() / "styles" / "tokens.css").read_text(encoding="utf-8")
+    light, dark = sheet.split("prefers-color-scheme: dark", maxsplit=1)
+    for name, value in COLOURS.items():
+        assert f"--{name}: {value};" in light
+        assert re.search(rf"--{name}: #[0-9a-f]{{6}};", dark)
+        assert f".fill-{name} {{ fill: var(--{name}); }}" in dark
+        assert f".stroke-{name} {{ stroke: var(--{name}); }}" in dark
+
+
+def luminance(colour: str) -> float:
+    channels = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_has_a_contrast_of_4_5_and_marks_one_of_3(mode: str) -> None:
+    sheet = (template_folder() / "styles" / "tokens.css").read_text(encoding="utf-8")
+    part = sheet.split("prefers-color-scheme: dark", maxsplit=1)[mode == "dark"]
+    colours = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", part))
+    for text in ("ink", "muted", "accent"):
+        for ground in ("paper", "raised", "warning"):
+            assert contrast(colours[text], colours[ground]) >= 4.5
+    for mark in ("class-0", "class-1", "class-2", "class-3", "class-other"):
+        assert contrast(colours[mark], colours["paper"]) >= 3
+
+
+def test_every_class_has_a_shape_of_its_own_as_far_as_there_are_shapes() -> None:
+    classes = [f"class {place}" for place in range(8)]
+    looks = looks_of(classes, ["class 3"])
+    assert (looks["class 3"].colour, looks["class 3"].shape) == ("class-0", "circle")
+    assert (looks["class 0"].colour, looks["class 0"].shape) == ("class-1", "square")
+    assert len({look.shape for look in list(looks.values())[:6]}) == len(SHAPES)
+    assert looks["class 7"].colour == "class-other"
+
+
+def test_histograms_put_every_figure_into_words_and_beside_its_bar() -> None:
+    picture = some_histograms()
+    assert "On the counterfactual: denied 0.500, approved 0.500." in picture.alt
+    assert picture.svg.count(">0.500<") == 2
+
+
+def test_histograms_say_how_many_classes_they_leave_out() -> None:
+    chances = {f"class {place}": (place + 1) / 66 for place in range(11)}
+    picture = histograms(
+        (Answer(graph="whole graph", probabilities=chances),), looks_of(list(chances), [])
+    )
+    assert "… and 3 more classes, each less likely on the whole graph" in picture.svg
+    assert "class 0 0.015" in picture.alt
+
+
+def test_the_front_is_a_staircase_from_the_left_edge_to_the_bottom() -> None:
+    root = Xml.fromstring(some_cloud().svg)
+    stairs = [path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("fill") == "none"]
+    assert re.fullmatch(r"M62 28(H[\d.]+V[\d.]+){3}", stairs[0])
+    assert stairs[0].endswith("V288")
+
+
+def test_choices_in_nearly_the_same_place_share_a_disc() -> None:
+    words = [element.text for element in Xml.fromstring(some_cloud().svg).iter(f"{SVG}text")]
+    assert "1" in words
+    assert "2, 3" in words
+
+
+def test_a_cloud_of_one_value_is_drawn_where_that_value_is() -> None:
+    picture = cloud(
+        Cloud(
+            simulatability=(0.0, 0.0),
+            relevance=(0.4, 0.4),
+            columns=32,
+            rows=20,
+            counts=((0, 3),),
+            front=((0.0, 0.4),),
+            front_size=3,
+            choices=((0.0, 0.4),),
+        )
+    )
+    root = Xml.fromstring(picture.svg)
+    [cell] = [path for path in root.iter(f"{SVG}path") if path.get("fill-opacity")]
+    [disc] = [rect for rect in root.iter(f"{SVG}rect") if rect.get("rx")]
+    x, y = map(float, re.findall(r"[\d.]+", cell.get("d") or "")[:2])
+    assert float(disc.get("x") or 0) <= x <= float(disc.get("x") or 0) + 20
+    assert float(disc.get("y") or 0) <= y <= float(disc.get("y") or 0) + 20
+
+
+def test_the_roll_out_marks_every_part_by_shape_and_word() -> None:
+    picture = some_rollout()
+    assert "Treatment: the features of P2." in picture.alt
+    assert "Mediators: P1 at layer 1." in picture.alt
+    assert "Confounders: the features of P0 and the features of P1." in picture.alt
+    assert "confounder: acts on both" in picture.svg
+    assert "stroke-dasharray" in picture.svg
+
+
+def test_cost_curves_keep_those_without_an_option_in_view() -> None:
+    picture = some_curves()
+    assert "48 % without an option" in picture.svg
+    assert "100 % without an option" in picture.svg
+    assert "women (431 people): 10 % at 0.5, 30 % at 1, 52 % at 3" in picture.alt
+    assert "unknown: too small to be shown." in picture.alt
+    assert "1 group too small to be shown." in picture.svg
+    dashes = re.findall(r'stroke-dasharray="([^"]+)"', picture.svg)
+    assert len(set(dashes)) == 2  # and the first line has none
+
+
+def test_suppressed_groups_show_no_figure() -> None:
+    for picture in (some_intervals(), some_cut_off(), some_common()):
+        assert re.search("fewer than 11 people|too small to be shown|too few", picture.svg)
+        assert "None" not in picture.svg
+
+
+def test_intervals_say_difference_intervals_and_verdict() -> None:
+    alt = some_intervals().alt
+    assert "women and men: +8.0, " in alt
+    assert "interval over communities -1.0 to +17.0" in alt
+    assert "ordinary interval +3.0 to +13.0: no flag." in alt
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-0.45, 0, [-0.4, -0.3, -0.2, -0.1, 0]),
+        (0, 7, [0, 2, 4, 6]),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, expected: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_figures_of_ticks_have_the_decimals_that_their_step_needs() -> None:
+    assert [figure(value, 0.2) for value in (0.0, -0.0, 0.2, 0.6000001)] == [
+        "0.0",
+        "0.0",
+        "0.2",
+        "0.6",
+    ]
+    assert figure(1500, 500) == "1500"
+
+
+def test_a_share_that_is_not_quite_all_or_nothing_does_not_look_it() -> None:
+    assert [percent(value) for value in (0, 0.001, 0.5, 0.999, 1)] == [
+        "0 %",
+        "<1 %",
+        "50 %",
+        ">99 %",
+        "100 %",
+    ]
+
+
+def test_labels_of_lines_that_end_together_stand_apart() -> None:
+    assert apart([100, 101, 102], 30, 0, 110) == [50, 80, 110]
+    assert apart([10, 100], 30, 0, 200) == [10, 100]
+
+
+def test_a_range_of_one_value_can_be_drawn() -> None:
+    low, high = widened(0.4, 0.4)
+    assert low < 0.4 < high
+
+
+def test_numbers_are_short_and_text_gives_way_in_the_middle() -> None:
+    assert [short(value) for value in (1.0, 1.255, -0.001, 100.0)] == ["1", "1.25", "0", "100"]
+    assert shortened("P0004", 7) == "P0004"
+    assert shortened("customer-0193", 7) == "cus…193"
+
+
+def test_an_unknown_colour_stays_as_it_is() -> None:
+    drawing = Drawing(10, 10, "words")
+    drawing.add("rect", fill="none", width=3.0)
+    assert '<rect fill="none" width="3" />' in drawing.picture().svg
+
+
+def test_common_options_are_shares_of_those_audited_and_are_named_in_full() -> None:
+    change = "add Bürge; drop gemeinsames Konto; set LoanDuration"
+    picture = some_common(change)
+    assert "share of those refused and audited" in picture.svg
+    assert "people refused" not in picture.svg
+    root = Xml.fromstring(picture.svg)
+    lines = [one.text or "" for one in root.iter() if one.tag.endswith("text")]
+    assert not any("…" in line for line in lines)
+    joined = " ".join(lines)
+    assert change in joined, "the lines of a name stand one after the other"

@@ -1,0 +1,400 @@
+"""Pages and letters are made from a finished bundle alone, the same bytes whoever makes them."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pikepdf
+import pytest
+
+from recourse_audit.errors import InputError
+from recourse_audit.render.letters.write_letters import Mailing, mail
+from recourse_audit.render.batch import FINISHED, Job, Work, file_name, press_all
+from recourse_audit.render.pages.write_pages import Edition, publish
+from recourse_audit.bundle.reader import finished_store
+from recourse_audit.bundle.derived_folder import Rendered
+from recourse_audit.bundle.verification import verify
+from tests.render.reading import read_pdf
+from tests.audits import quick_audit
+from tests.bundles import contents, request, run_here
+from tests.command import command, one_line
+
+SAMPLE = 6
+SEALS = ("manifest.json", "checksums.txt")
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    run_here(request(place, place / "bundle", sample=SAMPLE))
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recourse_audit.render.batch.SUBJECTS_TOGETHER", 2)
+
+
+@pytest.fixture(scope="module")
+def made(audited: Path) -> Path:
+    """A bundle with letters and pages."""
+    bundle = audited / "made"
+    shutil.copytree(audited / "bundle", bundle)
+    mail(bundle, Mailing())
+    publish(bundle, Edition())
+    return bundle
+
+
+@pytest.fixture
+def bundle(audited: Path, tmp_path: Path) -> Path:
+    """A bundle without any, to work on."""
+    shutil.copytree(audited / "bundle", tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+def test_every_subject_has_a_page_and_a_letter_and_the_index_leads_to_them(made: Path) -> None:
+    pages = sorted(path.stem for path in (made / "pages" / "subjects").glob("*.html"))
+    letters = sorted(path.stem for path in (made / "letters").glob("*.pdf"))
+    assert len(pages) == SAMPLE
+    assert pages == letters == sorted(path.stem for path in (made / "letters").glob("*.html"))
+    for stem in pages:
+        page = (made / "pages" / "subjects" / f"{stem}.html").read_text(encoding="utf-8")
+        links = re.findall(r'href="([^"#]+)"', page)
+        assert f"../../letters/{stem}.html" in links
+        assert "../index.html" in links
+        for link in links:
+            assert (made / "pages" / "subjects" / link).resolve().is_file(), link
+    assert verify(made).problems == ()
+
+
+def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
+    made: Path, bundle: Path
+) -> None:
+    mail(bundle, Mailing(), Work(workers=2))
+    publish(bundle, Edition(), Work(workers=2))
+    assert contents(bundle) == contents(made)
+
+
+def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missing(
+    made: Path, audited: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    finished = command(*words, "--fail-on", "gap")
+    assert finished.code == 0, finished.err
+    assert f"{out / 'pages' / 'index.html'}: open this" in finished.err
+    # The group summary says on which day the audit ran, and its seal depends on it.
+    dated = {f"pages/{name}" for name in ("groups.html", "groups.pdf", "groups.json", *SEALS)}
+    ours, theirs = contents(out), contents(made)
+    assert ours.keys() == theirs.keys()
+    assert {name for name in ours if ours[name] != theirs[name]} == dated
+    shutil.copy(made / "run.jsonl", out / "run.jsonl")
+    shutil.rmtree(out / "pages")
+    before = {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()}
+    assert command(*words).code == 0
+    assert contents(out) == contents(made)
+    assert {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()} == before
+
+
+def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Path) -> None:
+    log = bundle / "run.jsonl"
+    text = log.read_text(encoding="utf-8")
+    log.write_text(text.replace('"at":"now"', '"at":"2026-05-01T23:00:00+00:00"'), "utf-8")
+    publish(bundle, Edition())
+    page = (bundle / "pages" / "groups.html").read_text(encoding="utf-8")
+    assert "The audit ran on 1 May 2026 (UTC, by run.jsonl of the bundle)." in page
+    document = json.loads((bundle / "pages" / "groups.json").read_text(encoding="utf-8"))
+    assert document["ran"] == {"first": "2026-05-01", "last": "2026-05-01"}
+    paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
+    assert "The audit ran on 1 May 2026" in " ".join(one.text for one in paper.elements)
+    before = contents(bundle)
+    publish(bundle, Edition(), Work(workers=2))
+    assert contents(bundle) == before
+
+
+def test_a_run_refuses_letters_without_a_text_in_their_language_before_it_starts(
+    tmp_path: Path,
+) -> None:
+    path = quick_audit(tmp_path)
+    text = path.read_text(encoding="utf-8").replace('de = "Ihr Kreditantrag"\n', "")
+    path.write_text(text.replace('language = "en"', 'language = "de"'), encoding="utf-8")
+    refused = command("run", path, "--out", tmp_path / "out", "--sample", "2")
+    assert refused.code == 2
+    assert "letters.about: has no text in 'de', the language of the letters" in one_line(refused)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    text = (audited / "audit.toml").read_text(encoding="utf-8")
+    text = text.replace('language = "en"', 'language = "de"').replace('denied = "abgelehnt"\n', "")
+    path.write_text(re.sub(r"(?m)^contact = .*$", "", text), encoding="utf-8")
+    for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
+        shutil.copy(audited / name, tmp_path)
+    words = ("run", path, "--out", tmp_path / "bundle", "--sample", "2")
+    first, second = command(*words), command(*words)
+    assert (first.code, second.code) == (0, 0)
+    warnings = [line for line in first.err.splitlines() if line.startswith("! letters")]
+    assert warnings == [
+        "! letters stay drafts until these are filled in: letters.contact",
+        "! letters use these names as they are; give words for them in [letters]: denied",
+    ]
+    assert "! letters" not in second.err
+
+
+def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_path: Path) -> None:
+    addresses = tmp_path / "addresses.csv"
+    with finished_store(bundle) as store:
+        (first,), (second,) = store.execute("SELECT id FROM subjects ORDER BY number LIMIT 2")
+    rows = f"id,name\n{first},{chr(0x10FFFF)}\n{second},Łódź\n"
+    addresses.write_text(rows, encoding="utf-8")
+    finished = command("letters", bundle, "--addresses", addresses, "--workers", "1")
+    assert finished.code == 0
+    advice = "install a font that has them, such as Noto, and make the letters again"
+    assert f"{advice}: {first}\n" in finished.err
+    assert "no font" not in command("letters", bundle, "--workers", "1").err
+
+
+def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(_: int) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        mail(bundle, Mailing(), Work(done=stop))
+    (note,) = (bundle / "letters.new" / FINISHED).iterdir()
+    finished = json.loads(note.read_text(encoding="utf-8"))
+    kept = {name: (bundle / "letters.new" / name).stat().st_mtime_ns for name in finished}
+    mail(bundle, Mailing())
+    again = {name: (bundle / "letters" / name).stat().st_mtime_ns for name in finished}
+    assert again == kept
+    assert contents(bundle / "letters") == contents(made / "letters")
+    assert not (bundle / "letters.new").exists()
+
+
+class _Listening:
+    """A press, and its opener, that writes down whether its process would hear Ctrl-C."""
+
+    def open(self) -> "_Listening":
+        return self
+
+    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]:
+        deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return {f"{number}-{document['subject']['id']}": str(deaf).encode()}
+
+
+def test_ctrl_c_is_heard_by_the_one_who_gives_out_work_alone(bundle: Path) -> None:
+    rendered = Rendered(bundle=bundle, name="letters")
+    rendered.begin({})
+    with finished_store(bundle) as store:
+        numbers = [number for (number,) in store.execute("SELECT number FROM subjects")]
+    names = press_all(Job(rendered=rendered, opener=_Listening()), numbers, Work(workers=2))
+    assert {(rendered.new / name).read_bytes() for name in names} == {b"True"}
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.mark.parametrize(("name", "made_by"), [("letters", "mail"), ("report", "publish")])
+def test_an_interrupt_is_answered_with_what_becomes_of_the_work(
+    name: str, made_by: str, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"recourse_audit.cli.paper.{made_by}", interrupt)
+    finished = command(name, bundle)
+    assert finished.code == 130
+    said = f"interrupted; the same command continues, from what is in {bundle}\n"
+    assert finished.err == said
+
+
+def test_pages_made_before_are_left_alone_unless_made_again(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "bundle")
+    index = tmp_path / "bundle" / "pages" / "index.html"
+    index.write_text("changed", encoding="utf-8")
+    assert publish(tmp_path / "bundle", Edition(level="reviewer"), Work(again=False)).kept
+    assert index.read_text(encoding="utf-8") == "changed"
+    assert not publish(tmp_path / "bundle", Edition(level="reviewer")).kept
+    assert index.read_text(encoding="utf-8") != "changed"
+
+
+def test_a_second_run_keeps_letters_that_are_signed_off_and_pages_for_reviewers(
+    made: Path, audited: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(made, bundle)
+    signed = ("--sign-off", "A. Clerk", "--date", "2026-03-31")
+    assert command("letters", bundle, *signed).code == 0
+    assert command("report", bundle, "--level", "reviewer").code == 0
+    before = contents(bundle)
+    finished = command("run", audited / "audit.toml", "--out", bundle, "--sample", str(SAMPLE))
+    assert finished.code == 0, finished.err
+    assert contents(bundle) == before
+    assert f"{SAMPLE} letters for {SAMPLE} subjects, kept as they are" in finished.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "more"),
+    [
+        (
+            'profile = "generic"',
+            'profile = "mars"',
+            "letters.profile: there is no profile mars",
+            (),
+        ),
+        ("attributes = [", "attributes = []\n#", "so --fail-on gap has", ("--fail-on", "gap")),
+    ],
+)
+def test_what_would_stop_a_run_at_its_end_stops_it_at_its_beginning(
+    old: str, new: str, words: str, more: tuple[str, ...], tmp_path: Path
+) -> None:
+    settings = request(tmp_path, tmp_path / "unused").settings
+    text = settings.read_text(encoding="utf-8")
+    assert old in text
+    settings.write_text(text.replace(old, new, 1), encoding="utf-8")
+    finished = command("run", settings, "--out", tmp_path / "bundle", "--sample", "2", *more)
+    assert finished.code == 2
+    assert words in one_line(finished)
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_date_that_leaves_no_day_to_hold_until_is_refused(made: Path) -> None:
+    finished = command("letters", made, "--sign-off", "A. Clerk", "--date", "9999-12-31")
+    assert finished.code == 2
+    assert "--date must be a day" in one_line(finished)
+
+
+def test_reports_go_on_paper_when_asked(bundle: Path) -> None:
+    publish(bundle, Edition(pdf=True), Work(workers=2))
+    papers = sorted((bundle / "pages" / "subjects").glob("*.pdf"))
+    assert len(papers) == SAMPLE
+    with pikepdf.open(papers[0]) as paper:
+        assert paper.Root.MarkInfo.Marked
+        assert str(paper.Root.Lang) == "en"
+
+
+def test_names_of_files_are_safe_and_distinct() -> None:
+    assert file_name(12, "P0012") == "000012-P0012"
+    assert file_name(3, "../../etc/passwd\0<b>ü\u202e") == "000003-etcpasswdb"
+    assert file_name(3, "///") == "000003"
+    assert len(file_name(3, "x" * 300)) < 60
+    assert file_name(1, "a/b") != file_name(2, "ab")
+
+
+def test_an_audit_that_is_not_finished_has_no_pages(bundle: Path) -> None:
+    (bundle / "manifest.json").unlink()
+    for make in (lambda: publish(bundle, Edition()), lambda: mail(bundle, Mailing())):
+        with pytest.raises(InputError):
+            make()
+    assert not (bundle / "pages.new").exists()
+    assert not (bundle / "letters.new").exists()
+
+
+@pytest.mark.parametrize("content", [None, "{", "{}"])
+@pytest.mark.parametrize("changed", ["settings.json", "manifest.json"])
+@pytest.mark.parametrize("name", ["report", "letters"])
+def test_nothing_is_made_of_a_bundle_that_was_changed(
+    name: str, changed: str, content: str | None, bundle: Path
+) -> None:
+    if content is None:
+        (bundle / changed).unlink()
+    else:
+        (bundle / changed).write_text(content, encoding="utf-8")
+    finished = command(name, bundle)
+    assert finished.code == 2
+    assert f"{bundle / changed}: is missing or was changed" in one_line(finished)
+    assert not (bundle / "pages.new").exists()
+    assert not (bundle / "letters.new").exists()
+
+
+@pytest.mark.parametrize("name", ["report", "letters"])
+def test_a_folder_of_something_else_is_one_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "holiday.jpg").touch()
+    for folder in (tmp_path / "other", tmp_path / "absent"):
+        finished = command(name, folder)
+        assert finished.code == 2
+        assert str(folder) in one_line(finished)
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["holiday.jpg"]
+
+
+def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> None:
+    assert command("letters", bundle, "--date", "2026-03-31").code == 2
+    assert command("letters", bundle, "--sign-off", "A. Clerk", "--date", "31.3.").code == 2
+    own = request(tmp_path, tmp_path / "unused").settings.read_text(encoding="utf-8")
+    filled = tmp_path / "filled.toml"
+    named, changes = re.subn(r'(?m)^sender = ".*"$', 'sender = "A Bank of Our Own"', own)
+    assert changes == 1
+    filled.write_text(named, encoding="utf-8")
+    finished = command(
+        "letters", bundle, "--sign-off", "A. Clerk", "--date", "2026-03-31", "--settings", filled
+    )
+    assert finished.code == 0, finished.err
+    page = next((bundle / "letters").glob("*.html")).read_text(encoding="utf-8")
+    assert "A. Clerk" in page
+    assert "A Bank of Our Own" in page
+    assert "DRAFT" not in page
+    assert "31 March 2026" in page or "March 31, 2026" in page
+    manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["sign_off"] == ["A. Clerk", "2026-03-31"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_is_left_in_the_temporary_folder(
+    bundle: Path, workers: int, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    subprocess.run(
+        [sys.executable, "-m", "recourse_audit", "letters", bundle, "--workers", str(workers)],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        check=True,
+    )
+    assert list(temporary.iterdir()) == []
+
+
+def test_without_pango_pages_are_made_and_the_end_says_how_to_get_paper(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Missing:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "weasyprint":
+                raise OSError("cannot load library 'libpango-1.0-0'")
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "weasyprint"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    for name in ("letters", "report"):
+        finished = command(name, bundle, "--workers", "1")
+        assert finished.code == 4
+        assert "install libpango" in finished.err
+    assert len(list((bundle / "letters").glob("*.html"))) == SAMPLE
+    assert not list((bundle / "letters").glob("*.pdf"))
+    assert (bundle / "pages" / "index.html").is_file()
+
+
+def test_templates_of_the_user_are_used_and_a_mistake_in_them_is_named(
+    bundle: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    assert command("report", "--eject", own).code == 0
+    page = own / "pages" / "base.html"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("</main>", "<p>Our own words.</p></main>"), encoding="utf-8")
+    assert command("report", bundle, "--templates", own).code == 0
+    first = next((bundle / "pages" / "subjects").glob("*.html"))
+    before = first.read_text(encoding="utf-8")
+    assert before.count("Our own words.") == 1
+    page.write_text(f"{text}\n{{% nonsense %}}", encoding="utf-8")
+    finished = command("report", bundle, "--templates", own)
+    assert finished.code == 2
+    line = len(text.split("\n")) + 1
+    assert f"{page}:{line}: " in one_line(finished)
+    assert first.read_text(encoding="utf-8") == before
