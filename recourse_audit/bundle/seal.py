@@ -12,7 +12,7 @@ from recourse_audit.bundle.digests import digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sealed:
+class SealedFolder:
     """A folder as its manifest says it is: a digest of every file, and whose key signed it."""
 
     folder: Path

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import InputError
 from recourse_audit.records.base import Record
+from recourse_audit.records.log import LogLine
+from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, Fingerprint
+from recourse_audit.records.manifest import FORMAT as MANIFEST_FORMAT
+from recourse_audit.records.manifest import MadeWith, Manifest
 from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.stability import FORMAT as STABILITY_FORMAT
@@ -36,6 +40,8 @@ class Document(Generic[T]):
     ----------
     upgrade
         Rewrites plain data of the format before this one.
+    omit_none
+        Leave out keys whose value is None.
     """
 
     def __init__(
@@ -45,11 +51,13 @@ class Document(Generic[T]):
         *,
         format: int,  # noqa: A002  # the name in the JSON
         upgrade: Callable[[Json], Json] | None = None,
+        omit_none: bool = False,
     ) -> None:
         self.name = name
         self.format = format
         self._record = record
         self._upgrade = upgrade
+        self._omit_none = omit_none
 
     @cached_property
     def _adapter(self) -> "TypeAdapter[T]":
@@ -57,7 +65,8 @@ class Document(Generic[T]):
 
     def write(self, record: T) -> str:
         """The record as JSON on one line; the same record always gives the same text."""
-        return self._adapter.dump_json(record, by_alias=True).decode()
+        text = self._adapter.dump_json(record, by_alias=True, exclude_none=self._omit_none)
+        return text.decode()
 
     def write_indented(self, record: T) -> str:
         """The record as JSON for people to read, with a line break at the end."""
@@ -116,6 +125,12 @@ class Document(Generic[T]):
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
+MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
+DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
+# Parts of other documents, and lines of files: these have no format number of their own.
+MADE_WITH = Document("made-with", MadeWith, format=0)
+FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
+LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
 
 
 def compact(data: Any) -> str:
