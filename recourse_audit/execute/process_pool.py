@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from os import _exit
 from threading import Thread
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from recourse_audit.errors import AuditError, InputError
@@ -133,7 +134,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
     timeout
         Seconds that a task may take.
     clock
-        Seconds that never go back.
+        Seconds that never go back; only deadlines depend on it.
     serve
         What a worker process does.
     """
@@ -143,7 +144,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         count: int,
         *,
         timeout: float,
-        clock: Callable[[], float],
+        clock: Callable[[], float] = monotonic,
         serve: Callable[[Connection, Job[Task, Answer]], None] = serve,
     ) -> None:
         self._count = count

@@ -6,7 +6,6 @@ is noted beside the files, so that an interrupted command resumes where it stopp
 
 import atexit
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +13,7 @@ from typing import Protocol
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.signature import Signer
-from recourse_audit.errors import InputError
+from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.process_pool import Failed, ProcessPool
 from recourse_audit.records.report import SubjectReport
 
@@ -84,7 +83,7 @@ class RenderJob:
 
     def open(self) -> Callable[[Run], list[str] | Failed]:
         """Called in each worker; the file maker itself is made when it is first needed."""
-        return _Renderer(self).make
+        return _Renderer(self).answer
 
 
 class _Renderer:
@@ -97,6 +96,15 @@ class _Renderer:
 
     def close(self) -> None:
         self._maker = None
+
+    def answer(self, numbers: Run) -> list[str] | Failed:
+        """The same for the process that gave out the work: what goes wrong is an answer, too."""
+        try:
+            return self.make(numbers)
+        except AuditError as error:
+            return Failed(reason=str(error))
+        except Exception as error:
+            return Failed(reason=f"internal error: {type(error).__name__}: {error}")
 
     def make(self, numbers: Run) -> list[str]:
         """Make the files of a run of subjects; returns their names."""
@@ -129,7 +137,7 @@ def _made(job: RenderJob, runs: Sequence[Run], workers: int) -> Iterator[tuple[R
             atexit.unregister(renderer.close)
         return
     pool = ProcessPool[Run, list[str], tuple[Run, list[str]]](
-        workers, timeout=SECONDS_PER_RUN, clock=time.monotonic
+        workers, timeout=SECONDS_PER_RUN
     )
     yield from pool.run(job, _Runs(job.folder, runs), lambda _: None)
 
@@ -153,8 +161,10 @@ class _Runs:
         return task, answer
 
     def failed(self, task: Run, reason: str, *, sudden: bool = False) -> None:
+        if not sudden:
+            raise InputError(reason)
         raise InputError(
-            f"{self._folder.bundle}: a worker that made {self._folder.name} stopped ({reason}); "
+            f"{self._folder.bundle}: a worker that made {self._folder.name} stopped: {reason}; "
             "rerun the same command to resume"
         )
 
