@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.records.codec import compact
+from recourse_audit.records.groups import Communities as CommunityRecord
 from recourse_audit.audit.grouping import group_values
 from recourse_audit.settings import GroupSettings
 
@@ -39,16 +39,14 @@ class Communities:
         return 0 if self.numbers is None else int(self.numbers.max()) + 1
 
     @property
-    def document(self) -> str:
-        """What the store says about them, as JSON."""
-        return compact(
-            {
-                "method": self.method,
-                "column": self.column,
-                "seed": self.seed,
-                "count": self.count,
-                "reason": self.reason,
-            }
+    def record(self) -> CommunityRecord:
+        """What the store says about them."""
+        return CommunityRecord(
+            method=self.method,
+            column=self.column,
+            seed=self.seed,
+            count=self.count,
+            reason=self.reason,
         )
 
 

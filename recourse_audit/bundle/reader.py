@@ -78,6 +78,11 @@ class StoredAudit:
         [[document]] = self.connection.execute(find, [number])
         return SUBJECT.read(document)
 
+    def documents(self) -> dict[int, str]:
+        """The documents of all subjects as they are kept, by number."""
+        rows = self.connection.execute("SELECT number, document FROM subjects ORDER BY number")
+        return dict(rows.fetchall())
+
     def results(self) -> Iterator[Result]:
         """All results, in the order of subjects."""
         rows = self.connection.execute(
