@@ -14,7 +14,7 @@ from recourse_audit.execute.fingerprint import changes, fingerprint_of
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.records.codec import SUBJECT
 
-SALT = 29
+SALT = 31
 
 
 def replay(
