@@ -7,7 +7,7 @@ NaN, so a graph that contains one never gets past this module.
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +148,7 @@ def to_strings(values: Iterable[object]) -> Strings:
     return as_strings(np.array(texts, object))
 
 
-def as_strings(values: NDArray[Any]) -> Strings:
+def as_strings(values: NDArray[np.generic]) -> Strings:
     """Convert an array of whole numbers or texts to numpy's string type, fast."""
     return cast(Strings, values.astype(np.dtypes.StringDType()))
 

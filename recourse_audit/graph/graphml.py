@@ -8,7 +8,7 @@ is declared twice and a tie to an undeclared node, so a scan looks for both firs
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from xml.parsers import expat
 
 import networkx as nx
@@ -38,6 +38,7 @@ from recourse_audit.settings import GraphSettings
 MOST_TIES = 200_000
 
 Values = list[object]
+Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ def survey_graphml(path: Path) -> tuple[list[Column], bool]:
     return described, network.is_directed()
 
 
-def _opened(path: Path) -> "nx.Graph[Any]":
+def _opened(path: Path) -> "nx.Graph[str]":
     check_is_file(path, "graphml")
     try:
         _scan(path)
@@ -126,7 +127,7 @@ def _opened(path: Path) -> "nx.Graph[Any]":
 
 
 def from_networkx(
-    graph: "nx.Graph[Any]",
+    graph: "nx.Graph[Node]",
     features: Sequence[str],
     *,
     kind: str = "kind",
@@ -150,7 +151,7 @@ def from_networkx(
 
 
 def _convert(
-    network: "nx.Graph[Any]",
+    network: "nx.Graph[Node]",
     *,
     name: str,
     identifier: str | None,
@@ -184,7 +185,7 @@ def _convert(
     )
 
 
-def _ties(network: "nx.Graph[Any]", name: str, wanted: TieColumns) -> Ties:
+def _ties(network: "nx.Graph[Node]", name: str, wanted: TieColumns) -> Ties:
     number: dict[Hashable, int] = {node: position for position, node in enumerate(network.nodes)}
     rows = [*network.edges(data=True)]
     edges = Elements(name, "tie", [f"{str(a)!r}-{str(b)!r}" for a, b, _ in rows])
@@ -252,7 +253,7 @@ class _FileLines(Place):
         return f"{self.name}, line {index + 1}"
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Values]:
     """Turn dictionaries into columns in order of first use; None where a key is missing."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
