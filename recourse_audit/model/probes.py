@@ -90,22 +90,22 @@ def probe(
 
 def _with_declared(report: ProbeReport, declared: int) -> ProbeReport:
     """Rely on a declared depth, unless nodes farther away were seen to reach a decision."""
-    sentences = {key: text for key, text in report.sentences.items() if key != "depth"}
+    notes = {key: text for key, text in report.notes.items() if key != "depth"}
     measured = report.depth
     if measured is None:
-        sentences["depth"] = (
+        notes["depth"] = (
             f"The settings declare a depth of {declared} hops; the probe measured no limit."
         )
     elif measured > declared:
-        sentences["depth"] = (
+        notes["depth"] = (
             f"The settings declare a depth of {declared} hops, but the probe saw nodes {measured} "
             f"hops away reach a decision, so {measured} is used."
         )
     elif measured < declared:
-        sentences["depth"] = (
+        notes["depth"] = (
             f"The settings declare a depth of {declared} hops; the probe measured {measured}."
         )
-    return replace(report, depth=max(declared, measured or 0), sentences=sentences)
+    return replace(report, depth=max(declared, measured or 0), notes=notes)
 
 
 def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:
@@ -207,10 +207,18 @@ class Prober:
             "packing": packing,
         }
         failed = [name for name, good in found.items() if not good]
-        sentences = {name: SENTENCES[name] for name in failed}
+        notes = {name: SENTENCES[name] for name in failed}
         if depth is None:
-            sentences["depth"] = SENTENCES["depth"] if self._farthest == FARTHEST else NO_ROOM
-        return ProbeReport(**found, depth=depth, sentences=sentences)
+            notes["depth"] = SENTENCES["depth"] if self._farthest == FARTHEST else NO_ROOM
+        return ProbeReport(
+            deterministic=deterministic,
+            node_order=node_order,
+            tie_order=tie_order,
+            ties_matter=ties_matter,
+            packing=packing,
+            depth=depth,
+            notes=notes,
+        )
 
     def deterministic(self) -> bool:
         """Whether the same question gets the same bits."""

@@ -12,6 +12,7 @@ import numpy as np
 from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import Certificate, Option, Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import SearchResult, Tie
@@ -24,7 +25,6 @@ from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.verification import Bench, Verifier
 from recourse_audit.recourse.what_if import Change, try_changes
 from recourse_audit.search.results import Naming, shown
-from recourse_audit.settings import DecisionSettings
 
 CONFIRMED_ARCS = 200_000
 NOTHING_PERMITTED = "The policy permits this person no change."

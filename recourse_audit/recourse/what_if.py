@@ -9,7 +9,7 @@ be read in two ways. What the policy would not suggest is said, and tried all th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.records.recourse import Action, WhatIf
+from recourse_audit.records.recourse import Action, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
