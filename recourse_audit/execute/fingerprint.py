@@ -6,11 +6,12 @@ from pathlib import Path
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.selection import Selection
 from recourse_audit.bundle.digests import digest, digest_of, versions
+from recourse_audit.execute.shared_graph import digest_of_graph
 from recourse_audit.graph.arrays import Ints
-from recourse_audit.records.codec import compact
 from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
-from recourse_audit.settings import GraphSettings, settings_data
+from recourse_audit.settings import GraphSettings, fingerprint_text
 
+IN_MEMORY = "memory"
 WORDS = {
     "versions": "the versions of the program or its packages",
     "model": "the model",
@@ -24,16 +25,13 @@ WORDS = {
 
 def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerprint:
     """Digests of what an audit of these subjects depends on; `folder` is that of the settings."""
-    settings = settings_data(audit.settings, folder)
-    del settings["letters"]  # what is written to people changes nothing that is found
-    del settings["search"]["seed"]
     candidates = audit.settings.recourse.candidates
     return Fingerprint(
         versions=versions(),
         model=audit.model.digest(),
-        graph={name: digest(path) for name, path in graph_files(audit.settings.graph).items()},
+        graph=_graph_digests(audit),
         candidates="" if candidates is None else digest(candidates),
-        settings=digest_of(compact(settings)),
+        settings=digest_of(fingerprint_text(audit.settings, folder)),
         seed=audit.scope.seed,
         subjects=hashlib.sha256(subjects.astype("<i8").tobytes()).hexdigest(),
     )
@@ -49,14 +47,15 @@ def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
 def inputs_of(audit: LoadedAudit) -> Inputs:
     """Every file that an audit reads, with its digest."""
     candidates = audit.settings.recourse.candidates
+    files = graph_files(audit.settings.graph)
     return Inputs(
         model=ModelDigest(
             sha256=audit.model.digest(),
             files={path.name: digest(path) for path in audit.model.files},
         ),
         graph={
-            key: InputFile(file=path.name, sha256=digest(path))
-            for key, path in graph_files(audit.settings.graph).items()
+            key: InputFile(file=files[key].name if key in files else "", sha256=value)
+            for key, value in _graph_digests(audit).items()
         },
         candidates=None if candidates is None else digest(candidates),
     )
@@ -76,3 +75,10 @@ def graph_files(settings: GraphSettings) -> dict[str, Path]:
     """The files of a graph by their key."""
     paths = {key: getattr(settings, key) for key in ("nodes", "edges", "npz", "graphml")}
     return {key: path for key, path in paths.items() if path is not None}
+
+
+def _graph_digests(audit: LoadedAudit) -> dict[str, str]:
+    """Digests of the files of the graph; of its arrays, if it was never in a file."""
+    if not audit.graph_from_files:
+        return {IN_MEMORY: digest_of_graph(audit.graph)}
+    return {name: digest(path) for name, path in graph_files(audit.settings.graph).items()}

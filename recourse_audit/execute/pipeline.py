@@ -34,9 +34,10 @@ from recourse_audit.bundle.store import meta_of, open_store
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, chunks_of
+from recourse_audit.execute.executors import Executor
 from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
 from recourse_audit.execute.progress import NoProgress, Progress
-from recourse_audit.execute.worker import Executor, prepare_job
+from recourse_audit.execute.worker import prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.records.codec import (
     COMMUNITIES,

@@ -3,17 +3,16 @@
 A worker on another machine finds the same files under the same paths.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from recourse_audit.audit.loaded import LoadedAudit, assemble
 from recourse_audit.audit.reporter import Reporter
 from recourse_audit.bundle.digests import versions
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Answered, Answers, ChunkQueue, FinishedChunk, Part
-from recourse_audit.execute.process_pool import Failed, Say
+from recourse_audit.execute.chunks import Answered, Answers, Part
+from recourse_audit.execute.process_pool import Failed
 from recourse_audit.execute.shared_graph import open_array, save_array, share_graph, shared_graph
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.model.onnx import OnnxModel
@@ -41,35 +40,6 @@ class AuditJob:
     def open(self) -> Callable[[Part], Answers | Failed]:
         """Called in each worker."""
         return Worker(self).work
-
-
-class Executor(Protocol):
-    """Whoever works on the chunks: processes, a cluster, or this process itself."""
-
-    def run(
-        self, job: AuditJob, queue: ChunkQueue, say: Say
-    ) -> Generator[FinishedChunk, None, None]:
-        """Hand out parts until every chunk is finished; chunks come in any order."""
-        ...
-
-
-class InProcess:
-    """Works on the chunks in this process: nothing to start, and nothing that survives a crash."""
-
-    def run(
-        self, job: AuditJob, queue: ChunkQueue, say: Say
-    ) -> Generator[FinishedChunk, None, None]:
-        """Work on part after part until every chunk is finished."""
-        work = job.open()
-        while (part := queue.take()) is not None:
-            answer = work(part)
-            if isinstance(answer, Failed):
-                say(f"{queue.described(part)} failed ({answer.reason})")
-                finished = queue.failed(part, answer.reason)
-            else:
-                finished = queue.done(part, answer)
-            if finished is not None:
-                yield finished
 
 
 def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
