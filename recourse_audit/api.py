@@ -89,32 +89,37 @@ class Audit:
         self._open(open_audit(with_seed(settings, seed), graph=graph, model=model))
 
     @classmethod
-    def from_toml(cls, path: Path | str, *, seed: int | None = None) -> "Audit":
+    def from_toml(
+        cls, path: Path | str, *, seed: int | None = None, progress: bool = False
+    ) -> "Audit":
         """Read an `audit.toml` and everything that it names."""
         from recourse_audit.audit.loaded import load_audit
+        from recourse_audit.render.terminal.consoles import steps_on_stderr
 
         audit = cls.__new__(cls)
-        audit._open(load_audit(path, seed=seed), Path(path))
+        with steps_on_stderr(shown=progress) as steps:
+            steps.begin("Reading the graph and probing the model")
+            audit._open(load_audit(path, seed=seed), Path(path))
         return audit
 
     def _open(self, loaded: "LoadedAudit", origin: Path = Path("audit.toml")) -> None:
-        self._loaded = loaded
+        self.loaded = loaded  # for what has no method yet; not part of the promise
         self._origin = origin
 
     def __repr__(self) -> str:
-        graph, model = self._loaded.graph, self._loaded.model
+        graph, model = self.loaded.graph, self.loaded.model
         return f"Audit({str(model.path)!r}, {graph.node_count:,} nodes, {len(graph.ties):,} ties)"
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know about the model and the graph before any figure."""
-        return self._loaded.warnings
+        return self.loaded.warnings
 
     def inspect(self) -> "Inspection":
         """The model's inputs and their roles, its output, and what the probes found."""
         from recourse_audit.audit.inspection import inspection_of
 
-        return inspection_of(self._loaded, self._origin)
+        return inspection_of(self.loaded, self._origin)
 
     def explain(self, subject: str) -> "SubjectReport":
         """Explain the decision on one subject, and find options for them."""
@@ -122,26 +127,24 @@ class Audit:
         return report
 
     def explain_many(
-        self, subjects: Sequence[str], *, progress: bool = False
+        self, subjects: Sequence[str], *, what_if: Sequence[str] = (), progress: bool = False
     ) -> "list[SubjectReport]":
-        """Explain the decisions on several subjects, in the order given."""
-        return self._explained(subjects, (), progress=progress)
+        """Explain the decisions on several subjects, in the order given.
 
-    def what_if(self, subject: str, changes: Sequence[str]) -> "WhatIf":
-        """Try changes together: "drop A-B", "add A-B:kind", "savings=4000"."""
-        from recourse_audit.audit.reporter import try_by_hand
-
-        return try_by_hand(self._loaded, subject, changes)
-
-    def _explained(
-        self, subjects: Sequence[str], changes: Sequence[str], *, progress: bool
-    ) -> "list[SubjectReport]":
+        With `what_if`, each report also says what the model decides after these changes.
+        """
         from recourse_audit.audit.reporter import explain
         from recourse_audit.render.terminal.consoles import steps_on_stderr
 
         with steps_on_stderr(shown=progress) as steps:
             steps.begin("Explaining decisions", len(set(subjects)))
-            return explain(self._loaded, subjects, what_if=changes, done=steps.advance)
+            return explain(self.loaded, subjects, what_if=what_if, done=steps.advance)
+
+    def what_if(self, subject: str, changes: Sequence[str]) -> "WhatIf":
+        """Try changes together: "drop A-B", "add A-B:kind", "savings=4000"."""
+        from recourse_audit.audit.reporter import try_by_hand
+
+        return try_by_hand(self.loaded, subject, changes)
 
     def stability(
         self,
@@ -161,7 +164,7 @@ class Audit:
         from recourse_audit.audit.stability import by_links, by_models, some_subjects
         from recourse_audit.render.terminal.consoles import steps_on_stderr
 
-        audit = self._loaded
+        audit = self.loaded
         chosen = find_subjects(audit, subjects) if subjects else some_subjects(audit, sample)
         models = [Path(path) for path in perturbed_models]
         with steps_on_stderr(shown=progress) as steps:
@@ -211,7 +214,7 @@ class Audit:
         from recourse_audit.render.terminal.consoles import audit_progress_on_stderr
 
         request = Request(
-            audit=self._loaded,
+            audit=self.loaded,
             origin=self._origin,
             out=Path(out),
             selection=Selection(subjects=subjects, sample=sample, stratify=stratify),

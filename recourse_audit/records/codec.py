@@ -21,6 +21,8 @@ from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.stability import FORMAT as STABILITY_FORMAT
 from recourse_audit.records.stability import StabilityReport
 from recourse_audit.records.upgrade import subject_from_1
+from recourse_audit.records.verification import FORMAT as VERIFICATION_FORMAT
+from recourse_audit.records.verification import Verification
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -127,10 +129,17 @@ SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subj
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
+VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
+
+# What `recourse-audit schema NAME` knows, besides the settings.
+SCHEMAS: dict[str, Document[Any]] = {
+    document.name: document
+    for document in (SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT)
+}
 
 
 def compact(data: Any) -> str:

@@ -1,7 +1,5 @@
-"""The consoles that commands print to: views to stdout, messages and progress to stderr."""
+"""Messages and progress on stderr, for commands and for whoever asks for `progress=True`."""
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -12,18 +10,10 @@ from recourse_audit.execute.progress import NoProgress, Progress
 from recourse_audit.render.terminal.pace import pace
 from recourse_audit.render.terminal.progress import Steps, progress
 
-WIDTH = 120
-
 
 def message_console() -> Console:
     """A console on stderr that wraps nothing and reads no markup."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
-
-
-def view_console() -> Console:
-    """A console on stdout, wide enough for tables where no terminal says how wide it is."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
-    return Console(width=width, markup=False, highlight=False, emoji=False)
 
 
 @contextmanager
