@@ -9,7 +9,7 @@ from recourse_audit.cli.printing import AsJson, messages, print_json, view, writ
 from recourse_audit.errors import FindingError, InputError
 from recourse_audit.groups.bundle import groups_of
 from recourse_audit.groups.documents import groups_csv, groups_document
-from recourse_audit.groups.records import GroupReport
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.terminal.groups import show_groups, unfinished
 from recourse_audit.render.text import number, plain
 from recourse_audit.render.terminal.progress import progress

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import InputError
 from recourse_audit.records.base import Record
+from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.stability import FORMAT as STABILITY_FORMAT
@@ -115,6 +117,7 @@ class Document(Generic[T]):
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
+GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 
 

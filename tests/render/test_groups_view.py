@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.records import Days, GroupReport
+from recourse_audit.records.groups import Days, GroupReport
 from recourse_audit.render.terminal.groups import show_groups
 from recourse_audit.render.templates import Pages
 from recourse_audit.render.pages.groups import GroupsView, groups_view, verdicts_of

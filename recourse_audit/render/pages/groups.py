@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     PRIMARY,
     CutOffTable,
     GroupReport,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     CommonOption,
     CutOff,
     CutOffTable,

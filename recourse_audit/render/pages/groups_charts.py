@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     CommonOption,
     CutOffTable,
     GroupReport,
@@ -41,8 +41,8 @@ def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) ->
         Gap(
             name=f"{one.group} ({name_of(table)})",
             difference=100 * one.difference,
-            clustered=_ends(one.intervals["difference"].clustered),
-            ordinary=_ends(one.intervals["difference"].ordinary),
+            clustered=_ends(one.intervals.difference.clustered),
+            ordinary=_ends(one.intervals.difference.ordinary),
             verdict=one.verdict or "",
         )
         for table in tables

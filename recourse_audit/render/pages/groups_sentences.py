@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
+from recourse_audit.records.groups import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
 from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
 from recourse_audit.render.text import plain
 from recourse_audit.render.pages.groups_words import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     PRIMARY,
     Comparison,
     Group,
@@ -206,7 +206,7 @@ def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table
 
 
 def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
-    sure = one.intervals["difference"]
+    sure = one.intervals.difference
     return cells(
         f"{plain(one.group)} / {plain(one.reference)}",
         SHORT[one.measure],
@@ -237,7 +237,7 @@ def exploratory(tables: Iterable[GroupTable]) -> Table:
                 f"{plain(one.group)} / {plain(one.reference)}",
                 MEASURES[one.measure],
                 points(one.difference),
-                between(one.intervals["difference"].clustered),
+                between(one.intervals.difference.clustered),
                 chance(one.tests.ordinary),
                 chance(one.tests.clustered),
             )

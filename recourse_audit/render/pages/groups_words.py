@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     Comparison,
     Group,
     GroupReport,
     GroupTable,
     Interval,
     Measure,
-    Spread,
+    Quartiles,
     Verdict,
 )
 from recourse_audit.render.text import plain
@@ -74,7 +74,7 @@ def ratio(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f}"
 
 
-def middle(spread: Spread | None, decimals: int) -> str:
+def middle(spread: Quartiles | None, decimals: int) -> str:
     """The median; "none" where it lies beyond everything that was found."""
     if spread is None or not spread.of:
         return NOTHING

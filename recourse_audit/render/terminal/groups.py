@@ -7,19 +7,19 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     PRIMARY,
     WITHHELD,
     Communities,
     Comparison,
     CutOffTable,
-    Decisions,
+    DecisionCounts,
     Group,
     GroupReport,
     GroupTable,
     Outcomes,
     Rate,
-    Spread,
+    Quartiles,
 )
 from recourse_audit.groups.wording import communities, p_value, ran_on, signed_points, two_p_values
 from recourse_audit.render.text import columns, number, plain
@@ -143,7 +143,7 @@ def _group_row(group: Group, reference: str | None) -> Iterator[str]:
     yield from _outcomes(group.outcomes)
 
 
-def _decisions(decisions: Decisions | None, withheld: str) -> tuple[str, str]:
+def _decisions(decisions: DecisionCounts | None, withheld: str) -> tuple[str, str]:
     if decisions is None:
         return "withheld", "few people" if withheld == "few_people" else "protects another"
     return f"{decisions.people:,}", _rate(decisions.adverse_rate)
@@ -168,7 +168,7 @@ def _rate(rate: Rate) -> str:
     return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: Quartiles) -> str:
     if not spread.of:
         return "nobody"
     quartiles = (spread.first, spread.median, spread.third)
