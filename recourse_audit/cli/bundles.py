@@ -20,7 +20,7 @@ from recourse_audit.errors import (
     SettingsError,
     VerificationError,
 )
-from recourse_audit.groups.bundle import groups_of
+from recourse_audit.groups.report import groups_of
 from recourse_audit.render.letters.writer import LetterDesk
 from recourse_audit.render.letters.write_letters import Mailing
 from recourse_audit.render.terminal.pace import pace

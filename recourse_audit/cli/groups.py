@@ -7,8 +7,8 @@ import typer
 
 from recourse_audit.cli.printing import AsJson, messages, print_json, view, write
 from recourse_audit.errors import FindingError, InputError
-from recourse_audit.groups.bundle import groups_of
-from recourse_audit.groups.documents import groups_csv, groups_document
+from recourse_audit.groups.report import groups_of
+from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.terminal.groups import show_groups, unfinished
 from recourse_audit.render.text import number, plain
@@ -42,7 +42,7 @@ def groups(
     if csv is not None:
         write(csv, groups_csv(report))
     if as_json:
-        print_json(groups_document(report))
+        print_json(report.to_dict())
     else:
         show_groups(view(), report)
     if fail_on == GAP:
@@ -76,8 +76,8 @@ def flagged(report: GroupReport) -> str:
     """How many gaps are flagged, and the first of them; "" if none is."""
     if not report.flags:
         return ""
-    table, one = report.flags[0]
+    first = report.flags[0]
     more = len(report.flags) - 1
     others = f" (and {more} more)" if more else ""
     gaps = number(len(report.flags), "gap")
-    return f"{gaps} flagged: {plain(table)}: {plain(one.reason)}{others}"
+    return f"{gaps} flagged: {plain(first.table)}: {plain(first.reason)}{others}"

@@ -134,7 +134,7 @@ def test_the_days_of_the_audit_are_those_of_its_log(
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
     finished = command("groups", bundle(tmp_path))
-    assert "When the audit ran is not known" in finished.out
+    assert "The date of the audit is not known" in finished.out
 
 
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
