@@ -39,6 +39,11 @@ class Communities:
         return 0 if self.numbers is None else int(self.numbers.max()) + 1
 
     @property
+    def alone(self) -> int:
+        """How many communities are a single person."""
+        return 0 if self.numbers is None else int((np.bincount(self.numbers) == 1).sum())
+
+    @property
     def record(self) -> CommunityRecord:
         """What the store says about them."""
         return CommunityRecord(
@@ -47,6 +52,7 @@ class Communities:
             seed=self.seed,
             count=self.count,
             reason=self.reason,
+            alone=self.alone,
         )
 
 

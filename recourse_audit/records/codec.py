@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import InputError
 from recourse_audit.records.base import Record
+from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
+from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.log import LogLine
 from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, Fingerprint
 from recourse_audit.records.manifest import FORMAT as MANIFEST_FORMAT
@@ -126,6 +128,7 @@ class Document(Generic[T]):
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
+GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
@@ -133,6 +136,7 @@ VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
+COMMUNITIES = Document("communities", Communities, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
 
 # What `recourse-audit schema NAME` knows, besides the settings.

@@ -96,8 +96,8 @@ def survival(count: int, of: int) -> Survival:
     )
 
 
-def wilson(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share; `of` must be above 0."""
+def wilson(count: float, of: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share; `of` must be above 0, and may be an effective number."""
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     share, room = count / of, z * z / of
     middle = share + room / 2
