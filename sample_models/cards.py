@@ -58,7 +58,7 @@ def card_lines(card: Card) -> list[str]:
         "",
         card.about,
         "",
-        "**Intended use**: synthetic; for tests and the demo only. It decides about no real person.",
+        "**Intended use**: synthetic; for tests and the demo only. It decides on no real person.",
         "",
         "## How it was made",
         "",

@@ -35,7 +35,7 @@ def test_a_command_that_worked_ends_with_0_and_says_nothing_on_stderr(tmp_path: 
         ("budget = 200000", "budget = 0", "audit.toml: search.budget: must be at least 16"),
         ('"model.onnx"', '"gone.onnx"', "gone.onnx: there is no such model file; check model.path"),
         ('"nodes.csv"', '"gone.csv"', "gone.csv: there is no such file; correct the path in graph"),
-        ('"f0"', '"F9"', "nodes.csv: there is no column 'F9' (from graph.features); there are"),
+        ('"f0"', '"F9"', "nodes.csv: there is no column 'F9' (from graph.features); choose from"),
         ("[model]", "[model", "audit.toml: is not valid TOML ("),
     ],
 )
