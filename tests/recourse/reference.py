@@ -89,7 +89,9 @@ def new_row(graph: Graph, ends: list[int], code: int) -> dict[str, Any]:
 
 def asked(batcher: QueryBatcher, graph: Graph, subject: int) -> Floats:
     """Log-probabilities of a node on another whole graph, asked of the same model."""
-    answers: Floats = QueryBatcher(batcher.model, pool_of(graph)).ask(whole(graph), np.array([subject]))
+    answers: Floats = QueryBatcher(batcher.model, pool_of(graph)).ask(
+        whole(graph), np.array([subject])
+    )
     return answers.reshape(-1)
 
 

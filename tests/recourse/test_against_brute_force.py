@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.records.recourse import Action, Option, Recourse
 from recourse_audit.audit.reporter import explain
+from recourse_audit.records.recourse import Action, Option, Recourse
 from tests.recourse.brute_force import BruteForce, Combination, Move
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
 
@@ -140,12 +140,12 @@ def assert_option(case: Case, truth: BruteForce, option: Option, some: Combinati
     assert option.cost == pytest.approx(truth.cost(some))
     assert option.cost == pytest.approx(sum(action.cost for action in option.actions))
     draws = case.settings["recourse"]["draws"]
-    if draws and option.holds is not None:
-        assert option.holds.draws == draws
-        for share in (option.holds.ties, option.holds.attributes):
+    if draws and option.robustness is not None:
+        assert option.robustness.draws == draws
+        for share in (option.robustness.ties, option.robustness.attributes):
             assert 0 <= share <= 1
             assert share * draws == pytest.approx(round(share * draws), abs=1e-5)
-    assert (option.holds is None) == (not draws)
+    assert (option.robustness is None) == (not draws)
     assert_side_effects(case, truth, option, some)
 
 
@@ -155,17 +155,17 @@ def assert_side_effects(case: Case, truth: BruteForce, option: Option, some: Com
     if any(abs(truth.margin(row)) < KNIFE_EDGE for row in (*before, *after)):
         return
     if case.network.form.inputs == "target":
-        assert not option.others.measured
+        assert not option.side_effects.measured
         return
-    assert option.others.measured
+    assert option.side_effects.measured
     expected: dict[tuple[bool, bool], set[str]] = {}
     for person, (old, new) in enumerate(zip(before, after, strict=True)):
         if person != truth.subject and np.argmax(old) != np.argmax(new):
             way = truth.is_favourable(old), truth.is_favourable(new)
             expected.setdefault(way, set()).add(case.world.ids[person])
-    assert set(option.others.to_favourable) == expected.get((False, True), set())
-    assert set(option.others.to_unfavourable) == expected.get((True, False), set())
-    assert set(option.others.other) == (
+    assert set(option.side_effects.to_favourable) == expected.get((False, True), set())
+    assert set(option.side_effects.to_unfavourable) == expected.get((True, False), set())
+    assert set(option.side_effects.other) == (
         expected.get((True, True), set()) | expected.get((False, False), set())
     )
 
@@ -301,9 +301,9 @@ def test_an_option_holds_in_every_draw_if_nothing_changes_around_it(
     found = recourse_of(truths, key, jitter=0.0, draws=4)
     for person, _ in clear_cut(truths, key):
         for option in found[person].options:
-            assert option.holds is not None
-            assert (option.holds.draws, option.holds.ties) == (4, 1.0)
-            assert option.holds.attributes == 1.0
+            assert option.robustness is not None
+            assert (option.robustness.draws, option.robustness.ties) == (4, 1.0)
+            assert option.robustness.attributes == 1.0
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.errors import SettingsError
 from recourse_audit.audit.reporter import explain
+from recourse_audit.errors import SettingsError
+from tests.command import command, one_line
 from tests.recourse.brute_force import TieRow, World
 from tests.recourse.random_worlds import (
     FEATURES,
@@ -18,7 +19,6 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.command import command, one_line
 
 KINDS = ("family", "loan", "payment")
 ENDS = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (0, 4)]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.records.recourse import Action, Recourse
 from recourse_audit.audit.reporter import explain
+from recourse_audit.records.recourse import Action, Recourse
+from tests.command import command
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (
     NETWORKS,
@@ -22,7 +23,6 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.command import command
 
 EVERYTHING: dict[str, Any] = {
     "max_changes": 2,

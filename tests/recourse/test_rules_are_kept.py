@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recourse_audit.records.recourse import Action, Option
 from recourse_audit.audit.reporter import explain
+from recourse_audit.records.recourse import Action, Option
 from tests.recourse.brute_force import Policy, World, rounded
 from tests.recourse.random_worlds import (
     FEATURES,
