@@ -119,12 +119,14 @@ class Verifier:
         odds = np.abs(self._context.decisions.log_odds(answers))
         close = np.flatnonzero(odds <= CLOSE * self._context.noise)
         if len(close):
-            answers[close], _ = self.confirmed(combinations[close], answers[close])
+            answers[close], _ = self.confirmed(
+                combinations[close], answers[close], most_arcs=MOST_ARCS_AGAIN
+            )
         self._numbers(answers[fits], combinations[fits])
         return answers
 
     def confirmed(
-        self, combinations: Ints, known: Floats, *, most_arcs: int = MOST_ARCS_AGAIN
+        self, combinations: Ints, known: Floats, *, most_arcs: int
     ) -> tuple[Floats, Mask]:
         """Ask on the whole graph what is known from the neighbourhood; mark what was asked there.
 

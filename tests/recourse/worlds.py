@@ -94,6 +94,6 @@ def context_of(
 ) -> RecourseContext:
     """The context of a search for options in which the last class is favourable."""
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
-    classes = tuple(f"c{number}" for number in range(answers.shape[1]))
+    classes = ("no", "maybe", "yes")[-answers.shape[1] :]
     decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[-1:]))
     return RecourseContext(graph, batcher, probes or sound(), answers, decisions)
