@@ -30,7 +30,7 @@ from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.settings import (
     DecisionSettings,
     ModelSettings,
@@ -109,7 +109,7 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
     """Print the verifier's rate over the runtime's on singles and pairs of changes."""
     policy = world.policy(ties=[rules], attributes=world.attributes)
     favourable = np.arange(len(world.classes)) == len(world.classes) - 1
-    bench = Bench(world.graph, world.batcher, world.probes, world.answers, favourable)
+    context = RecourseContext(world.graph, world.batcher, world.probes, world.answers, favourable)
     session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
     for subject in world.refused(12, seed=1):
         table = action_table(policy, subject, world.probes.depth)
@@ -119,10 +119,10 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
         rows = np.concatenate((singles, pairs))
         recorder = Recorder(session)
         world.model._session = recorder
-        Verifier(bench, table).answers(rows)
+        Verifier(context, table).answers(rows)
         world.model._session = session
         start = time.perf_counter()
-        verifier = Verifier(bench, table)
+        verifier = Verifier(context, table)
         verifier.answers(rows)
         middle = time.perf_counter()
         for outputs, feeds in recorder.asked:

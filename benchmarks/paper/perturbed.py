@@ -23,7 +23,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 
 LINKS, MODELS = "links", "models"
 SAMPLES = Path(__file__).parents[2] / "sample_models"

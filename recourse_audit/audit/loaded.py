@@ -15,7 +15,7 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2

@@ -52,11 +52,7 @@ def standing(
 
 
 def _touched(recourse: Recourse) -> list[str]:
-    return [
-        _touches(action)
-        for option in recourse.options
-        for action in option.actions
-    ]
+    return [_touches(action) for option in recourse.options for action in option.actions]
 
 
 def _touches(action: Action) -> str:

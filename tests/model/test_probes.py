@@ -10,7 +10,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.probes import NO_ROOM, SENTENCES, probe
+from recourse_audit.model.probe_notes import NO_ROOM, NOTES
+from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import Pool, pool_of
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import ModelSettings, load_settings
@@ -44,7 +45,7 @@ def test_a_trap_fails_its_own_probe_and_no_other(trap: str, seed: int, tmp_path:
     for pool in (None, made_pool(seed)):
         report = probed(path, pool, seed=7 * seed)
         assert report.failed == (FAILS[trap],)
-        assert report.notes[FAILS[trap]] == SENTENCES[FAILS[trap]]
+        assert report.notes[FAILS[trap]] == NOTES[FAILS[trap]]
 
 
 @pytest.mark.parametrize("trap", FAILS)
@@ -136,7 +137,7 @@ def test_a_model_without_ties_has_no_depth(tmp_path: Path) -> None:
 def test_a_depth_without_bound_is_said_in_words(tmp_path: Path) -> None:
     report = probed(sum_network(tmp_path / "model.onnx", trap="batch"))
     assert report.depth is None
-    assert report.notes["depth"] == SENTENCES["depth"]
+    assert report.notes["depth"] == NOTES["depth"]
 
 
 def test_a_deep_model_has_a_depth_too_large_to_bound(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recourse_audit.audit.loaded import load_audit
 from recourse_audit.errors import SettingsError
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING
-from recourse_audit.audit.loaded import load_audit
-from tests.recourse.worlds import KINDS, policy_of, star, town
 from tests.audits import small_audit
+from tests.recourse.worlds import KINDS, policy_of, star, town
 
 SAVINGS = {"name": "savings", "step": 500}
 
