@@ -2,7 +2,7 @@
 
     python -m benchmarks.paper --data DIR --work DIR [--quick] [--graphs NAME …] [--parts PART …]
 
-Every result is kept in the working folder as it is made, so that a run that was stopped goes on
+Every result is cache in the working folder as it is made, so that a run that was stopped goes on
 where it was; models are trained there once. At the end, or with `--parts page` alone, the page is
 written from what there is. Two of these may share a working folder, each with graphs of its own.
 """
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.paper.cache import Kept, Key
+from benchmarks.paper.cache import Key, ResultCache
+from benchmarks.paper.datasets import Dataset
 from benchmarks.paper.page import write_page
 from benchmarks.paper.peers import compare_peers
 from benchmarks.paper.perturbed import perturb
-from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import FULL, QUICK, Plan
 from benchmarks.paper.reading import MODEL
 from benchmarks.paper.table import fill_table
@@ -26,7 +26,9 @@ from benchmarks.paper.timed import time_all
 from benchmarks.paper.varied import vary
 
 DOCS = Path(__file__).parents[2] / "docs"
-PARTS: dict[str, tuple[Callable[[Kept, Place, Plan], None], Callable[[Plan], tuple[str, ...]]]] = {
+PARTS: dict[
+    str, tuple[Callable[[ResultCache, Dataset, Plan], None], Callable[[Plan], tuple[str, ...]]]
+] = {
     "table": (fill_table, lambda plan: plan.graphs),
     "varied": (vary, lambda plan: plan.varied),
     "timed": (time_all, lambda plan: plan.timed),
@@ -63,10 +65,10 @@ def main(argv: list[str] | None = None) -> None:
     if missing:
         parser.error(f"{missing[0]} is not there; --data is the folder of the data sets")
     page = options.page or (options.work if options.quick else DOCS) / "benchmarks.md"
-    with Kept(options.work / f"results{'_quick' if options.quick else ''}.sqlite") as kept:
-        measure(kept, options.data, options.work, plan, parts, options.graphs)
+    with ResultCache(options.work / f"results{'_quick' if options.quick else ''}.sqlite") as cache:
+        measure(cache, options.data, options.work, plan, parts, options.graphs)
         if "page" in parts:
-            write_page(kept, plan, page)
+            write_page(cache, plan, page)
             print(f"{page} is written", flush=True)
 
 
@@ -79,7 +81,12 @@ def wanted_graphs(plan: Plan, parts: list[str], graphs: list[str] | None) -> lis
 
 
 def measure(
-    kept: Kept, data: Path, work: Path, plan: Plan, parts: list[str], graphs: list[str] | None
+    cache: ResultCache,
+    data: Path,
+    work: Path,
+    plan: Plan,
+    parts: list[str],
+    graphs: list[str] | None,
 ) -> None:
     """Make what is missing, part by part within a graph, so that a graph is opened once."""
     jobs = {name: (run, of(plan)) for name, (run, of) in PARTS.items() if name in parts}
@@ -91,13 +98,13 @@ def measure(
             sys.exit("the methods that look inside need torch: pip install -e '.[tables]'")
         torch.set_num_threads(1)
     for name in wanted:
-        place = Place(data, work, name)
-        about = {"fingerprint": place.fingerprint, "accuracy": place.accuracy}
-        kept.put(Key(part=MODEL, graph=name, method="GCN"), about)
+        dataset = Dataset(data, work, name)
+        about = {"fingerprint": dataset.fingerprint, "accuracy": dataset.accuracy}
+        cache.put(Key(part=MODEL, graph=name, method="GCN"), about)
         for part, (run, names) in jobs.items():
             if name in names:
                 start = time.perf_counter()
-                run(kept, place, plan)
+                run(cache, dataset, plan)
                 print(f"# {name}, {part}: {time.perf_counter() - start:.0f} s", flush=True)
 
 

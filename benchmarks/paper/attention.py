@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch_geometric.nn import GATConv
 
-from benchmarks.paper.paper_datasets import Place
+from benchmarks.paper.datasets import Dataset
 from benchmarks.train import multiplied, thinned
 from recourse_audit.graph.arrays import Graph
 
@@ -37,16 +37,16 @@ class Attending(torch.nn.Module):
         return logits, [one, two]
 
 
-def attention(graph: Graph, place: Place) -> np.ndarray:
+def attention(graph: Graph, dataset: Dataset) -> np.ndarray:
     """The weight of every pair."""
     torch.manual_seed(0)
-    state = place.network.state
+    state = dataset.network.state
     x = torch.from_numpy(np.asarray(graph.features, np.float32))
     x = thinned((x - state["shift"]) / state["scale"])
     arcs = torch.from_numpy(np.stack((graph.arc_source, graph.arc_target)).astype(np.int64))
-    said = place.network.whole()[1].argmax(1)
+    said = dataset.network.whole()[1].argmax(1)
     model = Attending(x.shape[1], int(said.max()) + 1)
-    learned(model, x, arcs, said, place)
+    learned(model, x, arcs, said, dataset)
     model.eval()
     with torch.no_grad():
         layers = [layer.mean(1).numpy() for layer in model(x, arcs)[1]]
@@ -56,10 +56,10 @@ def attention(graph: Graph, place: Place) -> np.ndarray:
 
 
 def learned(
-    model: Attending, x: torch.Tensor, arcs: torch.Tensor, said: torch.Tensor, place: Place
+    model: Attending, x: torch.Tensor, arcs: torch.Tensor, said: torch.Tensor, dataset: Dataset
 ) -> None:
     """Fit until what it says on held-out nodes stops getting better."""
-    nodes = np.array(place.training_nodes(place.graph.node_count))
+    nodes = np.array(dataset.training_nodes(dataset.graph.node_count))
     cut = int(0.8 * len(nodes))
     fit, check = torch.from_numpy(nodes[:cut]), torch.from_numpy(nodes[cut:])
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)

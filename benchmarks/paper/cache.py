@@ -43,7 +43,7 @@ class Result:
     document: dict[str, Any]
 
 
-class Kept:
+class ResultCache:
     """The results so far; several processes may write to one file, each its own graphs."""
 
     def __init__(self, path: Path) -> None:
@@ -78,7 +78,7 @@ class Kept:
                 ),
             )
 
-    def holds(self, key: Key) -> bool:
+    def has(self, key: Key) -> bool:
         """Whether a result was made already."""
         found = self._store.execute(
             "SELECT 1 FROM results WHERE part = ? AND graph = ? AND method = ? AND subject = ?"

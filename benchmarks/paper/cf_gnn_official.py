@@ -26,7 +26,7 @@ BETA = 0.5
 SAME = 1e-3
 
 
-def authors_way(network: Network, code: Path) -> Callable[[int], dict[str, Any]]:
+def official_explainer(network: Network, code: Path) -> Callable[[int], dict[str, Any]]:
     """What their code removes for a subject; `code` is the folder of their repository."""
     sys.path.insert(0, str(code / "src"))
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.paper.cache import Kept
+from benchmarks.paper.cache import ResultCache
 from benchmarks.paper.page_curves import (
     Pictures,
     perturbed_section,
@@ -13,12 +13,12 @@ from benchmarks.paper.page_peers import peers_section
 from benchmarks.paper.page_table import (
     LEGEND,
     agreement_lines,
+    baselines_table,
     beaten_verdicts,
     coverage_line,
     dominance_table,
     dominance_verdict,
     objective_table,
-    picks_table,
     simulatability_verdicts,
 )
 from benchmarks.paper.page_times import time_table, timed_section
@@ -69,10 +69,10 @@ near`, or `own ties and new ones`), three where ours found nothing; one draw is 
 draws that flip. Ties changed are a mean over flipped nodes, time and queries over all."""
 
 
-def write_page(kept: Kept, plan: Plan, path: Path) -> None:
+def write_page(cache: ResultCache, plan: Plan, path: Path) -> None:
     """Write the page, and its pictures beside it."""
     pictures: Pictures = {}
-    text = "\n".join(page_lines(Reading(kept, plan), pictures))
+    text = "\n".join(page_lines(Reading(cache, plan), pictures))
     folder = path.parent / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
     for name, svg in pictures.items():
@@ -101,7 +101,7 @@ def page_lines(reading: Reading, pictures: Pictures) -> Iterator[str]:
     yield ""
     yield "What else could have been chosen from the same pairs, ν and |μ|:"
     yield ""
-    yield from picks_table(tables)
+    yield from baselines_table(tables)
     yield from _made_by(plan, "Who dominates whom", "table")
     yield (
         "Shares of nodes on which GNN-MOExp's pair dominates the method's, is dominated by it, and "

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from benchmarks.paper.comparison import LEVEL
 from benchmarks.paper.cache import Result
+from benchmarks.paper.comparison import LEVEL
 from benchmarks.paper.page_times import short_time
 from benchmarks.paper.pictures import lines
 from benchmarks.paper.published import OURS, TITLES

@@ -131,7 +131,7 @@ def agreement_lines(tables: Tables) -> Iterator[str]:
         yield f"  - {TITLES[graph]}: {'; '.join(words)}."
 
 
-def picks_table(tables: Tables) -> Iterator[str]:
+def baselines_table(tables: Tables) -> Iterator[str]:
     """What other ways of choosing among the search's own pairs would have given."""
     yield f"| graph | {OURS} | {' | '.join(OTHER_PICKS)} |"
     yield f"|---|---|{'---|' * len(OTHER_PICKS)}"

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.paper.cache import Result, ResultCache
 from benchmarks.paper.comparison import common
-from benchmarks.paper.cache import Kept, Result
 from benchmarks.paper.plans import Plan, Size
 from benchmarks.paper.published import METHODS, OURS
 
@@ -16,31 +16,31 @@ Documents = dict[int, dict[str, Any]]
 class Reading:
     """The results of a plan; those of other models or other settings are passed over."""
 
-    def __init__(self, kept: Kept, plan: Plan) -> None:
+    def __init__(self, cache: ResultCache, plan: Plan) -> None:
         self.plan = plan
-        self._kept = kept
-        self.models = {found.key.graph: found.document for found in kept.rows(MODEL)}
+        self._cache = cache
+        self.models = {found.key.graph: found.document for found in cache.rows(MODEL)}
 
     def of_searches(self, part: str, graph: str, size: Size) -> dict[str, Documents]:
         """Results by method and subject, of searches of one size and what goes with them."""
         if graph not in self.models:
             return {}
         setting = size.setting(self.models[graph]["fingerprint"])
-        return _by_method(list(self._kept.rows(part, graph=graph, setting=setting)))
+        return _by_method(list(self._cache.rows(part, graph=graph, setting=setting)))
 
     def of_peers(self, graph: str) -> dict[str, Documents]:
         """Results of the counterfactual methods."""
         if graph not in self.models:
             return {}
         setting = self.plan.peer_setting(self.models[graph]["fingerprint"])
-        return _by_method(list(self._kept.rows("peers", graph=graph, setting=setting)))
+        return _by_method(list(self._cache.rows("peers", graph=graph, setting=setting)))
 
     def of_graph(self, part: str, graph: str, size: Size | None = None) -> list[Result]:
         """Every result of a part by the model as it is, of searches of one size if one is given."""
         if graph not in self.models:
             return []
         own = self.models[graph]["fingerprint"]
-        rows = [row for row in self._kept.rows(part, graph=graph) if own in row.key.setting]
+        rows = [row for row in self._cache.rows(part, graph=graph) if own in row.key.setting]
         return [row for row in rows if size is None or row.key.setting == size.setting(own)]
 
 

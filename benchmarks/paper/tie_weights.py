@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.paper.paper_datasets import Place
+from benchmarks.paper.datasets import Dataset
 from recourse_audit.graph.arrays import Graph
 
 EXPLAINER_EPOCHS = 200
@@ -59,9 +59,9 @@ class Gradients:
 
     preparation = 0.0
 
-    def __init__(self, place: Place) -> None:
-        self._network = place.network
-        self._tail = place.network.tail()
+    def __init__(self, dataset: Dataset) -> None:
+        self._network = dataset.network
+        self._tail = dataset.network.tail()
 
     def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
         import torch
@@ -79,30 +79,30 @@ class Gradients:
 class Masks:
     """GNNExplainer and PGExplainer, as PyG has them, on the part of the graph that counts."""
 
-    def __init__(self, place: Place, algorithm: Callable[[], object]) -> None:
+    def __init__(self, dataset: Dataset, algorithm: Callable[[], object]) -> None:
         from torch_geometric.explain import Explainer
 
-        self._network = place.network
+        self._network = dataset.network
         start = time.perf_counter()
         made = algorithm()
         learns = hasattr(made, "mlp")
         self._explainer = Explainer(
-            place.network.tail(),
+            dataset.network.tail(),
             algorithm=made,
             explanation_type="phenomenon" if learns else "model",
             edge_mask_type="object",
             model_config=NODE_CLASSIFIER,
         )
         if learns:
-            self._train(place)
+            self._train(dataset)
         self.preparation = time.perf_counter() - start
 
-    def _train(self, place: Place) -> None:
+    def _train(self, dataset: Dataset) -> None:
         import torch
 
         torch.manual_seed(0)
         algorithm, model = self._explainer.algorithm, self._explainer.model
-        parts = [self._network.part(node) for node in place.training_nodes(PG_NODES)]
+        parts = [self._network.part(node) for node in dataset.training_nodes(PG_NODES)]
         targets = [
             model(part.x, part.edge_index, **part.feeds).argmax(1).detach() for part in parts
         ]
@@ -137,36 +137,36 @@ class Masks:
         return total
 
 
-def gnn_explainer(place: Place) -> Weighing:
+def gnn_explainer(dataset: Dataset) -> Weighing:
     from torch_geometric.explain import GNNExplainer
 
-    return Masks(place, lambda: GNNExplainer(epochs=EXPLAINER_EPOCHS))
+    return Masks(dataset, lambda: GNNExplainer(epochs=EXPLAINER_EPOCHS))
 
 
-def pg_explainer(place: Place) -> Weighing:
+def pg_explainer(dataset: Dataset) -> Weighing:
     from torch_geometric.explain import PGExplainer
 
-    return Masks(place, lambda: PGExplainer(epochs=PG_EPOCHS))
+    return Masks(dataset, lambda: PGExplainer(epochs=PG_EPOCHS))
 
 
-def embedded(place: Place) -> Weighing:
+def embedded(dataset: Dataset) -> Weighing:
     from benchmarks.paper.deepwalk import similarities
 
-    return _known(place, "emb", similarities)
+    return _known(dataset, "emb", similarities)
 
 
-def attended(place: Place) -> Weighing:
+def attended(dataset: Dataset) -> Weighing:
     from benchmarks.paper.attention import attention
 
-    return _known(place, "gat", lambda graph: attention(graph, place))
+    return _known(dataset, "gat", lambda graph: attention(graph, dataset))
 
 
-def _known(place: Place, name: str, make: Callable[[Graph], np.ndarray]) -> Weighing:
+def _known(dataset: Dataset, name: str, make: Callable[[Graph], np.ndarray]) -> Weighing:
     """Weights of all pairs, made once and kept in the working folder."""
-    path: Path = place.folder / f"{place.name}.{name}.{place.fingerprint}.npz"
+    path: Path = dataset.folder / f"{dataset.name}.{name}.{dataset.fingerprint}.npz"
     if not path.is_file():
         start = time.perf_counter()
-        table = make(place.graph)
+        table = make(dataset.graph)
         seconds = time.perf_counter() - start
         half_written = path.with_suffix(".part.npz")
         np.savez(half_written, table=table, seconds=seconds)
@@ -175,7 +175,7 @@ def _known(place: Place, name: str, make: Callable[[Graph], np.ndarray]) -> Weig
         return OfPairs(archive["table"], float(archive["seconds"]))
 
 
-OPENERS: dict[str, Callable[[Place], Weighing]] = {
+OPENERS: dict[str, Callable[[Dataset], Weighing]] = {
     "RND": lambda _: AtRandom(),
     "EMB": embedded,
     "Grad": Gradients,

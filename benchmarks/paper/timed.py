@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.paper.cache import Key, ResultCache
+from benchmarks.paper.datasets import Dataset
 from benchmarks.paper.explanations import pairs_around
-from benchmarks.paper.cache import Kept, Key
 from benchmarks.paper.moexp import search_of, searched
-from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.tie_weights import EXPLAINER_EPOCHS, NODE_CLASSIFIER, gnn_explainer
 
@@ -32,64 +32,64 @@ TIMED = (OURS_TOGETHER, OURS_ALONE, EXPLAINER_WHOLE, EXPLAINER_NEAR, CF_LEAN, CF
 Way = Callable[[int], dict[str, Any]]
 
 
-def time_all(kept: Kept, place: Place, plan: Plan) -> None:
+def time_all(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
     """Time what is missing; a subject is done by all methods or by none."""
-    settled = plan.size.setting(place.fingerprint)
+    setting = plan.size.setting(dataset.fingerprint)
 
     def key(method: str, subject: int) -> Key:
-        return Key(part=PART, graph=place.name, method=method, subject=subject, setting=settled)
+        return Key(part=PART, graph=dataset.name, method=method, subject=subject, setting=setting)
 
     wanted = TIMED if plan.cf_code is None else (*TIMED, CF_AUTHORS)
     subjects = [
         subject
-        for subject in place.test_nodes(plan.timed_nodes)
-        if not all(kept.holds(key(method, subject)) for method in wanted)
+        for subject in dataset.test_nodes(plan.timed_nodes)
+        if not all(cache.has(key(method, subject)) for method in wanted)
     ]
     if not subjects:
         return
-    together = timed_together(place, plan)
-    ways = ways_of(place, plan)
+    together = timed_together(dataset, plan)
+    ways = ways_of(dataset, plan)
     for way in ways.values():
         # The first call of a process pays for what all others find ready.
         way(subjects[0])
     for subject in subjects:
-        kept.put(key(OURS_TOGETHER, subject), {"seconds": together})
+        cache.put(key(OURS_TOGETHER, subject), {"seconds": together})
         for method, way in ways.items():
             start = time.perf_counter()
             found = way(subject)
-            kept.put(key(method, subject), {"seconds": time.perf_counter() - start} | found)
+            cache.put(key(method, subject), {"seconds": time.perf_counter() - start} | found)
 
 
-def timed_together(place: Place, plan: Plan) -> float:
+def timed_together(dataset: Dataset, plan: Plan) -> float:
     """Seconds a node of one search for all test nodes of the table."""
-    subjects = np.sort(place.test_nodes(plan.nodes))
-    search = search_of(place, plan.size)
+    subjects = np.sort(dataset.test_nodes(plan.nodes))
+    search = search_of(dataset, plan.size)
     start = time.perf_counter()
     count = sum(1 for _ in search.run(subjects))
     return (time.perf_counter() - start) / count
 
 
-def ways_of(place: Place, plan: Plan) -> dict[str, Way]:
+def ways_of(dataset: Dataset, plan: Plan) -> dict[str, Way]:
     """Each method as something that takes a subject, in the order in which they take turns."""
     from benchmarks.paper.cf_gnn import DenseMask, counterfactual
 
-    search = search_of(place, plan.size)
-    whole = whole_graph_explainer(place)
-    near = gnn_explainer(place)
+    search = search_of(dataset, plan.size)
+    whole = whole_graph_explainer(dataset)
+    near = gnn_explainer(dataset)
     hops = plan.max_hops
 
     def ours(subject: int) -> dict[str, Any]:
-        return {"subgraphs": searched(search, place, plan.size, subject).subgraphs}
+        return {"subgraphs": searched(search, dataset, plan.size, subject).extent.subgraphs}
 
     def on_part(subject: int) -> dict[str, Any]:
-        near.weights(subject, pairs_around(place.graph, subject, hops))
+        near.weights(subject, pairs_around(dataset.graph, subject, hops))
         return {}
 
     def lean(subject: int) -> dict[str, Any]:
-        return {"removed": counterfactual(place.network, subject).removed}
+        return {"removed": counterfactual(dataset.network, subject).removed}
 
     def dense(subject: int) -> dict[str, Any]:
-        found = counterfactual(place.network, subject, DenseMask, to_the_end=True)
+        found = counterfactual(dataset.network, subject, DenseMask, to_the_end=True)
         return {"removed": found.removed}
 
     ways = {
@@ -100,20 +100,20 @@ def ways_of(place: Place, plan: Plan) -> dict[str, Way]:
         CF_DENSE: dense,
     }
     if plan.cf_code is not None:
-        from benchmarks.paper.cf_gnn_official import authors_way
+        from benchmarks.paper.cf_gnn_official import official_explainer
 
-        ways[CF_AUTHORS] = authors_way(place.network, plan.cf_code)
+        ways[CF_AUTHORS] = official_explainer(dataset.network, plan.cf_code)
     return ways
 
 
-def whole_graph_explainer(place: Place) -> Way:
+def whole_graph_explainer(dataset: Dataset) -> Way:
     """GNNExplainer as PyG gives it to its users, with a mask of ties only."""
     import torch
     from torch_geometric.explain import Explainer, GNNExplainer
 
     from benchmarks.train import GCN
 
-    state = {key: value for key, value in place.network.state.items() if key != "accuracy"}
+    state = {key: value for key, value in dataset.network.state.items() if key != "accuracy"}
     model = GCN(state["shift"].shape[0], state["second.bias"].shape[0])
     model.load_state_dict(state)
     explainer = Explainer(
@@ -123,7 +123,7 @@ def whole_graph_explainer(place: Place) -> Way:
         edge_mask_type="object",
         model_config=NODE_CLASSIFIER,
     )
-    graph = place.graph
+    graph = dataset.graph
     x = torch.from_numpy(graph.features.astype("float32"))
     arcs = torch.stack(
         (torch.from_numpy(graph.arc_source).long(), torch.from_numpy(graph.arc_target).long())

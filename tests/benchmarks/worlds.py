@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.paper.paper_datasets import Place
+from benchmarks.paper.datasets import Dataset
 from tests.onnx_models import sum_network
 
 NAME = "small"
@@ -22,7 +22,7 @@ def random_ties(count: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate((ends, ends[::-1]), axis=1)
 
 
-def open_place(folder: Path, *, nodes: int = 18, seed: int = 0) -> Place:
+def open_dataset(folder: Path, *, nodes: int = 18, seed: int = 0) -> Dataset:
     """A place as a run finds it once its model is trained; only the weights are a stand-in."""
     features = np.random.default_rng(seed).normal(size=(nodes, 4)).astype(np.float32)
     data, models = folder / "data", folder / "work" / "models"
@@ -33,4 +33,4 @@ def open_place(folder: Path, *, nodes: int = 18, seed: int = 0) -> Place:
     sum_network(models / f"{NAME}.onnx", features=4, classes=3)
     np.save(models / f"{NAME}.test.npy", np.arange(nodes // 2))
     (models / f"{NAME}.pt").touch()
-    return Place(data, folder / "work", NAME)
+    return Dataset(data, folder / "work", NAME)

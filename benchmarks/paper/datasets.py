@@ -23,7 +23,7 @@ SEED = 0
 SAME = 1e-3
 
 
-class Place:
+class Dataset:
     """One data set and everything made for it."""
 
     def __init__(self, data: Path, work: Path, name: str) -> None:
