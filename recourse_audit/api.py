@@ -1,4 +1,4 @@
-"""The two objects to learn: `Audit`, which asks the model, and `Bundle`, which holds what was found.
+"""The two objects to learn: `Audit` asks the model, and `Bundle` holds what was found.
 
 >>> import recourse_audit as ra
 >>> audit = ra.Audit.from_toml("audit.toml")
@@ -209,8 +209,8 @@ class Audit:
         from recourse_audit.audit.selection import Selection
         from recourse_audit.bundle.manifest import read_id_key
         from recourse_audit.bundle.signature import read_signer
-        from recourse_audit.execute.pipeline import Request, run_audit
         from recourse_audit.execute.executors import executor_for
+        from recourse_audit.execute.pipeline import Request, run_audit
         from recourse_audit.render.terminal.consoles import audit_progress_on_stderr
 
         request = Request(

@@ -10,9 +10,9 @@ from typing import Literal
 import networkx as nx
 import numpy as np
 
+from recourse_audit.audit.grouping import group_values
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.records.groups import Communities as CommunityRecord
-from recourse_audit.audit.grouping import group_values
 from recourse_audit.settings import GroupSettings
 
 # For so many, in a graph without any communities, networkx needs three quarters of a minute and

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.reporter import recourse_search, whole_answers
 from recourse_audit.caveats.stability import Standing, curve, linked, moved, standing
 from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Graph, Ints
@@ -16,8 +19,6 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.search import SearchFailure
 from recourse_audit.records.stability import StabilityReport, StabilityRow
-from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import recourse_search, whole_answers
 from recourse_audit.search.moexp import Search
 
 SALT = 11
@@ -175,7 +176,7 @@ def _report(
     before: dict[int, Standing | None],
     rows: Sequence[StabilityRow],
     *,
-    kind: str,
+    kind: Literal["links", "models"],
 ) -> StabilityReport:
     unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
     return StabilityReport(

@@ -111,7 +111,8 @@ class DaskPool:
             return queue.failed(part, answer.reason)
         if future.status != "error":
             raise InputError(
-                f"{self._address}: the scheduler has gone; start it again and rerun the same command to resume"
+                f"{self._address}: the scheduler has gone; start it again and rerun the same "
+                "command to resume"
             )
         if _killed(distributed, future):
             reason = (

@@ -39,9 +39,7 @@ def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerpr
 
 def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
     """What is not as it was, in words."""
-    return [
-        words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)
-    ]
+    return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
 
 
 def inputs_of(audit: LoadedAudit) -> Inputs:

@@ -27,7 +27,7 @@ def share_graph(folder: Path, graph: Graph) -> None:
     texts = [name for name, value in arrays.items() if value.dtype.kind == "T"]
     for name, value in arrays.items():
         if name in texts:
-            _save_texts(folder, name, value)
+            _save_texts(folder, name, cast(Strings, value))
         else:
             save_array(folder / f"{name}.npy", value)
     table = {"arrays": list(arrays), "texts": texts, **_table(graph)}

@@ -91,9 +91,7 @@ class Robustness(Record):
 def survival(count: int, of: int) -> Survival:
     """What `count` successes in `of` draws say, rounded to six digits."""
     low, high = wilson(count, of)
-    return Survival(
-        count=count, share=round(count / of, 6), low=round(low, 6), high=round(high, 6)
-    )
+    return Survival(count=count, share=round(count / of, 6), low=round(low, 6), high=round(high, 6))
 
 
 def wilson(count: float, of: float, confidence: float = 0.95) -> tuple[float, float]:
