@@ -110,9 +110,9 @@ def test_csv_and_parquet_have_the_same_rows(
     files = written(tmp_path, findings, audit.settings)
     table = pq.read_table(files["parquet"])
     with files["csv"].open(encoding="utf-8", newline="") as file:
-        written = list(csv.DictReader(file))
-    assert [row["id"] for row in written] == IDS
-    for one, other in zip(written, table.to_pylist(), strict=True):
+        texts_by_row = list(csv.DictReader(file))
+    assert [row["id"] for row in texts_by_row] == IDS
+    for one, other in zip(texts_by_row, table.to_pylist(), strict=True):
         texts = {
             name: "" if value is None else str(value).lower() if value in (True, False) else value
             for name, value in other.items()
