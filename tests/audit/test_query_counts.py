@@ -1,6 +1,5 @@
 """A report says how many graphs the model was asked about, and the model itself agrees."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ allow = ["drop", "add"]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of all queries that reached a model, in graphs."""
     sizes: list[int] = []
     real = OnnxModel.ask
@@ -37,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return answer
 
     monkeypatch.setattr(OnnxModel, "ask", counted)
-    yield sizes
+    return sizes
 
 
 def test_the_figure_is_what_the_model_was_asked(tmp_path: Path, asked: list[int]) -> None:
