@@ -35,7 +35,7 @@ from recourse_audit.audit.communities import Communities, communities_of
 from recourse_audit.bundle.store import SCHEMA
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.groups.records import Comparison
+from recourse_audit.records.groups import Comparison
 from recourse_audit.groups.report import group_report
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
@@ -143,7 +143,7 @@ def findings_of(plan: Plan) -> list[Finding]:
 
 
 def _finding(one: Comparison, turn: float) -> Finding:
-    intervals = one.intervals["difference"]
+    intervals = one.intervals.difference
     kinds = {
         "ordinary": intervals.ordinary,
         "bootstrap": intervals.bootstrap,

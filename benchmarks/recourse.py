@@ -31,7 +31,7 @@ from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.settings import (
     DecisionSettings,
     ModelSettings,
@@ -119,7 +119,7 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
     """Print the verifier's rate divided by the runtime's, on single changes and on pairs."""
     policy = world.policy(ties=[rules], attributes=world.attributes)
     decisions = world.decisions(world.classes[-1:])
-    bench = Bench(world.graph, world.batcher, world.probes, world.answers, decisions)
+    context = RecourseContext(world.graph, world.batcher, world.probes, world.answers, decisions)
     session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
     for subject in world.refused(12, seed=1):
         table = action_table(policy, subject, world.probes.depth)

@@ -17,7 +17,7 @@ from benchmarks.engines import Bench, alone, open_bench, plain_search, search_ag
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.search.blocks import Block, subtree_bounds
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from recourse_audit.settings import load_settings
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending"

@@ -1,4 +1,4 @@
-"""The set-up keeps its promises: the lock fits, no file names a machine, the wheel is whole."""
+"""Setup keeps its promises: locks match, no file names a machine, the wheel is complete."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def read_project() -> dict[str, Any]:
 
 
 def read_lock(name: str) -> Iterator[tuple[Requirement, list[str]]]:
-    """Yield each entry of a lock with its hashes."""
+    """Yield each entry of a lock file with its hashes."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
     for line in text.splitlines():
         entry, *hashes = line.split("--hash=")
@@ -52,7 +52,7 @@ def read_lock(name: str) -> Iterator[tuple[Requirement, list[str]]]:
 
 
 def pins_for(name: str, python: str, system: str) -> dict[str, list[Version]]:
-    """List, for one Python on one system, the versions that a lock pins of each package."""
+    """The versions that a lock file pins of each package, for one Python on one system."""
     environment = {
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",

@@ -15,7 +15,7 @@ from benchmarks.engines import Bench, open_bench
 from benchmarks.paper.cache import fingerprint
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.search.blocks import subtree_bounds
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 
 if TYPE_CHECKING:
     from benchmarks.paper.network import Network

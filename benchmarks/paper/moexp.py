@@ -18,7 +18,7 @@ from benchmarks.paper.published import OURS
 from recourse_audit.records.search import FrontPair, SearchResult
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 
 BALANCED = "MOEB"
 # Our names for the baselines of a search's result. Only the first is in the paper's table.

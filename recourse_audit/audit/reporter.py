@@ -8,6 +8,7 @@ import numpy as np
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
 from recourse_audit.caveats.findings import Caveats
+from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.queries import whole
 from recourse_audit.records.notes import (
@@ -16,6 +17,7 @@ from recourse_audit.records.notes import (
     NO_TIES,
     TIES_DO_NOT_MATTER,
 )
+from recourse_audit.records.recourse import WhatIf
 from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
@@ -45,6 +47,30 @@ def explain(
         reports[subject] = report
         done()
     return [reports[subject] for subject in subjects]
+
+
+def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> WhatIf:
+    """What the model decides on one subject after changes chosen by hand, on the whole graph."""
+    [number] = find_subjects(audit, [subject])
+    audit.model.reseed(audit.scope.seed)
+    answers = whole_answers(audit, np.array([number]))
+    if not audit.decisions.usable(answers[[number]])[0]:
+        raise AnswerError(f"{subject}: {NOT_A_NUMBER}")
+    search = recourse_search(audit, answers)
+    return search.what_if(number, read_changes(changes, audit.graph))
+
+
+def recourse_search(audit: LoadedAudit, answers: Floats) -> RecourseSearch:
+    """The search for options; `answers` are those of `whole_answers`."""
+    return RecourseSearch(
+        audit.graph,
+        audit.batcher,
+        audit.probes,
+        answers,
+        audit.policy,
+        audit.decisions,
+        audit.scope.seed,
+    )
 
 
 def reports_on(
@@ -85,9 +111,7 @@ class Reporter:
         self.search = Search(
             audit.graph, audit.batcher, answers, audit.decisions.classes, audit.scope
         )
-        self._recourse = RecourseSearch(
-            audit.graph, audit.batcher, audit.probes, answers, audit.policy, audit.decisions, seed
-        )
+        self._recourse = recourse_search(audit, answers)
         self._caveats = Caveats(
             audit.graph, audit.batcher, audit.probes.depth, audit.settings.caveats, seed
         )

@@ -1,6 +1,7 @@
-"""The record of an audit while it runs: everybody, who is to be audited, and finished pieces.
+"""The checkpoint of an audit while it runs: everybody, who is to be audited, finished chunks.
 
-A transaction a piece, nothing by halves. From the record alone, the store can be written.
+One transaction per chunk, so that nothing is half written. The store can be written from the
+checkpoint alone.
 """
 
 import sqlite3
@@ -9,23 +10,23 @@ from contextlib import closing, contextmanager
 from operator import attrgetter
 from pathlib import Path
 
-from recourse_audit.errors import InputError
 from recourse_audit.bundle.results import Findings, Result
-from recourse_audit.records.people import Member, Person
 from recourse_audit.bundle.store import MEMBERS, PEOPLE, PERSON, VERSION, insert_rows
+from recourse_audit.errors import InputError
+from recourse_audit.records.codec import SUBJECT
+from recourse_audit.records.people import Member, Person
 
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     PEOPLE,
     MEMBERS,
     "CREATE TABLE planned (subject INTEGER PRIMARY KEY)",
-    "CREATE TABLE pieces (piece INTEGER PRIMARY KEY)",
-    "CREATE TABLE results (subject INTEGER PRIMARY KEY, piece INTEGER NOT NULL, document TEXT)",
+    "CREATE TABLE results (subject INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, document TEXT)",
 )
 
 
 def check_idle(path: Path) -> None:
-    """Fail if another run is writing to a record; what else is wrong with it does not matter."""
+    """Fail if another run is writing to a checkpoint; whatever else is wrong does not matter."""
     if not path.is_file():
         return
     with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as store:
@@ -37,8 +38,8 @@ def check_idle(path: Path) -> None:
             return
 
 
-class Record:
-    """What can be read from a record, whoever has opened it."""
+class CheckpointReader:
+    """What can be read from a checkpoint, whoever has opened it."""
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
@@ -73,10 +74,11 @@ class Record:
         return dict(self._store.execute(find, (person,)))
 
     def results(self) -> Iterator[Result]:
-        """All results, in the order of subjects."""
-        rows = self._store.execute("SELECT subject, piece, document FROM results ORDER BY subject")
-        for subject, piece, document in rows:
-            yield Result(subject=subject, piece=piece, document=document)
+        """All results, in the order of subjects; each document is parsed once."""
+        rows = self._store.execute("SELECT subject, chunk, document FROM results ORDER BY subject")
+        for subject, chunk, document in rows:
+            report = SUBJECT.read(document)
+            yield Result(subject=subject, chunk=chunk, document=document, report=report)
 
     def findings(self) -> Findings:
         """All that the files of a bundle are written from."""
@@ -88,25 +90,25 @@ class Record:
             results=self.results,
         )
 
-    def pieces(self) -> dict[int, set[int]]:
-        """The subjects of every finished piece."""
+    def chunks(self) -> dict[int, set[int]]:
+        """The subjects of every finished chunk."""
         found: dict[int, set[int]] = {}
-        for subject, piece in self._store.execute("SELECT subject, piece FROM results"):
-            found.setdefault(piece, set()).add(subject)
+        for subject, chunk in self._store.execute("SELECT subject, chunk FROM results"):
+            found.setdefault(chunk, set()).add(subject)
         return found
 
     def progress(self) -> tuple[int, int]:
-        """How many subjects are done, of how many."""
+        """How many subjects are done, and how many there are."""
         [[done]] = self._store.execute("SELECT count(*) FROM results")
         [[total]] = self._store.execute("SELECT count(*) FROM planned")
         return done, total
 
 
-class Work(Record):
-    """A record that is open for writing; nobody else can open it meanwhile."""
+class Checkpoint(CheckpointReader):
+    """A checkpoint that is open for writing; nobody else can open it meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Open the record, or begin one."""
+        """Open the checkpoint, or begin one."""
         super().__init__(sqlite3.connect(path, isolation_level=None, timeout=1.0))
         self._store.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._store.execute("PRAGMA journal_mode = WAL")
@@ -136,42 +138,38 @@ class Work(Record):
     ) -> None:
         """Keep what the audit is begun with, everybody in the graph, and who is to be audited."""
         self._store.execute("BEGIN")
-        for table, rows in (
-            ("people", map(attrgetter(*PERSON), people)),
-            ("members", members),
-            ("planned", ((subject,) for subject in subjects)),
-            ("meta", meta.items()),
-        ):
-            insert_rows(self._store, table, rows)
+        insert_rows(self._store, "people", map(attrgetter(*PERSON), people))
+        insert_rows(self._store, "members", members)
+        insert_rows(self._store, "planned", ((subject,) for subject in subjects))
+        insert_rows(self._store, "meta", meta.items())
         self._store.execute("COMMIT")
 
-    def add(self, piece: int, documents: dict[int, str]) -> None:
-        """Keep a finished piece."""
-        rows = [(subject, piece, document) for subject, document in sorted(documents.items())]
+    def add(self, chunk: int, documents: dict[int, str]) -> None:
+        """Keep a finished chunk."""
+        rows = [(subject, chunk, document) for subject, document in sorted(documents.items())]
         self._store.execute("BEGIN")
         self._store.executemany("INSERT INTO results VALUES (?, ?, ?)", rows)
-        self._store.execute("INSERT INTO pieces VALUES (?)", (piece,))
         self._store.execute("COMMIT")
 
 
 @contextmanager
-def open_record(path: Path) -> Iterator[Record]:
-    """Open the record of an unfinished audit to read it; fails while a run is writing to it."""
+def open_checkpoint(path: Path) -> Iterator[CheckpointReader]:
+    """Open the checkpoint of an unfinished audit for reading; fails while a run writes to it."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=1.0)) as store:
-        store.execute("BEGIN")  # what is read is of one moment
+        store.execute("BEGIN")  # everything read is of one moment
         version = _version(store)
         if version not in (0, VERSION):
             raise InputError(
                 f"{path}: was begun by a program that writes version {version}, and this one "
                 f"reads {VERSION}; use that program"
             )
-        record = Record(store)
-        if version == 0 or not record.meta():
+        checkpoint = CheckpointReader(store)
+        if version == 0 or not checkpoint.meta():
             raise InputError(
-                f"{path}: this audit has only just begun; the same `run` command goes on"
+                f"{path}: this audit has only just begun; rerun the same `run` command to resume"
             )
-        yield record
+        yield checkpoint
 
 
 def _version(store: sqlite3.Connection) -> int:

@@ -19,12 +19,13 @@ FILES = (
     "data/subjects.csv",
     "data/subjects.parquet",
 )
+SETTINGS, STORE = "settings.json", "store.sqlite"
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
 CHECKSUMS = "checksums.txt"
 LOG = "run.jsonl"
 # What is made from a finished bundle, each with a manifest of its own.
-FOLDERS = ("pages", "letters")
+FOLDERS: tuple[Literal["pages", "letters"], ...] = ("pages", "letters")
 NEW = ".new"
 NAMES = {
     "work",
@@ -39,7 +40,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
+class BundleFolder:
     """Where the parts of a bundle are."""
 
     folder: Path
@@ -58,7 +59,7 @@ class Bundle:
         return self.folder / "work"
 
     @property
-    def work_store(self) -> Path:
+    def checkpoint(self) -> Path:
         return self.work / "work.sqlite"
 
     def state(self) -> State:
@@ -68,7 +69,7 @@ class Bundle:
         if not self.folder.is_dir():
             raise InputError(f"{self.folder}: is a file; choose another --out")
         there = {path.relative_to(self.folder).as_posix() for path in self._paths()}
-        if self.work_store.is_file():
+        if self.checkpoint.is_file():
             return "unfinished"
         if {*FILES, MANIFEST, CHECKSUMS} <= there:
             return "finished"
@@ -83,7 +84,7 @@ class Bundle:
     def begin(self) -> None:
         """Make the folder ready for a new audit; what an earlier one left is removed."""
         self.work.mkdir(parents=True, exist_ok=True)  # first, so that it is always known as ours
-        self.work_store.unlink(missing_ok=True)
+        self.checkpoint.unlink(missing_ok=True)
         for path in self.work.iterdir():
             path.unlink()
         for name in NAMES - {"work"}:
@@ -114,11 +115,11 @@ class Bundle:
                 yield from path.iterdir()
 
     def end(self) -> None:
-        """Remove what is not needed any more; the record of finished pieces last."""
+        """Remove what is no longer needed; the checkpoint of finished chunks last."""
         for path in self.work.iterdir():
-            if path != self.work_store:
+            if path != self.checkpoint:
                 path.unlink()
-        self.work_store.unlink()
+        self.checkpoint.unlink()
         self.work.rmdir()
 
 
@@ -138,12 +139,10 @@ def writing(folder: Path) -> Iterator[None]:
         raise InputError(_cannot(folder, str(error))) from None
     except sqlite3.DatabaseError as error:
         raise InputError(
-            f"{folder}: the record of finished work is damaged ({error}); start over with --fresh"
+            f"{folder}: the checkpoint of finished work is damaged ({error}); start over with "
+            "--fresh"
         ) from None
 
 
 def _cannot(folder: Path, reason: str) -> str:
-    return (
-        f"{folder}: cannot be written ({reason}); once that is mended the same command continues "
-        "where it stopped"
-    )
+    return f"{folder}: cannot be written ({reason}); fix this and rerun the same command to resume"

@@ -1,30 +1,17 @@
-"""The run's own log: what happened when. The one file of a bundle that no two runs share.
+"""The log of a run: what happened when. The one file of a bundle that no two runs share.
 
-Lines are chained, so that a changed one is noticed.
+Lines are chained by hashes, so that a changed one is noticed.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from recourse_audit.bundle.chain import START, chained
-from recourse_audit.records.codec import compact
-
-
-def days_of(path: Path) -> tuple[str, str] | None:
-    """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
-
-    Nothing in the evidence depends on it: `verify` says whether a line was changed.
-    """
-    try:
-        whole = path.read_text(encoding="utf-8").split("\n")[:-1]
-        times = [datetime.fromisoformat(json.loads(line)["at"]) for line in whole]
-        days = sorted(time.astimezone(UTC).date().isoformat() for time in times)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return (days[0], days[-1]) if days else None
+from recourse_audit.bundle.digests import digest_of
+from recourse_audit.errors import InputError
+from recourse_audit.records.codec import LOG_LINE, DocumentError
+from recourse_audit.records.log import LogLine
 
 
 class RunLog:
@@ -33,22 +20,69 @@ class RunLog:
     def __init__(self, path: Path, now: Callable[[], str]) -> None:
         self._path = path
         self._now = now
-        self._before = START
+        self._before = ""
         if path.exists():
-            self._continue()
+            self._resume()
 
-    def add(self, event: str, **facts: Any) -> None:
-        """Write down that something happened."""
-        line = chained(self._before, {"at": self._now(), "event": event, **facts})
+    def add(self, line: LogLine) -> None:
+        """Write down that something happened; the time and the hash are filled in here."""
+        whole = chained(self._before, replace(line, at=self._now()))
         with self._path.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(f"{compact(line)}\n")
-        self._before = line["hash"]
+            file.write(f"{LOG_LINE.write(whole)}\n")
+        self._before = whole.hash
 
-    def _continue(self) -> None:
-        """Go on after the last line that was written in full."""
+    def _resume(self) -> None:
+        """Continue after the last line that was written in full."""
         lines = self._path.read_bytes().split(b"\n")
-        whole = lines[:-1]
+        complete = lines[:-1]
         if lines[-1]:
-            self._path.write_bytes(b"".join(line + b"\n" for line in whole))
-        if whole:
-            self._before = json.loads(whole[-1])["hash"]
+            self._path.write_bytes(b"".join(line + b"\n" for line in complete))
+        if complete:
+            try:
+                self._before = LOG_LINE.read(complete[-1]).hash
+            except DocumentError:
+                raise InputError(
+                    f"{self._path}: its last line is damaged; restore the file, or start over "
+                    "with --fresh"
+                ) from None
+
+
+def chained(before: str, line: LogLine) -> LogLine:
+    """The line with a hash of itself, given the hash of the one before."""
+    return replace(line, hash=digest_of(before + LOG_LINE.write(replace(line, hash=""))))
+
+
+def is_unbroken(content: bytes) -> bool:
+    """Whether a log is complete, ends with "finished", and no line was changed."""
+    try:
+        lines = read_lines(content)
+    except DocumentError:
+        return False
+    before = ""
+    for line in lines:
+        if line != chained(before, line):
+            return False
+        before = line.hash
+    return bool(lines) and lines[-1].event == "finished" and _rewritten(lines) == content
+
+
+def read_lines(content: bytes) -> list[LogLine]:
+    """The lines of a log that were written in full."""
+    return [LOG_LINE.read(line) for line in content.split(b"\n")[:-1]]
+
+
+def _rewritten(lines: Iterable[LogLine]) -> bytes:
+    return "".join(f"{LOG_LINE.write(line)}\n" for line in lines).encode()
+
+
+def days_of(path: Path) -> tuple[str, str] | None:
+    """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
+
+    Nothing in the evidence depends on it: `verify` says whether a line was changed.
+    """
+    try:
+        times = [datetime.fromisoformat(line.at) for line in read_lines(path.read_bytes())]
+        days = sorted(time.astimezone(UTC).date().isoformat() for time in times)
+    except (OSError, ValueError, DocumentError):
+        return None
+    return (days[0], days[-1]) if days else None

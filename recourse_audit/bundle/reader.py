@@ -1,99 +1,191 @@
-"""A bundle as later stages read it: its store, also that of an audit which is not finished."""
+"""A bundle as later stages read it: typed, also that of an audit which is not finished."""
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from recourse_audit.errors import InputError
-from recourse_audit.bundle.layout import CHECKSUMS, Bundle
+from recourse_audit.bundle.checkpoint import open_checkpoint
 from recourse_audit.bundle.digests import digest
-from recourse_audit.bundle.store import fill_store, open_store
-from recourse_audit.bundle.verification import read_manifest
-from recourse_audit.bundle.checkpoint import open_record
+from recourse_audit.bundle.layout import CHECKSUMS, SETTINGS, STORE, BundleFolder
+from recourse_audit.bundle.log import days_of
+from recourse_audit.bundle.manifest import read_manifest
+from recourse_audit.bundle.results import Result
+from recourse_audit.bundle.store import fill_store, meta_of, open_store
+from recourse_audit.errors import InputError
+from recourse_audit.records.codec import COMMUNITIES, FINGERPRINT, SUBJECT
+from recourse_audit.records.groups import Communities
+from recourse_audit.records.manifest import Fingerprint, Manifest
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.summary import COLUMNS, SummaryRow
+from recourse_audit.settings import Settings, load_bundle_settings
 
-SETTINGS, STORE = "settings.json", "store.sqlite"
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAudit:
+    """An open bundle: what was audited, how far it has come, and what was found.
 
-class BundleStore(NamedTuple):
-    """An open store, and how far the audit has come; of one not finished, what is done so far."""
+    For an audit that is not finished, it holds what is done so far.
+    """
 
+    folder: Path
     connection: sqlite3.Connection
+    settings: Settings
     finished: bool
     done: int
     total: int
 
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What the audit is of."""
+        return FINGERPRINT.read(meta_of(self.connection)["fingerprint"])
+
+    @property
+    def communities(self) -> Communities:
+        """How people were divided into communities."""
+        return COMMUNITIES.read(meta_of(self.connection)["communities"])
+
+    @property
+    def days(self) -> tuple[str, str] | None:
+        """The first and the last day of the audit, by its log."""
+        return days_of(BundleFolder(folder=self.folder).log)
+
+    @property
+    def manifest(self) -> Manifest:
+        return read_manifest(self.folder)
+
+    def names(self) -> dict[int, str]:
+        """The ids of all subjects by number, in order."""
+        rows = self.connection.execute("SELECT number, id FROM subjects ORDER BY number")
+        return dict(rows.fetchall())
+
+    def number_of(self, subject: str) -> int | None:
+        """The number of the subject with an id, if there is one."""
+        rows = self.connection.execute("SELECT number FROM subjects WHERE id = ?", [subject])
+        found = rows.fetchone()
+        return None if found is None else int(found[0])
+
+    def rows(self) -> Iterator[tuple[int, SummaryRow]]:
+        """One row per subject, by number, in order."""
+        columns = ", ".join(COLUMNS)
+        rows = self.connection.execute(
+            f"SELECT number, {columns} FROM subjects ORDER BY number"  # noqa: S608
+        )
+        for number, *values in rows:
+            row = dict(zip(COLUMNS, values, strict=True))
+            for name in ("favourable", "exhaustive"):
+                row[name] = None if row[name] is None else bool(row[name])
+            yield number, SummaryRow(**row)
+
+    def report(self, number: int) -> SubjectReport:
+        """The report on one subject."""
+        find = "SELECT document FROM subjects WHERE number = ?"
+        [[document]] = self.connection.execute(find, [number])
+        return SUBJECT.read(document)
+
+    def documents(self) -> dict[int, str]:
+        """The documents of all subjects as they are kept, by number."""
+        rows = self.connection.execute("SELECT number, document FROM subjects ORDER BY number")
+        return dict(rows.fetchall())
+
+    def results(self) -> Iterator[Result]:
+        """All results, in the order of subjects."""
+        rows = self.connection.execute(
+            "SELECT number, chunk, document FROM subjects ORDER BY number"
+        )
+        for number, chunk, document in rows:
+            report = SUBJECT.read(document)
+            yield Result(subject=number, chunk=chunk, document=document, report=report)
+
+    def groups_of(self, number: int) -> dict[str, str]:
+        """One person's values of protected attributes."""
+        find = "SELECT attribute, value FROM members WHERE person = ?"
+        return dict(self.connection.execute(find, [number]).fetchall())
+
 
 @contextmanager
-def bundle_store(folder: Path) -> Iterator[BundleStore]:
-    """Open the store of a bundle, finished or not.
+def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
+    """Open a bundle, finished or not, for reading.
 
-    For an audit that is not finished, a store is made of what is, and is gone afterwards; it is
-    held in memory as long as it fits there. Nothing in the bundle is changed.
+    For an audit that is not finished, a store is made of what is there, in memory as long as it
+    fits; it is gone afterwards. Nothing in the bundle is changed.
     """
-    bundle = Bundle(folder=folder)
+    bundle = BundleFolder(folder=folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; name a bundle that `run` has written")
-    if bundle.work_store.is_file():
-        # An empty name is a database of its own, which SQLite moves to the disk if it grows large.
+    if bundle.checkpoint.is_file():
+        # An empty name is a temporary database, which SQLite moves to disk if it grows large.
         with closing(sqlite3.connect("", isolation_level=None)) as store:
             done, total = _filled(store, bundle)
-            yield BundleStore(connection=store, finished=False, done=done, total=total)
+            yield _stored(folder, store, finished=False, done=done, total=total)
         return
     if not bundle.store.is_file():
         raise InputError(f"{folder}: holds no audit; `recourse-audit run` writes one")
     with open_store(bundle.store) as store:
         [[count]] = store.execute("SELECT count(*) FROM subjects")
-        yield BundleStore(connection=store, finished=True, done=count, total=count)
+        yield _stored(folder, store, finished=True, done=count, total=count)
 
 
 @contextmanager
-def finished_store(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store of a finished bundle; any other is refused."""
-    with bundle_store(folder) as opened:
-        if not opened.finished:
+def open_finished_audit(folder: Path) -> Iterator[StoredAudit]:
+    """Open a finished bundle for reading; any other, or one that was changed, is refused."""
+    with open_stored_audit(folder) as stored:
+        if not stored.finished:
             raise InputError(
-                f"{folder}: this audit is not finished ({opened.done:,} of {opened.total:,} "
-                "subjects); the same `run` command goes on"
+                f"{folder}: this audit is not finished ({stored.done:,} of {stored.total:,} "
+                "subjects); rerun the same `run` command to resume"
             )
-        _as_sealed(folder)
-        yield opened.connection
+        _check_sealed(folder)
+        yield stored
 
 
-def _as_sealed(folder: Path) -> None:
-    """Refuse a bundle of which a part that pages rest on is not what was sealed."""
+def _stored(
+    folder: Path, store: sqlite3.Connection, *, finished: bool, done: int, total: int
+) -> StoredAudit:
+    return StoredAudit(
+        folder=folder,
+        connection=store,
+        settings=load_bundle_settings(folder),
+        finished=finished,
+        done=done,
+        total=total,
+    )
+
+
+def _check_sealed(folder: Path) -> None:
+    """Refuse a bundle if a file that pages rest on is not what was sealed."""
     if not (folder / CHECKSUMS).is_file():
-        raise InputError(f"{folder}: was not sealed; the same `run` command ends it")
-    files = read_manifest(folder)["files"]
+        raise InputError(f"{folder}: was not sealed; rerun the same `run` command to finish it")
+    files = read_manifest(folder).files
     for name in (SETTINGS, STORE):
         path = folder / name
-        if not path.is_file() or digest(path) != files[name]["sha256"]:
+        if not path.is_file() or digest(path) != files[name].sha256:
             raise InputError(
                 f"{path}: is missing or was changed since the audit; restore it, or run the audit "
                 "again into another --out"
             )
 
 
-def _filled(store: sqlite3.Connection, bundle: Bundle) -> tuple[int, int]:
-    """Copy what is finished into a store; how many subjects are done, of how many."""
+def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[int, int]:
+    """Copy what is finished into a store; how many subjects are done, and how many there are."""
     try:
-        with open_record(bundle.work_store) as record:
-            fill_store(store, record.findings())
-            return record.progress()
+        with open_checkpoint(bundle.checkpoint) as checkpoint:
+            fill_store(store, checkpoint.findings())
+            return checkpoint.progress()
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise InputError(
-                f"{bundle.folder}: a run is writing into it; wait for it, or interrupt it: the "
-                "same command continues later"
+                f"{bundle.folder}: a run is writing into it; wait for it to end, or interrupt it "
+                "and rerun the same command later"
             ) from None
         raise _unreadable(bundle, error) from None
     except sqlite3.DatabaseError as error:
         raise _unreadable(bundle, error) from None
 
 
-def _unreadable(bundle: Bundle, error: sqlite3.Error) -> InputError:
+def _unreadable(bundle: BundleFolder, error: sqlite3.Error) -> InputError:
     return InputError(
-        f"{bundle.folder}: the record of finished work cannot be read ({error}); finish the audit "
-        "with the same `run` command, or start over with --fresh"
+        f"{bundle.folder}: the checkpoint of finished work cannot be read ({error}); rerun the "
+        "same `run` command to resume, or start over with --fresh"
     )

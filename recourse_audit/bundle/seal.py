@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
 from recourse_audit.bundle.digests import digest
+from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sealed:
+class SealedFolder:
     """A folder as its manifest says it is: a digest of every file, and whose key signed it."""
 
     folder: Path

@@ -3,23 +3,25 @@ content alone; read by every later stage. `docs/bundle.md` describes the tables.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
-from recourse_audit.errors import InputError
-from recourse_audit.records.summary_columns import FACTS, facts_of
 from recourse_audit.bundle.results import Findings, Result
+from recourse_audit.errors import InputError
+from recourse_audit.records.recourse import Action, TieAction
+from recourse_audit.records.search import Tie
+from recourse_audit.records.summary import COLUMNS, Value, summary_of
 
 # 1: the first. 2: people have ids and communities, numeric attributes are in bins, and what could
-# be dropped is in the document.
-VERSION = 2
+# be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`
+# counts everything that was asked for a subject.
+VERSION = 3
 PERSON = ("number", "id", "decision", "favourable", "community")
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
-# The record of an unfinished audit has these two as well.
+# The checkpoint of an unfinished audit has these two as well.
 PEOPLE = """CREATE TABLE people (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
   community INTEGER
@@ -34,8 +36,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE UNIQUE INDEX people_by_id ON people (id);
 {MEMBERS};
 CREATE TABLE subjects (
-  number INTEGER PRIMARY KEY, piece INTEGER NOT NULL,
-  {", ".join(f"{name} {_TYPES[kind]}" for name, kind in FACTS.items())},
+  number INTEGER PRIMARY KEY, chunk INTEGER NOT NULL,
+  {", ".join(f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items())},
   document TEXT NOT NULL
 );
 CREATE TABLE probabilities (
@@ -54,32 +56,76 @@ CREATE TABLE droppable (
 """
 
 
-def write_store(path: Path, findings: Findings) -> None:
-    """Write all tables into a new file."""
-    path.unlink(missing_ok=True)
-    with closing(sqlite3.connect(path, isolation_level=None)) as store:
-        fill_store(store, findings)
+class StoreWriter:
+    """Fills an empty database in one transaction, which `finish` ends."""
+
+    def __init__(self, store: sqlite3.Connection, findings: Findings) -> None:
+        self._store = store
+        store.execute("PRAGMA page_size = 4096")
+        store.execute("PRAGMA journal_mode = OFF")
+        store.execute(f"PRAGMA user_version = {VERSION}")
+        store.execute("BEGIN")
+        for statement in SCHEMA.split(";"):
+            store.execute(statement)
+        insert_rows(store, "meta", sorted(findings.meta.items()))
+        insert_rows(store, "people", map(attrgetter(*PERSON), findings.people()))
+        insert_rows(store, "members", findings.members())
+
+    def add(self, result: Result) -> None:
+        """Write the rows of one subject."""
+        subject, report = result.subject, result.report
+        row = (subject, result.chunk, *summary_of(report).values(), result.document)
+        insert_rows(self._store, "subjects", [row])
+        chances = sorted(report.subject.probabilities.items())
+        insert_rows(self._store, "probabilities", [(subject, *chance) for chance in chances])
+        if report.recourse is None:
+            return
+        insert_rows(
+            self._store,
+            "actions",
+            (
+                (subject, place, step, *self._action(action))
+                for place, option in enumerate(report.recourse.options)
+                for step, action in enumerate(option.actions)
+            ),
+        )
+        insert_rows(
+            self._store,
+            "droppable",
+            (
+                (subject, place, one.kind, *self._ends(one.tie))
+                for place, one in enumerate(report.recourse.droppable)
+            ),
+        )
+
+    def finish(self) -> None:
+        """Make what was written permanent."""
+        self._store.execute("COMMIT")
+
+    def _action(self, action: Action) -> tuple[Value, ...]:
+        if isinstance(action, TieAction):
+            changed = (None, None, None)
+            return (action.do, action.kind, *self._ends(action.tie), *changed, action.cost)
+        changed_to = (action.attribute, action.before, action.after)
+        return (action.do, None, None, None, *changed_to, action.cost)
+
+    def _ends(self, tie: Tie) -> tuple[int, ...]:
+        """The numbers of the people at the ends of a tie."""
+        find = "SELECT number FROM people WHERE id = ?"
+        return tuple(self._store.execute(find, (name,)).fetchone()[0] for name in tie)
 
 
 def fill_store(store: sqlite3.Connection, findings: Findings) -> None:
-    """Write all tables into an empty database, in one transaction."""
-    store.execute("PRAGMA page_size = 4096")
-    store.execute("PRAGMA journal_mode = OFF")
-    store.execute(f"PRAGMA user_version = {VERSION}")
-    store.execute("BEGIN")
-    for statement in SCHEMA.split(";"):
-        store.execute(statement)
-    insert_rows(store, "meta", sorted(findings.meta.items()))
-    insert_rows(store, "people", map(attrgetter(*PERSON), findings.people()))
-    insert_rows(store, "members", findings.members())
+    """Write everything that was found into an empty database."""
+    writer = StoreWriter(store, findings)
     for result in findings.results():
-        _insert_subject(store, result)
-    store.execute("COMMIT")
+        writer.add(result)
+    writer.finish()
 
 
 @contextmanager
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a store to read it; one of another version, or no store at all, is refused."""
+    """Open a store for reading; one of another version, or no store at all, is refused."""
     if not path.is_file():
         raise InputError(f"{path}: there is no such store; `recourse-audit run` writes one")
     uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
@@ -89,60 +135,25 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
             store.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         except sqlite3.DatabaseError:
             raise InputError(
-                f"{path}: is not a store, or it was damaged; run the audit again into another --out"
+                f"{path}: is not a store, or is damaged; run the audit again into another --out"
             ) from None
         if version != VERSION:
             raise InputError(
-                f"{path}: is a store of version {version} and this program reads version "
-                f"{VERSION}; use the program it was written with, or run the audit again"
+                f"{path}: is a store of version {version}, and this program reads version "
+                f"{VERSION}; use the program that wrote it, or run the audit again"
             )
         yield store
 
 
-def stored_results(store: sqlite3.Connection) -> Iterator[Result]:
-    """The results of all subjects, in their order."""
-    rows = store.execute("SELECT number, piece, document FROM subjects ORDER BY number")
-    for number, piece, document in rows:
-        yield Result(subject=number, piece=piece, document=document)
-
-
 def meta_of(store: sqlite3.Connection) -> dict[str, str]:
-    """The facts about the audit."""
+    """What the store says about the audit, by key."""
     return dict(store.execute("SELECT key, value FROM meta"))
 
 
-def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Write rows into a table; none are no mistake."""
+def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Value, ...]]) -> None:
+    """Write rows into a table; there may be none."""
     remaining = iter(rows)
     for first in islice(remaining, 1):
         places = ", ".join("?" * len(first))
         insert = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608
         store.executemany(insert, chain([first], remaining))
-
-
-def _insert_subject(store: sqlite3.Connection, result: Result) -> None:
-    document, subject = result.data, result.subject
-    facts = facts_of(document)
-    insert_rows(store, "subjects", [(subject, result.piece, *facts.values(), result.document)])
-    chances = sorted(document["subject"]["probabilities"].items())
-    insert_rows(store, "probabilities", [(subject, *chance) for chance in chances])
-    recourse = document["recourse"] or {}
-    for place, option in enumerate(recourse.get("options", [])):
-        for step, action in enumerate(option["actions"]):
-            row = (subject, place, step, *_action(store, action))
-            insert_rows(store, "actions", [row])
-    for place, one in enumerate(recourse.get("droppable", [])):
-        row = (subject, place, one["kind"], *_ends(store, one["tie"]))
-        insert_rows(store, "droppable", [row])
-
-
-def _action(store: sqlite3.Connection, action: dict[str, Any]) -> tuple[Any, ...]:
-    ends = _ends(store, action["tie"]) if "tie" in action else (None, None)
-    changed = (action.get("attribute"), action.get("from"), action.get("to"))
-    return (action["do"], action.get("kind"), *ends, *changed, action["cost"])
-
-
-def _ends(store: sqlite3.Connection, tie: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of the people at the ends of a tie."""
-    find = "SELECT number FROM people WHERE id = ?"
-    return tuple(store.execute(find, (name,)).fetchone()[0] for name in tie)

@@ -1,22 +1,22 @@
-"""Work on one machine: a process a worker, each with a pipe of its own.
+"""Work on one machine: one process per worker, each with a pipe of its own.
 
-Whose pipe ends says who died, so that only what that worker had in hand is tried again.
+Whose pipe ends says who died, so that only the task of that worker is tried again. Workers end
+with their parent, whatever ends it.
 """
 
 import signal
-from collections.abc import Callable, Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from os import _exit
 from threading import Thread
-from typing import Protocol
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Finished, Part, Queue
-from recourse_audit.execute.worker import Failed, Worker, Workplace
 
 READY = "ready"
 SECONDS_TO_START = 600.0
@@ -24,38 +24,63 @@ SECONDS_TO_END = 5.0
 FAILED_STARTS = 3
 
 Say = Callable[[str], None]
-Serve = Callable[[Connection, Workplace], None]
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+Finished = TypeVar("Finished")
+Task_contra = TypeVar("Task_contra", contravariant=True)
+Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-class Crew(Protocol):
-    """Whoever works on the pieces."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Why a task could not be done."""
 
-    def run(self, place: Workplace, queue: Queue, say: Say) -> Generator[Finished, None, None]:
-        """Hand out parts until every piece is finished; pieces come in any order."""
+    reason: str
+
+
+class Job(Protocol[Task_contra, Answer_co]):
+    """What every worker is told, small enough to be sent; it opens what answers tasks."""
+
+    def open(self) -> Callable[[Task_contra], Answer_co | Failed]: ...
+
+
+class Queue(Protocol[Task, Answer, Finished]):
+    """Hands out tasks and takes answers; says what is finished, if an answer finishes something."""
+
+    def __len__(self) -> int:
+        """How much is not finished."""
+        ...
+
+    def take(self) -> Task | None:
+        """The next task, if one waits."""
+        ...
+
+    def done(self, task: Task, answer: Answer) -> Finished | None: ...
+
+    def failed(self, task: Task, reason: str, *, sudden: bool = False) -> Finished | None:
+        """A task could not be done; `sudden` is the death of a worker, whatever caused it."""
+        ...
+
+    def described(self, task: Task) -> str:
+        """The task in words, as in "3 subjects"."""
         ...
 
 
-def serve(connection: Connection, place: Workplace) -> None:
-    """What a worker process does: open the audit, then answer each part until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who gives out work
+def serve(connection: Connection, job: Job[Task, Answer]) -> None:
+    """What a worker process does: open the job, then answer each task until the pipe closes."""
     Thread(target=_end_with_parent, daemon=True).start()
     try:
-        worker = Worker(place)
+        answer = job.open()
     except AuditError as error:
         connection.send(Failed(reason=str(error)))
         return
     connection.send(READY)
-    answer_parts(connection, worker.work)
-
-
-def answer_parts(connection: Connection, work: Callable[[Part], dict[int, str] | Failed]) -> None:
-    """Answer parts until nobody asks any more."""
     while True:
         try:
-            part = connection.recv()
+            task = connection.recv()
         except EOFError:
             return
-        connection.send(work(part))
+        connection.send(answer(task))
 
 
 def _end_with_parent() -> None:
@@ -65,15 +90,31 @@ def _end_with_parent() -> None:
     _exit(1)
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes started here inherit that Ctrl-C is for the parent.
+
+    They must not learn it themselves: until then each would answer Ctrl-C with a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield  # Windows sends Ctrl-C in another way
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @dataclass(slots=True, kw_only=True)
-class _Hand:
-    """A worker process, what it has in hand, and until when it may take."""
+class _Worker(Generic[Task]):
+    """A worker process, the task it has, and until when it may take."""
 
     process: SpawnProcess
     connection: Connection
     deadline: float
     ready: bool = False
-    part: Part | None = None
+    task: Task | None = None
 
     def dismiss(self) -> int:
         """End the process at once; its exit code."""
@@ -85,116 +126,127 @@ class _Hand:
         return code or 0
 
 
-class Workers:
+class ProcessPool(Generic[Task, Answer, Finished]):
     """Processes on this machine.
 
     Parameters
     ----------
     timeout
-        Seconds that a part may take.
+        Seconds that a task may take.
     clock
-        Seconds that never go back.
+        Seconds that never go back; only deadlines depend on it.
     serve
         What a worker process does.
     """
 
     def __init__(
-        self, count: int, *, timeout: float, clock: Callable[[], float], serve: Serve = serve
+        self,
+        count: int,
+        *,
+        timeout: float,
+        clock: Callable[[], float] = monotonic,
+        serve: Callable[[Connection, Job[Task, Answer]], None] = serve,
     ) -> None:
         self._count = count
         self._timeout = timeout
         self._clock = clock
         self._serve = serve
-        self._hands: list[_Hand] = []
+        self._workers: list[_Worker[Task]] = []
         self._failed_starts = 0
 
-    def run(self, place: Workplace, queue: Queue, say: Say) -> Generator[Finished, None, None]:
-        """Hand out parts until every piece is finished; end all workers, whatever happens."""
+    def run(
+        self, job: Job[Task, Answer], queue: Queue[Task, Answer, Finished], say: Say
+    ) -> Generator[Finished, None, None]:
+        """Hand out tasks until everything is finished; end all workers, whatever happens."""
         try:
             while len(queue):
-                self._hand_out(place, queue)
-                for hand in self._heard():
-                    finished = self._hear(hand, queue, say)
+                self._hand_out(job, queue)
+                for worker in self._heard():
+                    finished = self._hear(worker, queue, say)
                     if finished is not None:
                         yield finished
         finally:
-            for hand in self._hands:
-                hand.dismiss()
-            self._hands.clear()
+            for worker in self._workers:
+                worker.dismiss()
+            self._workers.clear()
 
-    def _hand_out(self, place: Workplace, queue: Queue) -> None:
-        """Give every idle worker a part; start workers that are missing."""
-        while len(self._hands) < min(self._count, len(queue)):
-            self._hands.append(self._start(place))
-        for hand in self._hands:
-            if hand.ready and hand.part is None:
-                hand.part = queue.take()
-                hand.deadline = self._clock() + self._timeout
-                if hand.part is not None:
-                    self._send(hand, hand.part)
+    def _hand_out(self, job: Job[Task, Answer], queue: Queue[Task, Answer, Finished]) -> None:
+        """Give every idle worker a task; start workers that are missing."""
+        while len(self._workers) < min(self._count, len(queue)):
+            self._workers.append(self._start(job))
+        for worker in self._workers:
+            if worker.ready and worker.task is None:
+                worker.task = queue.take()
+                worker.deadline = self._clock() + self._timeout
+                if worker.task is not None:
+                    # If it died while it waited, its pipe says so when it is next heard.
+                    with suppress(OSError):
+                        worker.connection.send(worker.task)
 
-    def _send(self, hand: _Hand, part: Part) -> None:
-        with suppress(OSError):  # it died while it waited; its pipe says so when next heard
-            hand.connection.send(part)
-
-    def _start(self, place: Workplace) -> _Hand:
+    def _start(self, job: Job[Task, Answer]) -> _Worker[Task]:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=self._serve, args=(theirs, place), daemon=True)
-        process.start()
+        process = context.Process(target=self._serve, args=(theirs, job), daemon=True)
+        with _without_interrupts():
+            process.start()
         theirs.close()
-        return _Hand(process=process, connection=ours, deadline=self._clock() + SECONDS_TO_START)
+        return _Worker(process=process, connection=ours, deadline=self._clock() + SECONDS_TO_START)
 
-    def _heard(self) -> list[_Hand]:
+    def _heard(self) -> list[_Worker[Task]]:
         """Wait until some worker says something, dies, or is overdue."""
-        busy = [hand for hand in self._hands if hand.part is not None or not hand.ready]
-        rest = max(0.0, min(hand.deadline for hand in busy) - self._clock())
-        speaking = wait([hand.connection for hand in self._hands], rest)
+        busy = [one for one in self._workers if one.task is not None or not one.ready]
+        rest = max(0.0, min(worker.deadline for worker in busy) - self._clock())
+        speaking = wait([worker.connection for worker in self._workers], rest)
         now = self._clock()
-        overdue = [hand for hand in busy if hand.deadline <= now]
-        return [hand for hand in self._hands if hand.connection in speaking or hand in overdue]
+        overdue = [worker for worker in busy if worker.deadline <= now]
+        return [one for one in self._workers if one.connection in speaking or one in overdue]
 
-    def _hear(self, hand: _Hand, queue: Queue, say: Say) -> Finished | None:
-        if not hand.connection.poll():
-            return self._lost(hand, queue, say, overdue=True)
+    def _hear(
+        self, worker: _Worker[Task], queue: Queue[Task, Answer, Finished], say: Say
+    ) -> Finished | None:
+        if not worker.connection.poll():
+            return self._lost(worker, queue, say, overdue=True)
         try:
-            answer = hand.connection.recv()
+            answer = worker.connection.recv()
         except (EOFError, OSError):
-            return self._lost(hand, queue, say, overdue=False)
-        if not hand.ready:
+            return self._lost(worker, queue, say, overdue=False)
+        if not worker.ready:
             if isinstance(answer, Failed):
                 raise InputError(answer.reason)
-            hand.ready, self._failed_starts = True, 0
+            worker.ready, self._failed_starts = True, 0
             return None
-        part, hand.part = hand.part, None
-        assert part is not None, "nobody answers without a question"
+        task, worker.task = worker.task, None
+        assert task is not None, "nobody answers without a question"
         if isinstance(answer, Failed):
-            say(f"{_subjects(part)} could not be done ({answer.reason})")
-            return queue.failed(part, answer.reason)
-        return queue.done(part, answer)
+            say(f"{queue.described(task)} failed ({answer.reason})")
+            return queue.failed(task, answer.reason)
+        return queue.done(task, answer)
 
-    def _lost(self, hand: _Hand, queue: Queue, say: Say, *, overdue: bool) -> Finished | None:
-        self._hands.remove(hand)
+    def _lost(
+        self,
+        worker: _Worker[Task],
+        queue: Queue[Task, Answer, Finished],
+        say: Say,
+        *,
+        overdue: bool,
+    ) -> Finished | None:
+        self._workers.remove(worker)
         if not overdue:
-            hand.process.join(SECONDS_TO_END)  # so that its own end is seen, not ours
-        code = hand.dismiss()
+            worker.process.join(SECONDS_TO_END)  # so that its own end is seen, not ours
+        code = worker.dismiss()
         if overdue:
             reason = f"it took longer than {self._timeout:g} seconds (--timeout)"
         else:
-            reason = f"the process that worked on it ended ({_ending(code)})"
-        if hand.part is None:
-            self._failed_starts += not hand.ready
+            reason = f"the worker process ended ({_ending(code)})"
+        if worker.task is None:
+            self._failed_starts += not worker.ready
             if self._failed_starts >= FAILED_STARTS:
                 raise AuditError(
                     f"no worker could start: {reason}; try fewer --workers, or more memory"
                 )
             return None
-        say(f"{_subjects(hand.part)} will be tried again: {reason}")
-        return queue.failed(hand.part, reason, sudden=not overdue)
-
-
-def _subjects(part: Part) -> str:
-    return "1 subject" if len(part.subjects) == 1 else f"{len(part.subjects)} subjects"
+        say(f"{queue.described(worker.task)} will be tried again: {reason}")
+        return queue.failed(worker.task, reason, sudden=not overdue)
 
 
 def _ending(code: int) -> str:

@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
-from recourse_audit.records.recourse import Action, DroppableTie, Permitted
+from recourse_audit.records.recourse import (
+    Action,
+    DroppableTie,
+    Move,
+    Permitted,
+    SetAction,
+    TieAction,
+)
 from recourse_audit.recourse.attributes import Levels, Movement, rounded
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Mask, Policy
 
 DROP, ADD, SET = range(3)
-WORDS: tuple[Literal["drop", "add", "set"], ...] = ("drop", "add", "set")
+TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
 NONE = -1
 
 
@@ -176,7 +183,7 @@ class ActionTable:
         if self.do[action] == SET:
             return self._set(action, rounded(cost))
         return TieAction(
-            do=WORDS[self.do[action]],
+            do=TIE_WORDS[self.do[action]],
             tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),
             kind=self.graph.ties.kinds[self.kind[action]],
             cost=cost,

@@ -1,58 +1,47 @@
-"""Many files at once: processes that each take a few subjects of a bundle and write their files.
+"""Many files at once: worker processes that each take a few subjects and write their files.
 
-What is written does not depend on how many there are. A run of subjects that was finished is noted
-beside the files, so that an interrupted press goes on where it stopped.
+What is written does not depend on how many workers there are. A run of subjects that was finished
+is noted beside the files, so that an interrupted command resumes where it stopped.
 """
 
 import atexit
 import json
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from recourse_audit.errors import InputError
-from recourse_audit.bundle.layout import Bundle
-from recourse_audit.bundle.derived_folder import Rendered
+from recourse_audit.bundle.derived_folder import DerivedFolder
+from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.signature import Signer
-from recourse_audit.bundle.store import open_store
+from recourse_audit.errors import AuditError, InputError
+from recourse_audit.execute.process_pool import Failed, ProcessPool
+from recourse_audit.records.report import SubjectReport
 
 SUBJECTS_TOGETHER = 16
+SECONDS_PER_RUN = 3600.0
 FINISHED = ".finished"
 LONGEST_NAME = 40
+Run = tuple[int, ...]
 
 
-class Press(Protocol):
-    """Makes the files of a subject, by their names."""
+class FileMaker(Protocol):
+    """Makes the files of one subject, by their names."""
 
-    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]: ...
-
-
-class Opener(Protocol):
-    """What each process makes its press with; small, and the same in all of them."""
-
-    def open(self) -> Press: ...
+    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """Where the subjects are, where their files go, and what makes them."""
+class MakerFactory(Protocol):
+    """Makes the file maker of one process; small enough to be sent to every worker."""
 
-    rendered: Rendered
-    opener: Opener
+    def open(self) -> FileMaker: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """How files are made: by how many, signed by whom, and who is told how far it has come.
+class RenderOptions:
+    """How files are made: by how many workers, signed by whom, and who is told of the progress.
 
-    Without `again`, files that were made of the same bundle before are left as they are: they may
-    be signed off, or for other readers.
+    Without `again`, files that were made from the same bundle before are left as they are: they
+    may be signed off, or meant for other readers.
     """
 
     workers: int = 1
@@ -62,113 +51,126 @@ class Work:
     done: Callable[[int], None] = lambda _: None
 
 
-ALONE = Work()
-
-
 def file_name(number: int, subject: str) -> str:
     """The name of a subject's files, without ending: safe on every system, and distinct."""
-    kept = "".join(letter for letter in subject if letter.isascii() and _plain(letter))
+    kept = "".join(letter for letter in subject if letter.isascii() and _is_plain(letter))
     return f"{number:06d}-{kept[:LONGEST_NAME]}".rstrip("-")
 
 
-def press_all(job: Job, numbers: Sequence[int], work: Work) -> set[str]:
-    """Have the files of all these subjects made; their names."""
-    work.begin(len(numbers))
+def make_files(
+    folder: DerivedFolder, factory: MakerFactory, numbers: Sequence[int], options: RenderOptions
+) -> set[str]:
+    """Make the files of all these subjects; returns their names."""
+    options.begin(len(numbers))
     runs = [
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
+    job = RenderJob(folder=folder, factory=factory)
     names: set[str] = set()
-    with _hands(job, min(work.workers, len(runs))) as pressed:
-        for run, made in zip(runs, pressed(runs), strict=True):
-            names.update(made)
-            work.done(len(run))
+    for run, made in _made(job, runs, min(options.workers, len(runs))):
+        names.update(made)
+        options.done(len(run))
     return names
 
 
-Pressed = Callable[[Sequence[tuple[int, ...]]], Iterator[list[str]]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderJob:
+    """Where the subjects are, where their files go, and what makes them."""
+
+    folder: DerivedFolder
+    factory: MakerFactory
+
+    def open(self) -> Callable[[Run], list[str] | Failed]:
+        """Called in each worker; the file maker itself is made when it is first needed."""
+        return _Renderer(self).answer
 
 
-@contextmanager
-def _hands(job: Job, workers: int) -> Iterator[Pressed]:
-    """Whoever does the work: this process, or several others."""
-    if workers <= 1:
-        _begin(job)
+class _Renderer:
+    def __init__(self, job: RenderJob) -> None:
+        self._folder = job.folder
+        self._factory = job.factory
+        self._maker: FileMaker | None = None
+        # A maker left for the interpreter's last moments would leave temporary fonts behind.
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        self._maker = None
+
+    def answer(self, numbers: Run) -> list[str] | Failed:
+        """The same for the process that gave out the work: what goes wrong is an answer, too."""
         try:
-            yield lambda runs: map(_press, runs)
+            return self.make(numbers)
+        except AuditError as error:
+            return Failed(reason=str(error))
+        except Exception as error:
+            return Failed(reason=f"internal error: {type(error).__name__}: {error}")
+
+    def make(self, numbers: Run) -> list[str]:
+        """Make the files of a run of subjects; returns their names."""
+        note = f"{FINISHED}/{numbers[0]}-{len(numbers)}"
+        if self._folder.has(note):
+            noted: list[str] = json.loads((self._folder.new / note).read_text(encoding="utf-8"))
+            return noted
+        if self._maker is None:
+            self._maker = self._factory.open()
+        names: list[str] = []
+        with open_stored_audit(self._folder.bundle) as stored:
+            for number in numbers:
+                made = self._maker.files(number, stored.report(number))
+                for name, content in made.items():
+                    self._folder.put(name, content)
+                    names.append(name)
+        self._folder.put(note, json.dumps(names).encode())
+        return names
+
+
+def _made(job: RenderJob, runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, list[str]]]:
+    """The runs as they are finished, by this process or by several others."""
+    if workers <= 1:
+        renderer = _Renderer(job)
+        try:
+            for run in runs:
+                yield run, renderer.make(run)
         finally:
-            _at_work.clear()
+            renderer.close()
+            atexit.unregister(renderer.close)
         return
-    pool = ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(job,)
+    pool = ProcessPool[Run, list[str], tuple[Run, list[str]]](
+        workers, timeout=SECONDS_PER_RUN
     )
+    yield from pool.run(job, _Runs(job.folder, runs), lambda _: None)
 
-    def pressed(runs: Sequence[tuple[int, ...]]) -> Iterator[list[str]]:
-        with _deaf_to_interrupts():
-            return pool.map(_press, runs)
 
-    try:
-        yield pressed
-    except BrokenProcessPool:
+class _Runs:
+    """The runs that wait for a worker; one that fails ends the command, which can be resumed."""
+
+    def __init__(self, folder: DerivedFolder, runs: Sequence[Run]) -> None:
+        self._folder = folder
+        self._waiting = list(reversed(runs))
+        self._left = len(runs)
+
+    def __len__(self) -> int:
+        return self._left
+
+    def take(self) -> Run | None:
+        return self._waiting.pop() if self._waiting else None
+
+    def done(self, task: Run, answer: list[str]) -> tuple[Run, list[str]]:
+        self._left -= 1
+        return task, answer
+
+    def failed(self, task: Run, reason: str, *, sudden: bool = False) -> None:
+        if not sudden:
+            raise InputError(reason)
         raise InputError(
-            f"{job.rendered.bundle}: a process that made {job.rendered.name} was ended from "
-            "outside, or had no memory left; the same command continues where it stopped"
-        ) from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+            f"{self._folder.bundle}: a worker that made {self._folder.name} stopped: {reason}; "
+            "rerun the same command to resume"
+        )
+
+    def described(self, task: Run) -> str:
+        return "1 subject" if len(task) == 1 else f"{len(task)} subjects"
 
 
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes started here inherit that Ctrl-C is for the one who gives out work.
-
-    They must not learn it themselves: until then each would answer Ctrl-C with a traceback.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield  # Windows sends Ctrl-C in another way
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-_at_work: dict[str, tuple[Job, Press | None]] = {}
-
-
-def _begin(job: Job) -> None:
-    # A press left for the interpreter's last moments would leave its temporary fonts behind.
-    atexit.register(_at_work.clear)
-    _at_work["now"] = (job, None)
-
-
-def _press(numbers: tuple[int, ...]) -> list[str]:
-    """Make the files of a run of subjects; their names."""
-    job, press = _at_work["now"]
-    rendered = job.rendered
-    note = f"{FINISHED}/{numbers[0]}-{len(numbers)}"
-    if rendered.has(note):
-        noted: list[str] = json.loads((rendered.new / note).read_text(encoding="utf-8"))
-        return noted
-    if press is None:
-        press = job.opener.open()
-        _at_work["now"] = (job, press)
-    names: list[str] = []
-    for number, document in _documents(rendered.bundle, numbers):
-        for name, content in press.files(number, document).items():
-            rendered.put(name, content)
-            names.append(name)
-    rendered.put(note, json.dumps(names).encode())
-    return names
-
-
-def _documents(bundle: Path, numbers: tuple[int, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open_store(Bundle(folder=bundle).store) as store:
-        for number in numbers:
-            [[document]] = store.execute("SELECT document FROM subjects WHERE number = ?", [number])
-            yield number, json.loads(document)
-
-
-def _plain(letter: str) -> bool:
+def _is_plain(letter: str) -> bool:
     return letter.isalnum() or letter in "_-"

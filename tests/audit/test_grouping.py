@@ -74,7 +74,7 @@ def test_few_different_numbers_are_groups_as_they_are() -> None:
         ),
         (
             {"attributes": ["age"], "bins": {"age": [30]}, "reference": {"age": "25"}},
-            "groups.reference: there is nobody whose 'age' is '25'; there are '30 and over'",
+            "groups.reference: there is nobody whose 'age' is '25'; choose from '30 and over'",
         ),
         (
             {"attributes": ["sex"], "communities": "vilage"},

@@ -35,7 +35,7 @@ def test_a_command_that_worked_ends_with_0_and_says_nothing_on_stderr(tmp_path: 
         ("budget = 200000", "budget = 0", "audit.toml: search.budget: must be at least 16"),
         ('"model.onnx"', '"gone.onnx"', "gone.onnx: there is no such model file; check model.path"),
         ('"nodes.csv"', '"gone.csv"', "gone.csv: there is no such file; correct the path in graph"),
-        ('"f0"', '"F9"', "nodes.csv: there is no column 'F9' (from graph.features); there are"),
+        ('"f0"', '"F9"', "nodes.csv: there is no column 'F9' (from graph.features); choose from"),
         ("[model]", "[model", "audit.toml: is not valid TOML ("),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
     policy = '[[recourse.ties]]\nkind = "friend"\nallow = ["drop"]\n[search]'
     finished = command("explain", small_audit(tmp_path, old="[search]", new=policy), "a")
     assert finished.code == 2
-    assert "recourse.ties[0].kind: there is no kind of tie 'friend'; there are" in one_line(
+    assert "recourse.ties[0].kind: there is no kind of tie 'friend'; choose from" in one_line(
         finished
     )
 
@@ -188,7 +188,7 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
     [
         ("drop a-z", "names no two people and a kind of tie of this graph; write drop ID-ID:KIND"),
         ("drop a-c", "there is no tie between the two"),
-        ("f7=1", "there is no feature 'f7'; there are"),
+        ("f7=1", "there is no feature 'f7'; choose from"),
         ("f1=many", "'many' is not a finite number"),
         ("gender=f", "the model does not see 'gender'"),
         ("more", "is none of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE"),

@@ -150,7 +150,7 @@ def test_ties_of_different_kinds_each_way_are_two_ties() -> None:
 def test_a_mirrored_list_whose_two_ways_disagree_is_refused(column: str) -> None:
     values: Any = [0.5, 0.25] if column == "weight" else [[0.5], [0.25]]
     arguments: dict[str, Any] = {column: values}
-    with pytest.raises(GraphError, match="to true if the ways differ") as caught:
+    with pytest.raises(GraphError, match="to true if the directions differ") as caught:
         from_arrays(np.ones((2, 1)), [[0, 1], [1, 0]], **arguments)
     assert caught.value.exit_code == 2
     assert len(from_arrays(np.ones((2, 1)), [[0, 1], [1, 0]], directed=True, **arguments).ties) == 2

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from recourse_audit.bundle.layout import FILES
 from recourse_audit.cli import groups as cli_groups
 from recourse_audit.errors import AuditError
-from recourse_audit.groups.bundle import groups_of
-from recourse_audit.bundle.layout import FILES
-from tests.groups.stores import drawn_people, make_store
+from recourse_audit.groups.report import groups_of
 from tests.bundles import ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
+from tests.groups.stores import drawn_people, make_store
 
 GROUPS = {"attributes": ["origin", "gender"], "draws": 199, "reference": {"origin": "north"}}
 
@@ -134,7 +134,7 @@ def test_the_days_of_the_audit_are_those_of_its_log(
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
     finished = command("groups", bundle(tmp_path))
-    assert "When the audit ran is not known" in finished.out
+    assert "The date of the audit is not known" in finished.out
 
 
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_without_communities_the_view_says_so_first(tmp_path: Path) -> None:
     ("groups", "words"),
     [
         ({"attributes": []}, "names no protected attribute"),
-        ({"attributes": ["age"]}, "the audit holds no groups by 'age'"),
+        ({"attributes": ["age"]}, "the audit has no groups by 'age'"),
         (
             {"attributes": ["origin"], "reference": {"origin": "east"}},
             "there is nobody whose 'origin' is 'east'; known: north, south",

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from recourse_audit.groups.common_options import Kinds, choose
-from recourse_audit.groups.records import Change, CutOff, GroupReport
-from recourse_audit.groups.report import group_report
-from tests.groups.stores import FOUND, INFEASIBLE, Person, Step, make_store, settings
+from recourse_audit.records.groups import Change, CutOff, GroupReport
+from tests.groups.stores import FOUND, INFEASIBLE, Person, Step, report_on, settings
 
 NORTH, SOUTH = {"origin": "north"}, {"origin": "south"}
 
 
 def report_of(people: list[Person], **more: object) -> GroupReport:
-    return group_report(make_store(people), settings("origin", **more))
+    return report_on(people, settings("origin", **more))
 
 
 def advised(own: int, dropped: list[int], could: list[int], community: int = 0) -> Person:

@@ -9,7 +9,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import SMALLEST_PROBABILITY, guess_kind, log_probabilities
-from recourse_audit.model.probes import identify_output, made_up_pools, probe
+from recourse_audit.model.probe_graphs import made_up_pools
+from recourse_audit.model.probes import identify_output, probe
 from recourse_audit.settings import ModelSettings, OutputKind
 from tests.model.small_graphs import (
     SumNetwork,

@@ -10,7 +10,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.probes import NO_ROOM, SENTENCES, probe
+from recourse_audit.model.probe_notes import NO_ROOM, NOTES
+from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import Pool, pool_of
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import ModelSettings, load_settings
@@ -44,7 +45,7 @@ def test_a_trap_fails_its_own_probe_and_no_other(trap: str, seed: int, tmp_path:
     for pool in (None, made_pool(seed)):
         report = probed(path, pool, seed=7 * seed)
         assert report.failed == (FAILS[trap],)
-        assert report.sentences[FAILS[trap]] == SENTENCES[FAILS[trap]]
+        assert report.notes[FAILS[trap]] == NOTES[FAILS[trap]]
 
 
 @pytest.mark.parametrize("trap", FAILS)
@@ -70,7 +71,7 @@ def test_a_sound_model_passes_every_probe(seed: int, tmp_path: Path) -> None:
         report = probed(path, pool, seed=seed)
         assert report.failed == ()
         assert report.depth == layers
-        assert report.sentences == {}
+        assert report.notes == {}
 
 
 @pytest.mark.parametrize("form", FORMS, ids=described)
@@ -136,7 +137,7 @@ def test_a_model_without_ties_has_no_depth(tmp_path: Path) -> None:
 def test_a_depth_without_bound_is_said_in_words(tmp_path: Path) -> None:
     report = probed(sum_network(tmp_path / "model.onnx", trap="batch"))
     assert report.depth is None
-    assert report.sentences["depth"] == SENTENCES["depth"]
+    assert report.notes["depth"] == NOTES["depth"]
 
 
 def test_a_deep_model_has_a_depth_too_large_to_bound(tmp_path: Path) -> None:
@@ -148,11 +149,11 @@ def test_a_declared_depth_stands_unless_more_was_seen_and_a_difference_is_said(
 ) -> None:
     path = sum_network(tmp_path / "model.onnx", layers=3)
     same, less, more = (probed(path, depth=depth) for depth in (3, 2, 5))
-    assert (same.depth, same.sentences) == (3, {})
+    assert (same.depth, same.notes) == (3, {})
     assert less.depth == 3
-    assert "nodes 3 hops away reach a decision, so 3 is used" in less.sentences["depth"]
+    assert "nodes 3 hops away reach a decision, so 3 is used" in less.notes["depth"]
     assert more.depth == 5
-    assert "declare a depth of 5 hops; the probe measured 3" in more.sentences["depth"]
+    assert "declare a depth of 5 hops; the probe measured 3" in more.notes["depth"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_a_fixed_size_too_small_to_measure_the_depth_says_so(
     path = sum_network(tmp_path / "model.onnx", **size)  # type: ignore[arg-type]
     report = probed(path)
     assert report.depth is None
-    assert report.sentences["depth"] == NO_ROOM
+    assert report.notes["depth"] == NO_ROOM
 
 
 @pytest.mark.parametrize("path", SAMPLE_MODELS, ids=sample_name)

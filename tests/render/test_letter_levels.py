@@ -133,9 +133,9 @@ def test_a_phrase_for_a_level_takes_the_place_of_ours(
 @pytest.mark.parametrize(
     ("phrases", "words"),
     [
-        ({"en": {"a": {"yes": "x"}}}, "letters.set: needs numbers as levels of en.a, as in"),
+        ({"en": {"a": {"yes": "x"}}}, "letters.set: needs numbers as levels of en.a, such as"),
         ({"en": {"a": {"1": " "}}}, "letters.set: needs a phrase for level 1 of en.a"),
-        ({"english": {}}, "letters.set: needs tables by language, such as en or de"),
+        ({"english": {}}, "letters.set: needs languages such as en or de as keys"),
     ],
 )
 def test_phrases_for_levels_are_checked(phrases: dict[str, Any], words: str) -> None:

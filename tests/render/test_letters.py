@@ -412,9 +412,9 @@ def test_the_settings_of_a_letter_are_checked() -> None:
         ("language", "../x", "must be a language"),
         ("profile", "../x", "must be the name of a file"),
         ("data_date", "31.3.2026", "must be a date such as"),
-        ("currencies", {"euros": "€"}, "a code of three letters for euros"),
-        ("words", {"en": {"x": ["a", "b", "c"]}}, "needs a word, or one for one"),
-        ("words", {"xxxx": {}}, "needs tables by language"),
+        ("currencies", {"euros": "€"}, "a three-letter currency code for euros"),
+        ("words", {"en": {"x": ["a", "b", "c"]}}, "needs one word, or a singular"),
+        ("words", {"xxxx": {}}, "needs languages such as en or de as keys"),
         ("k", 1, "must be at least 2"),
     ):
         with pytest.raises(SettingsError, match=words):

@@ -23,8 +23,8 @@ from recourse_audit.render.charts.ego_network import (
     layout_of,
     limited,
 )
-from recourse_audit.render.text import number, plain
 from recourse_audit.render.charts.svg import Drawing, Picture, short, width_of
+from recourse_audit.render.text import number, plain
 
 KEY_LINE = 20.0
 DASHES = "5 4"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recourse_audit.render.charts.axes import SMALL, Scale, figure, ticks, widened
-from recourse_audit.render.text import number
 from recourse_audit.render.charts.svg import Drawing, Picture, short
+from recourse_audit.render.text import number
 
 WIDTH, HEIGHT = 560, 392
 LEFT, RIGHT, TOP, BOTTOM = 62, 546, 18, 288

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from recourse_audit.errors import PaperError
-from recourse_audit.groups.bundle import groups_of
-from recourse_audit.groups.documents import groups_csv, groups_document
+from recourse_audit.groups.report import groups_of
+from recourse_audit.groups.csv_table import groups_csv
+from recourse_audit.records.codec import GROUPS
 from recourse_audit.render.templates import Pages
 from recourse_audit.render.pdf import Paper
 from recourse_audit.render.batch import ALONE, Job, Work, file_name, press_all
@@ -175,8 +176,7 @@ def _summaries(
         files["groups.html"] = html.encode()
         if paper is not None:
             files["groups.pdf"] = paper.pdf(html)
-        document = json.dumps(groups_document(report), indent=1, ensure_ascii=False)
-        files["groups.json"] = f"{document}\n".encode()
+        files["groups.json"] = GROUPS.write_indented(report).encode()
         files["groups.csv"] = groups_csv(report).encode()
         verdicts = verdicts_of(report, "groups.html")
     letters = _letters(folder)

@@ -1,0 +1,97 @@
+"""One subject in one row: the columns of tables, of the store and of the index."""
+
+from dataclasses import dataclass, fields
+from types import NoneType
+from typing import get_args, get_type_hints
+
+from recourse_audit.records.base import Record
+from recourse_audit.records.caveats import Caveat
+from recourse_audit.records.report import SubjectReport
+
+Value = str | int | float | bool | None
+ColumnType = type[str] | type[int] | type[float] | type[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SummaryRow(Record):
+    """The figures of one subject's report that fit into a row; None where there is none."""
+
+    id: str
+    decision: str
+    favourable: bool
+    status: str
+    error: str
+    note: str
+    margin: float | None
+    coverage: str | None
+    subgraphs: int | None
+    pairs: int | None
+    queries: int
+    explanation_nodes: int | None
+    removed_ties: int | None
+    simulatability: float | None
+    relevance: float | None
+    signed_relevance: float | None
+    caveat_grade: str | None
+    options: int
+    cheapest_cost: float | None
+    cheapest_changes: int | None
+    tried: int | None
+    possible: int | None
+    exhaustive: bool | None
+    evaluations: int | None
+
+    def values(self) -> tuple[Value, ...]:
+        """The row's values, in the order of `COLUMNS`."""
+        return tuple(getattr(self, name) for name in COLUMNS)
+
+
+def _column_types() -> dict[str, ColumnType]:
+    hints = get_type_hints(SummaryRow)
+    found: dict[str, ColumnType] = {}
+    for field in fields(SummaryRow):
+        kinds = [kind for kind in get_args(hints[field.name]) if kind is not NoneType]
+        found[field.name] = kinds[0] if kinds else hints[field.name]
+    return found
+
+
+COLUMNS = _column_types()
+
+
+def summary_of(report: SubjectReport) -> SummaryRow:
+    """The row of one subject."""
+    search, recourse = report.search, report.recourse
+    winner = report.counterfactuals[0] if report.counterfactuals else None
+    cheapest = recourse.options[0] if recourse and recourse.options else None
+    certificate = recourse.certificate if recourse else None
+    return SummaryRow(
+        id=report.subject.id,
+        decision=report.subject.decision,
+        favourable=report.subject.favourable,
+        status=report.status,
+        error=report.problem,
+        note=report.note,
+        margin=recourse.margin if recourse else None,
+        coverage=search.coverage if search else None,
+        subgraphs=search.subgraphs if search else None,
+        pairs=search.pairs if search else None,
+        queries=report.queries,
+        explanation_nodes=len(winner.explanation.nodes) if winner else None,
+        removed_ties=len(winner.removed) if winner else None,
+        simulatability=winner.simulatability if winner else None,
+        relevance=winner.relevance if winner else None,
+        signed_relevance=winner.signed_relevance if winner else None,
+        caveat_grade=grade_of_winner(report.caveats),
+        options=len(recourse.options) if recourse else 0,
+        cheapest_cost=cheapest.cost if cheapest else None,
+        cheapest_changes=len(cheapest.actions) if cheapest else None,
+        tried=certificate.tried if certificate else None,
+        possible=certificate.possible if certificate else None,
+        exhaustive=certificate.exhaustive if certificate else None,
+        evaluations=recourse.evaluations if recourse else None,
+    )
+
+
+def grade_of_winner(caveats: tuple[Caveat, ...]) -> str | None:
+    """The grade of what confounds the first counterfactual; None if nothing was measured."""
+    return next((one.grade for one in caveats if one.counterfactual == 1), None)
