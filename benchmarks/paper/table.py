@@ -1,4 +1,4 @@
-"""Table III: every method on every graph, the same subjects, the same ONNX file to judge by."""
+"""Table III: every method on every graph, with the same subjects and the same ONNX file."""
 
 import time
 
@@ -14,7 +14,7 @@ PART = "table"
 
 
 def fill_table(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
-    """Make what is missing of a graph's row."""
+    """Compute the missing results in a graph's row."""
     subjects = dataset.test_nodes(plan.nodes)
     search_all(cache, PART, dataset, plan.size, subjects)
     setting = plan.size.setting(dataset.fingerprint)
@@ -31,14 +31,14 @@ def fill_table(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
 def explain_all(
     cache: ResultCache, dataset: Dataset, plan: Plan, method: str, missing: list[Key]
 ) -> None:
-    """Weigh, build, score and keep, subject by subject; time is that of the weighing alone."""
+    """Weigh ties, build, score and cache, subject by subject; only the weighing is timed."""
     graph = dataset.graph
     scorer = Scorer(graph, dataset.bench.batcher, dataset.bench.whole)
-    weighing = OPENERS[method](dataset)
+    weigher = OPENERS[method](dataset)
     for key in missing:
         pairs = pairs_around(graph, key.subject, plan.max_hops)
         start = time.perf_counter()
-        weights = weighing.weights(key.subject, pairs)
+        weights = weigher.weights(key.subject, pairs)
         seconds = time.perf_counter() - start
         tree = grown(graph, key.subject, pairs, weights, plan.max_nodes)
         scored = scorer.score(key.subject, tree)
@@ -50,6 +50,6 @@ def explain_all(
                 "ties": len(scored.tree),
                 "removed": len(scored.removed),
                 "seconds": seconds,
-                "preparation": weighing.preparation,
+                "preparation": weigher.preparation,
             },
         )

@@ -1,8 +1,8 @@
-"""The methods of Table III that weigh ties; needs torch, but for RND.
+"""The methods of Table III that weigh ties; all but RND need torch.
 
-Each is opened once for a graph and gives, for a subject, a weight for every pair that an
-explanation may hold. Where a method weighs the two directions of a tie apart, the heavier counts;
-Grad adds them up, as a tie that goes takes both along.
+Each is opened once per graph and then gives, for a subject, a weight to every pair that an
+explanation may contain. Where a method gives the two directions of a tie separate weights, the
+larger one counts; Grad adds them up, since removing a tie removes both.
 """
 
 import time
@@ -17,7 +17,7 @@ from recourse_audit.graph.arrays import Graph
 
 EXPLAINER_EPOCHS = 200
 PG_EPOCHS, PG_NODES = 30, 50
-# What PyG's explainers are told of the network.
+# What PyG's explainers need to know about the network.
 NODE_CLASSIFIER = {
     "mode": "multiclass_classification",
     "task_level": "node",
@@ -25,16 +25,16 @@ NODE_CLASSIFIER = {
 }
 
 
-class Weighing(Protocol):
-    """A method that weighs ties, and how many seconds it took to get ready."""
+class Weigher(Protocol):
+    """A method that weighs ties, and the seconds that it took to prepare."""
 
     preparation: float
 
     def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray: ...
 
 
-class AtRandom:
-    """RND: any weight is as likely as any other."""
+class RandomWeights:
+    """RND: uniformly random weights."""
 
     preparation = 0.0
 
@@ -42,8 +42,8 @@ class AtRandom:
         return np.random.default_rng((subject, 5)).random(len(pairs))
 
 
-class OfPairs:
-    """A weight for every pair of the graph, known beforehand (EMB, GAT)."""
+class FixedWeights:
+    """EMB and GAT: weights of all pairs of the graph, computed beforehand."""
 
     def __init__(self, table: np.ndarray, preparation: float) -> None:
         self._table = table
@@ -55,7 +55,7 @@ class OfPairs:
 
 
 class Gradients:
-    """Grad: how fast the log-probability of the decision moves with each tie's message."""
+    """Grad: the gradient of the decision's log-probability with respect to each tie's message."""
 
     preparation = 0.0
 
@@ -77,7 +77,7 @@ class Gradients:
 
 
 class Masks:
-    """GNNExplainer and PGExplainer, as PyG has them, on the part of the graph that counts."""
+    """GNNExplainer and PGExplainer from PyG, on the part of the graph that matters."""
 
     def __init__(self, dataset: Dataset, algorithm: Callable[[], object]) -> None:
         from torch_geometric.explain import Explainer
@@ -137,32 +137,32 @@ class Masks:
         return total
 
 
-def gnn_explainer(dataset: Dataset) -> Weighing:
+def gnn_explainer(dataset: Dataset) -> Weigher:
     from torch_geometric.explain import GNNExplainer
 
     return Masks(dataset, lambda: GNNExplainer(epochs=EXPLAINER_EPOCHS))
 
 
-def pg_explainer(dataset: Dataset) -> Weighing:
+def pg_explainer(dataset: Dataset) -> Weigher:
     from torch_geometric.explain import PGExplainer
 
     return Masks(dataset, lambda: PGExplainer(epochs=PG_EPOCHS))
 
 
-def embedded(dataset: Dataset) -> Weighing:
+def embedded(dataset: Dataset) -> Weigher:
     from benchmarks.paper.deepwalk import similarities
 
-    return _known(dataset, "emb", similarities)
+    return _fixed(dataset, "emb", similarities)
 
 
-def attended(dataset: Dataset) -> Weighing:
+def attended(dataset: Dataset) -> Weigher:
     from benchmarks.paper.attention import attention
 
-    return _known(dataset, "gat", lambda graph: attention(graph, dataset))
+    return _fixed(dataset, "gat", lambda graph: attention(graph, dataset))
 
 
-def _known(dataset: Dataset, name: str, make: Callable[[Graph], np.ndarray]) -> Weighing:
-    """Weights of all pairs, made once and kept in the working folder."""
+def _fixed(dataset: Dataset, name: str, make: Callable[[Graph], np.ndarray]) -> Weigher:
+    """The weights of all pairs, computed once and saved in the working folder."""
     path: Path = dataset.folder / f"{dataset.name}.{name}.{dataset.fingerprint}.npz"
     if not path.is_file():
         start = time.perf_counter()
@@ -172,11 +172,11 @@ def _known(dataset: Dataset, name: str, make: Callable[[Graph], np.ndarray]) -> 
         np.savez(half_written, table=table, seconds=seconds)
         half_written.rename(path)
     with np.load(path) as archive:
-        return OfPairs(archive["table"], float(archive["seconds"]))
+        return FixedWeights(archive["table"], float(archive["seconds"]))
 
 
-OPENERS: dict[str, Callable[[Dataset], Weighing]] = {
-    "RND": lambda _: AtRandom(),
+OPENERS: dict[str, Callable[[Dataset], Weigher]] = {
+    "RND": lambda _: RandomWeights(),
     "EMB": embedded,
     "Grad": Gradients,
     "GAT": attended,

@@ -1,9 +1,9 @@
-"""Time a node of ours and of the slow ones, in turn, so that all meet the same machine.
+"""The time per node of our search and of the slow methods, run in turn on the same machine.
 
-Needs torch. GNNExplainer twice: on the whole graph, as PyG gives it to its users, and on the
-neighbourhood that the answer comes from. CF-GNNExplainer twice: lean, and the way its authors hold
-it; and, if the folder is given, by their own code. Ours twice: one node alone, and among all test
-nodes of the table, which share their questions.
+Needs torch. GNNExplainer runs twice: on the whole graph, as PyG offers it to its users, and on the
+neighbourhood that the answer depends on. CF-GNNExplainer runs twice: with ties only, and with a
+dense matrix as its authors do; and a third time with their own code, if the folder is given. Our
+search runs twice: for one node alone, and for all test nodes of the table, which share queries.
 """
 
 import time
@@ -28,12 +28,12 @@ CF_LEAN = "CF-GNNExplainer, ties only, stops at the flip"
 CF_DENSE = "CF-GNNExplainer, dense matrix, all 500 steps"
 CF_AUTHORS = "CF-GNNExplainer, its authors' code"
 TIMED = (OURS_TOGETHER, OURS_ALONE, EXPLAINER_WHOLE, EXPLAINER_NEAR, CF_LEAN, CF_DENSE)
-# What a method takes, given a subject; what it returns is kept beside the time.
-Way = Callable[[int], dict[str, Any]]
+# Runs a method on a subject; what it returns is cached with the time.
+Method = Callable[[int], dict[str, Any]]
 
 
 def time_all(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
-    """Time what is missing; a subject is done by all methods or by none."""
+    """Compute the missing times; each subject is run by all methods or by none."""
     setting = plan.size.setting(dataset.fingerprint)
 
     def key(method: str, subject: int) -> Key:
@@ -48,20 +48,20 @@ def time_all(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
     if not subjects:
         return
     together = timed_together(dataset, plan)
-    ways = ways_of(dataset, plan)
-    for way in ways.values():
-        # The first call of a process pays for what all others find ready.
-        way(subjects[0])
+    methods = methods_of(dataset, plan)
+    for explain in methods.values():
+        # A warm-up: the first call in a process also pays for one-time costs.
+        explain(subjects[0])
     for subject in subjects:
         cache.put(key(OURS_TOGETHER, subject), {"seconds": together})
-        for method, way in ways.items():
+        for method, explain in methods.items():
             start = time.perf_counter()
-            found = way(subject)
+            found = explain(subject)
             cache.put(key(method, subject), {"seconds": time.perf_counter() - start} | found)
 
 
 def timed_together(dataset: Dataset, plan: Plan) -> float:
-    """Seconds a node of one search for all test nodes of the table."""
+    """The seconds per node of one search for all test nodes of the table."""
     subjects = np.sort(dataset.test_nodes(plan.nodes))
     search = search_of(dataset, plan.size)
     start = time.perf_counter()
@@ -69,8 +69,8 @@ def timed_together(dataset: Dataset, plan: Plan) -> float:
     return (time.perf_counter() - start) / count
 
 
-def ways_of(dataset: Dataset, plan: Plan) -> dict[str, Way]:
-    """Each method as something that takes a subject, in the order in which they take turns."""
+def methods_of(dataset: Dataset, plan: Plan) -> dict[str, Method]:
+    """The methods as functions of a subject, in the order in which they take turns."""
     from benchmarks.paper.cf_gnn import DenseMask, counterfactual
 
     search = search_of(dataset, plan.size)
@@ -92,7 +92,7 @@ def ways_of(dataset: Dataset, plan: Plan) -> dict[str, Way]:
         found = counterfactual(dataset.network, subject, DenseMask, to_the_end=True)
         return {"removed": found.removed}
 
-    ways = {
+    methods = {
         OURS_ALONE: ours,
         EXPLAINER_WHOLE: whole,
         EXPLAINER_NEAR: on_part,
@@ -102,12 +102,12 @@ def ways_of(dataset: Dataset, plan: Plan) -> dict[str, Way]:
     if plan.cf_code is not None:
         from benchmarks.paper.cf_gnn_official import official_explainer
 
-        ways[CF_AUTHORS] = official_explainer(dataset.network, plan.cf_code)
-    return ways
+        methods[CF_AUTHORS] = official_explainer(dataset.network, plan.cf_code)
+    return methods
 
 
-def whole_graph_explainer(dataset: Dataset) -> Way:
-    """GNNExplainer as PyG gives it to its users, with a mask of ties only."""
+def whole_graph_explainer(dataset: Dataset) -> Method:
+    """GNNExplainer as PyG offers it to its users, with a mask over ties only."""
     import torch
     from torch_geometric.explain import Explainer, GNNExplainer
 

@@ -21,7 +21,7 @@ def key(subject: int, setting: str = "") -> Key:
     return Key(part="table", graph="cora", method="RND", subject=subject, setting=setting)
 
 
-def test_what_was_put_is_there_for_the_next_run(tmp_path: Path) -> None:
+def test_a_saved_result_is_found_by_the_next_run(tmp_path: Path) -> None:
     with ResultCache(tmp_path / "results.sqlite") as cache:
         cache.put(key(3), {"relevance": 0.25})
     with ResultCache(tmp_path / "results.sqlite") as cache:
@@ -54,11 +54,11 @@ def test_a_setting_is_the_same_text_whatever_the_order() -> None:
 
 
 class StoppedError(Exception):
-    """Somebody pulled the plug."""
+    """The run was stopped."""
 
 
 class Interrupted(ResultCache):
-    """Keeps some results and then stops."""
+    """Saves some results and then stops."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(path)
@@ -72,7 +72,7 @@ class Interrupted(ResultCache):
 
 
 def made(cache: ResultCache) -> dict[tuple[str, int], dict[str, Any]]:
-    """Every result of the table but its times."""
+    """All results of the table, without their times."""
     return {
         (row.key.method, row.key.subject): {
             name: value for name, value in row.document.items() if name != "seconds"
@@ -82,7 +82,7 @@ def made(cache: ResultCache) -> dict[tuple[str, int], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("most", [1, 8, 35, 38])
-def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(
+def test_a_stopped_run_resumes_and_ends_as_if_it_had_not_been_stopped(
     tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "OPENERS", ONLY_RANDOM)
@@ -90,21 +90,21 @@ def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(
     with ResultCache(tmp_path / "straight.sqlite") as cache:
         table.fill_table(cache, dataset, PLAN)
         straight = made(cache)
-    # Seven ways to choose from a search and one that weighs, for six nodes.
+    # Seven choices from a search and one method that weighs ties, for six nodes.
     assert len(straight) == 48
     with Interrupted(tmp_path / "stopped.sqlite", most) as cache, pytest.raises(StoppedError):
         table.fill_table(cache, dataset, PLAN)
     with Interrupted(tmp_path / "stopped.sqlite", 1000) as cache:
         table.fill_table(cache, dataset, PLAN)
         assert made(cache) == straight
-        # A subject whose search was cut off is searched again; nothing else is.
+        # Only subjects whose search was interrupted are searched again.
         assert 48 - most <= cache.put_here <= 48 - most + 6
         done = cache.put_here
         table.fill_table(cache, dataset, PLAN)
         assert cache.put_here == done
 
 
-def test_asking_for_more_nodes_keeps_those_there_are(
+def test_asking_for_more_nodes_reuses_earlier_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "OPENERS", ONLY_RANDOM)

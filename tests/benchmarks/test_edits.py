@@ -11,7 +11,9 @@ from tests.benchmarks.worlds import open_dataset
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_an_edited_graph_is_the_one_that_the_ties_would_make(tmp_path: Path, seed: int) -> None:
+def test_an_edited_graph_equals_a_graph_built_from_the_remaining_ties(
+    tmp_path: Path, seed: int
+) -> None:
     dataset = open_dataset(tmp_path, seed=seed)
     graph, random = dataset.graph, np.random.default_rng(seed)
     removed = random.permutation(graph.pair_count)[:3]
@@ -30,7 +32,7 @@ def test_an_edited_graph_is_the_one_that_the_ties_would_make(tmp_path: Path, see
     assert len(edited(graph, edit).sources) == 2 * (graph.pair_count - 3 + 2)
 
 
-def test_around_a_subject_removals_have_the_answers_of_the_whole_graph(tmp_path: Path) -> None:
+def test_removals_around_a_subject_give_the_answers_of_the_whole_graph(tmp_path: Path) -> None:
     dataset = open_dataset(tmp_path, nodes=40)
     graph, random = dataset.graph, np.random.default_rng(0)
     for subject in range(0, 40, 7):

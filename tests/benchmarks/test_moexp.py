@@ -22,7 +22,7 @@ def on_front(simulatability: float, relevance: float) -> FrontPair:
         ([(-0.1, 0.2)], 0),
         ([(-0.1, 0.2), (-0.2, 0.3), (-0.9, 0.9)], 1),
         ([(-0.1, 0.2), (-0.2, 0.3), (-0.9, 0.9), (-1.0, 1.0)], 1),
-        # Two that are alike share a rank, so that the third is no closer than they are.
+        # Two equal pairs share a rank, so the third is no closer than they are.
         ([(-0.1, 0.2), (-0.1, 0.2), (-0.9, 0.9)], 0),
     ],
 )
@@ -34,7 +34,7 @@ def test_moeb_takes_the_pair_in_the_middle_of_the_front(
         assert most_balanced(order) == pairs[balanced]
 
 
-def test_what_was_searched_before_a_pick_was_known_is_searched_again(tmp_path: Path) -> None:
+def test_a_subject_without_a_result_for_moeb_is_searched_again(tmp_path: Path) -> None:
     dataset = open_dataset(tmp_path)
     subjects = dataset.test_nodes(3)
     with ResultCache(tmp_path / "results.sqlite") as cache:

@@ -28,13 +28,13 @@ PLAN = Plan(peers={NAME: 9}, peer_budget=20_000, draws=6)
 
 @pytest.fixture
 def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
-    """A place whose one method that looks inside finds nothing, as there is no inside."""
+    """A data set on which CF-GNNExplainer finds nothing, since there are no weights."""
     monkeypatch.setattr(Contest, "_masked", lambda self, subject: (None, 1))
     return open_dataset(tmp_path, seed=1)
 
 
 def flips_with_one_removal(dataset: Dataset, subject: int) -> bool:
-    """Try every tie near a subject."""
+    """Try every nearby tie."""
     decided = int(dataset.bench.whole[subject].argmax())
     return any(
         answer_after(dataset.graph, dataset.bench.batcher, subject, Edit(removed=(pair,))).argmax()
@@ -48,7 +48,7 @@ def results(dataset: Dataset) -> dict[int, dict[str, dict[str, Any]]]:
     return {subject: dict(contest.results(subject)) for subject in contest.subjects(9)}
 
 
-def test_one_removal_is_found_by_all_who_try_them_all_and_only_where_there_is_one(
+def test_every_exhaustive_method_finds_a_single_removal_exactly_where_there_is_one(
     dataset: Dataset,
 ) -> None:
     one = 0
@@ -60,7 +60,7 @@ def test_one_removal_is_found_by_all_who_try_them_all_and_only_where_there_is_on
     assert 0 < one < 9
 
 
-def test_what_we_call_flipped_is_flipped_on_the_whole_graph(dataset: Dataset) -> None:
+def test_what_counts_as_flipped_is_flipped_on_the_whole_graph(dataset: Dataset) -> None:
     for found in results(dataset).values():
         for method in (OWN, ANY, GREEDY):
             assert found[method]["flipped"] == float(found[method]["claimed"])
@@ -76,7 +76,7 @@ def test_random_edits_are_as_large_and_as_many_as_ours(dataset: Dataset) -> None
         assert found[RANDOM_TRIES]["queries"] <= max(ours["queries"], 1)
 
 
-def test_all_methods_are_kept_for_every_subject_and_made_once(
+def test_every_method_has_one_cached_result_per_subject(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ResultCache(tmp_path / "results.sqlite") as cache:
@@ -85,11 +85,11 @@ def test_all_methods_are_kept_for_every_subject_and_made_once(
         assert {row.key.method for row in rows} == set(METHODS)
         assert len(rows) == 9 * len(METHODS)
         assert [row.document["claimed"] for row in rows if row.key.method == CF] == [False] * 9
-        monkeypatch.setattr(Contest, "results", lambda self, subject: pytest.fail("made twice"))
+        monkeypatch.setattr(Contest, "results", lambda self, subject: pytest.fail("run twice"))
         compare_peers(cache, dataset, PLAN)
 
 
-def test_subjects_are_test_nodes_that_are_refused_where_one_class_is_wanted(
+def test_subjects_are_refused_test_nodes_where_one_class_is_favourable(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = int(np.bincount(dataset.bench.whole.argmax(axis=1)).argmax())

@@ -1,4 +1,4 @@
-"""Small worlds for the benchmark's own tests: a data set, an ONNX model, a working folder."""
+"""Small data sets for the tests of the benchmarks, with an ONNX model and a working folder."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ NAME = "small"
 
 
 def random_ties(count: int, seed: int) -> NDArray[np.int64]:
-    """A connected random graph with cycles, both directions of every tie, as PyG has them."""
+    """A connected random graph with cycles; both directions of every tie, as in PyG."""
     random = np.random.default_rng(seed)
     ties = {(int(random.integers(node)), node) for node in range(1, count)}
     while len(ties) < 2 * count:
@@ -23,7 +23,7 @@ def random_ties(count: int, seed: int) -> NDArray[np.int64]:
 
 
 def open_dataset(folder: Path, *, nodes: int = 18, seed: int = 0) -> Dataset:
-    """A place as a run finds it once its model is trained; only the weights are a stand-in."""
+    """A data set as a run finds it after training; only the weights are a placeholder."""
     features = np.random.default_rng(seed).normal(size=(nodes, 4)).astype(np.float32)
     data, models = folder / "data", folder / "work" / "models"
     data.mkdir(parents=True, exist_ok=True)
