@@ -195,7 +195,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
     cost = random.choice(COSTS, graph.node_count, p=COST_SHARES)
     for number in np.flatnonzero(refused).tolist():
         store.execute(
-            "INSERT INTO subjects (number, piece, id, decision, favourable, status, error, options,"
+            "INSERT INTO subjects (number, chunk, id, decision, favourable, status, error, options,"
             " cheapest_cost, document) VALUES (?, 0, ?, 'denied', 0, ?, '', ?, ?, '{}')",
             (
                 number,

@@ -62,6 +62,14 @@ class Paper:
         return asked & {chr(code) for codes in missing for code in codes}
 
 
+def open_printer(pages: Pages) -> tuple[Paper | None, str]:
+    """What makes PDFs; or why nothing does."""
+    try:
+        return Paper(pages), ""
+    except PaperError as error:
+        return None, str(error)
+
+
 def _imported() -> Any:
     try:
         import weasyprint
