@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import InputError
 from recourse_audit.records.base import Record
+from recourse_audit.records.inspection import FORMAT as INSPECTION_FORMAT
+from recourse_audit.records.inspection import ModelReport
 from recourse_audit.records.log import LogLine
 from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, Fingerprint
 from recourse_audit.records.manifest import FORMAT as MANIFEST_FORMAT
@@ -124,6 +126,7 @@ class Document(Generic[T]):
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
+INSPECTION = Document("inspection", ModelReport, format=INSPECTION_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
