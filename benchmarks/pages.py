@@ -19,8 +19,8 @@ from recourse_audit.bundle.store import open_store
 from recourse_audit.render.batch import file_name
 from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.index_rows import Links
-from recourse_audit.render.pdf import Paper
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Printer
+from recourse_audit.render.templates import Templates
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending" / "audit.toml"
 MANY = 20_000
@@ -36,9 +36,9 @@ def letters_per_second(bundle: Path, letters: int) -> float:
 def outside_layout(bundle: Path) -> float:
     """The share of one process's time that is spent outside WeasyPrint."""
     inside = 0.0
-    pdf = Paper.pdf
+    pdf = Printer.pdf
 
-    def watched(paper: Paper, html: str) -> bytes:
+    def watched(paper: Printer, html: str) -> bytes:
         nonlocal inside
         start = time.perf_counter()
         content = pdf(paper, html)
@@ -46,7 +46,7 @@ def outside_layout(bundle: Path) -> float:
         return content
 
     start = time.perf_counter()
-    with patch.object(Paper, "pdf", watched):
+    with patch.object(Printer, "pdf", watched):
         write_letters(bundle, workers=1)
     return 1 - inside / (time.perf_counter() - start)
 
@@ -70,7 +70,7 @@ def index_of_many(bundle: Path, folder: Path) -> int:
     manifest = (bundle / "manifest.json").read_text(encoding="utf-8")
     with open_store(copy) as store:
         view = index_view(store, manifest=manifest, links=links, groups=None)
-    return len(Pages().render("pages/index.html", view=view).encode())
+    return len(Templates().render("pages/index.html", view=view).encode())
 
 
 def main(argv: list[str] | None = None) -> None:

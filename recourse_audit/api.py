@@ -393,13 +393,14 @@ def _path(given: Path | str | None) -> Path | None:
 
 
 def _sign_off(name: str | None, day: date | None) -> "SignOff | None":
-    from recourse_audit.render.letters.letter import SignOff
+    from recourse_audit.render.letters.letter import Signer, SignOff
+    from recourse_audit.render.text import plain
 
     if name is None:
         return None
     if not name.strip():
-        raise InputError("letters are signed off by a person: give their name")
-    return SignOff.by(name, day or today())
+        raise InputError("--sign-off needs the name of a person")
+    return SignOff(name=Signer(plain(name.strip())), day=day or today())
 
 
 def open_bundle(folder: Path | str) -> Bundle:

@@ -84,7 +84,7 @@ def say_letters(bundle: Path, made: "WrittenLetters", *, drafts: bool) -> None:
     for names, sentence in (
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [letters]"),
-        (made.strangers, "these ids in your files are not subjects of this audit"),
+        (made.unknown_ids, "these ids in your files are not subjects of this audit"),
         (made.unprintable, BOXES),
     ):
         if names:

@@ -32,7 +32,7 @@ def report(
 ) -> None:
     """Make the pages of a bundle: reports, group report, index. Existing pages are replaced."""
     from recourse_audit.api import Bundle
-    from recourse_audit.render.templates import eject_templates
+    from recourse_audit.render.templates import eject as eject_templates
 
     if eject is not None:
         eject_templates(eject)

@@ -11,7 +11,7 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.render.letters.wording import Wording
 from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import parse_settings, settings_schema
 from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
 
@@ -28,7 +28,7 @@ def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters:
     """A letter about one attribute that moves by one rule, and can reach this many levels."""
     recourse = {"attributes": [{"name": "a", "step": 1, **rule}]}
     given = TABLES | {"recourse": recourse, "letters": LETTERS | letters}
-    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Pages())
+    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Templates())
     found = report(option(action), permitted={"a": levels})
     return by.html(written(found, by)).split("</style>")[1].replace(SPACE, " ")
 
@@ -62,13 +62,13 @@ def test_a_unit_is_in_the_form_that_goes_with_its_number(language: str, words: s
     ],
 )
 def test_a_language_chooses_between_one_and_several(language: str, value: float, one: bool) -> None:
-    assert Wording(language, Pages()).form(value, ("one", "several")) == (
+    assert Wording(language, Templates()).form(value, ("one", "several")) == (
         "one" if one else "several"
     )
 
 
 def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
-    assert Wording("en", Pages()).form(5.0, ("km",)) == "km"
+    assert Wording("en", Templates()).form(5.0, ("km",)) == "km"
 
 
 @pytest.mark.parametrize(
