@@ -57,14 +57,14 @@ def test_the_paper_is_tagged_and_its_first_part_takes_two_sheets(html: str) -> N
     content = paper.pdf(html)
     assert content == paper.pdf(html)
     with pikepdf.open(BytesIO(content)) as pdf:
-        assert str(pdf.docinfo["/Title"]) == "Group summary"
+        assert str(pdf.docinfo["/Title"]) == "Group report"
         assert str(pdf.Root.Lang) == "en"
         assert bool(pdf.Root.MarkInfo.Marked)
         marks = [_place(pdf, item) for item in _outline(pdf)]
     named = dict(marks)
     assert named["At a glance"] == named["What could not be concluded"] == 0
-    assert named["Pictures"] == 1
-    assert named["Annex: how it was tested"] == 2
+    assert named["Charts"] == 1
+    assert named["Annex: how groups were tested"] == 2
 
 
 def _outline(pdf: pikepdf.Pdf) -> list[pikepdf.OutlineItem]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from recourse_audit.render.charts.axes import SMALL
 from recourse_audit.render.charts.classes import UNKNOWN, Look
-from recourse_audit.render.text import share
 from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.text import share
 
 LIMIT = 8
 NAME, COLUMN, BAR, ROW, TOP = 130, 142, 84, 28, 30
