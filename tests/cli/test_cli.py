@@ -241,3 +241,21 @@ def test_the_commands_in_the_documentation_exist_with_their_options() -> None:
             assert options <= known, f"{page.name}: recourse-audit {line}"
             seen.add(name)
     assert seen == set(commands)
+
+
+def test_the_schema_of_every_document_goes_to_stdout_alone() -> None:
+    for name, title in (
+        ("settings", "Settings"),
+        ("subject", "SubjectReport"),
+        ("groups", "GroupReport"),
+        ("stability", "StabilityReport"),
+        ("inspection", "ModelReport"),
+        ("verification", "Verification"),
+        ("manifest", "Manifest"),
+    ):
+        finished = command("schema", name)
+        assert (finished.code, finished.err) == (0, ""), name
+        assert finished.document["title"] == title
+    refused = command("schema", "nothing")
+    assert refused.code == 2
+    assert "there is no such document; known: settings, subject, groups" in one_line(refused)
