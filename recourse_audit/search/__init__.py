@@ -1,3 +1,4 @@
-"""Stage 3: a graph and a query batcher come in; for each subject every explanation and counterfactual,
-scored, ranked, and with a statement of how far the search looked, goes out.
+"""A graph and a query batcher come in; ranked explanations and counterfactuals go out.
+
+Every result says how far the search looked.
 """
