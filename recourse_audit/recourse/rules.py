@@ -29,9 +29,8 @@ def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> 
 def broken_rule(policy: Policy, subject: int, actions: Sequence[Action], reach: int | None) -> str:
     """Why a finished option must not be offered; empty if every rule is kept."""
     if not 0 < len(actions) <= policy.settings.max_changes:
-        return (
-            f"it has {len(actions)} changes, but at most {policy.settings.max_changes} are allowed"
-        )
+        most = policy.settings.max_changes
+        return f"it has {len(actions)} changes, but at most {most} are allowed"
     families = [
         movement.family
         for action in actions
@@ -97,9 +96,8 @@ def _why_not_tie(policy: Policy, subject: int, action: TieAction, reach: int | N
     if rule is None or action.do not in rule.allow:
         whose = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}[relation]
         why = f" ({rule.reason})" if rule is not None and rule.reason else ""
-        return (
-            f"{change}: no rule allows anyone to {action.do} {whose} ties of the kind {kind!r}{why}"
-        )
+        doing = {"drop": "dropping", "add": "adding"}[action.do]
+        return f"{change}: no rule allows {doing} {whose} ties of the kind {kind!r}{why}"
     if action.cost != rule.cost:
         return f"{change}: costs {rule.cost:g}, not {action.cost:g}"
     rows = ties_between(graph, action)

@@ -29,7 +29,7 @@ BYTES_WRITTEN = 2**23
 
 
 class RecourseContext:
-    """What all subjects of an audit share: graph, batcher (it knows new ties), answers, decisions."""
+    """What all subjects of an audit share; its batcher also knows new ties."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RecourseContext:
 
     @property
     def room(self) -> int:
-        """How many nodes to write at once: enough for a few queries, in a bounded amount of memory."""
+        """How many nodes to write at once: enough for a few queries, in bounded memory."""
         room = self.batcher.node_room
         width = (
             int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
@@ -189,7 +189,7 @@ class Verifier:
         return bool(alike.all())
 
     def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
-        """Ask on the receptive field, batch by batch; also say which combinations fit into the model."""
+        """Ask on the receptive field, batch by batch; mark the combinations that fit the model."""
         assert self._near is not None
         answers = np.full((len(combinations), self._context.batcher.class_count), np.nan)
         fits = np.ones(len(combinations), bool)

@@ -89,8 +89,8 @@ def _read_tie(
         kinds = ", ".join(graph.ties.kinds[:12])
         raise _refused(
             text,
-            f"does not name two people and a kind of tie of this graph; write {do} ID-ID:KIND (kinds: "
-            f"{kinds})",
+            f"does not name two people and a kind of tie of this graph; write {do} ID-ID:KIND "
+            f"(kinds: {kinds})",
         )
     if len(readings) > 1:
         some = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])

@@ -53,7 +53,7 @@ def stacked(parts: list[Trees]) -> list[Trees]:
 
 
 def canonical(trees: Trees) -> Trees:
-    """Reorder growth so that each tree, without its last leaf, is the tree it canonically grew from.
+    """Reorder growth so that each tree without its last leaf is the tree it canonically grew from.
 
     The largest leaf comes last, then the largest of what remains, and so on down to the root.
     """

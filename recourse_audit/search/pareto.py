@@ -28,7 +28,7 @@ class Staircase:
 
     @classmethod
     def build(cls, distance: Floats) -> "Staircase":
-        """Sort by distance, ascending; distances of different subjects do not overlap. O(n log n)."""
+        """Sort by distance, ascending; those of different subjects do not overlap. O(n log n)."""
         order = np.argsort(distance)
         ordered = distance[order]
         change = np.empty(len(order), bool)

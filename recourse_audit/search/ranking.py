@@ -238,7 +238,7 @@ class Selector:
         self._number[root] += 1
 
     def take_from(self, layer: Layer) -> None:
-        """Add pairs from a layer, the most distant first, while one of them removes anything new."""
+        """Add pairs from a layer, the most distant first, while one removes anything new."""
         table = self._table
         here = np.flatnonzero(self.wanting[layer.root])
         pairs, root, total = layer.pairs[here], layer.root[here], layer.figures.rank_sum[here]
@@ -262,7 +262,7 @@ def dominated_by(ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[
     """Count, for each of some pairs, the pairs of its subject that it dominates.
 
     No pair is better in both objectives than a pair of the front, so its ranks say how many are no
-    better in either; pairs equal to it lie on the front too. For other pairs all pairs are compared.
+    better in either; pairs equal to it lie on the front too. Other pairs are compared with all.
     """
     table, own = ranking.table, ranking.figures(pairs)
     counts = ranking.number[own.root] - own.rank_sum + 2

@@ -76,7 +76,7 @@ class SubtreeSampler:
         self.kept = 0
 
     def draw(self, generator: np.random.Generator, count: int) -> list[tuple[Trees, Ints]]:
-        """Draw `count` walks; return those that are subtrees, by shape, and when they were drawn."""
+        """Draw `count` walks; return the subtrees among them, by shape, and when each was drawn."""
         chosen = generator.multinomial(count, self.weights / self.weights.sum())
         turns = generator.permutation(count)
         drawn, first = [], 0
