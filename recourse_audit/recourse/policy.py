@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.model.decisions import Mask
@@ -63,7 +63,9 @@ class Policy:
         return next((one for one in self.movements if one.rule.name == name), None)
 
 
-def relations(graph: Graph, subject: int, source: Ints | int, target: Ints | int) -> Ints:
+def relations(
+    graph: Graph, subject: int, source: Ints | Indices | int, target: Ints | Indices | int
+) -> Ints:
     """The relation of ties from `source` to `target` to a subject.
 
     Own ties without a direction count as outgoing. Nobody asks about a tie from a node to itself,

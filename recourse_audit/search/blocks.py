@@ -96,7 +96,7 @@ def _grouped(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterat
 
 
 def _runs(items: Ints, loads: Floats, limit: float, most: int) -> Iterator[Block]:
-    """Cut a list into runs of at most `limit` load and `most` items; one item may exceed `limit`."""
+    """Cut a list into runs of at most `limit` load and `most` items; one may exceed `limit`."""
     first, load = 0, 0.0
     for place, own in enumerate(loads.tolist()):
         if place > first and (load + own > limit or place - first == most):
