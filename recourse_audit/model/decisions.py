@@ -52,7 +52,7 @@ class Decisions:
         return changed
 
     def log_odds(self, answers: Floats) -> Floats:
-        """How far each row is from the line, in log-probability: above 0 is favourable."""
+        """How far each row is from the decision line, in log-probability: above 0 is favourable."""
         return self._lead(answers)
 
     def margin(self, answers: Floats) -> Floats:

@@ -126,9 +126,9 @@ class RecourseSearch:
         return trials, verifier, options, spent
 
     def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> tuple[Floats, Mask]:
-        """The answers to what is to be offered, and which of them the whole graph gave.
+        """The answers for what is to be offered, and a mark on those that the whole graph gave.
 
-        The whole graph is asked where it is not too large.
+        The whole graph is asked about where it is not too large.
         """
         if not chosen:
             return np.empty((0, self._context.batcher.class_count)), np.empty(0, bool)

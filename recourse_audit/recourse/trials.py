@@ -49,7 +49,7 @@ class Trials:
     def __init__(
         self, verifier: Verifier, decisions: Decisions, table: ActionTable, now: Floats, budget: int
     ) -> None:
-        """`now` is the subject's answer as things are."""
+        """`now` is the subject's answer before any change."""
         self.complete_up_to = 0
         self.successes: dict[Combination, Success] = {}
         self._verifier = verifier

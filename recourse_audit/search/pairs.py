@@ -1,6 +1,6 @@
 """All pairs of an explanation with a counterfactual inside it, for the subjects of a batch.
 
-A counterfactual keeps a set of the explanation's ties that still hangs together at the subject.
+A counterfactual keeps a set of the explanation's ties that is still connected to the subject.
 With the ties of a tree numbered in order of growth, the kept ties are a bit mask: mask m is a
 counterfactual if every kept tie's node hangs on a node that is kept too.
 
@@ -156,14 +156,14 @@ def _removed(ties: Indices, mask: Ints) -> Indices:
 def pair_table(
     levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
 ) -> PairTable:
-    """Build all pairs of some subjects from their levels, one node first, closed under subtrees.
+    """Build all pairs of some subjects from their levels, smallest first, closed under subtrees.
 
     `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
     of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
     """
     levels = [level for level in levels if len(level)]
     blocks = _blocks(levels)
-    kept, book = _kept(levels, blocks, pairs, roots)
+    kept, index = _kept(levels, blocks, pairs, roots)
     relevance, key = np.empty(len(kept)), np.empty(len(kept))
     for block in blocks:
         own = simulatability[roots:][block.explanations]
@@ -200,7 +200,7 @@ def pair_table(
         root=root,
         number=number,
         simulatability=simulatability,
-        subtree_key=np.concatenate(book.keys),
+        subtree_key=np.concatenate(index.keys),
         ties=_ties(levels),
         tie_count=len(pairs),
         spread=spread,
@@ -255,12 +255,12 @@ def _ties(levels: Sequence[Level]) -> Indices:
 
 def _kept(
     levels: Sequence[Level], blocks: Sequence[PairBlock], pairs: Indices, roots: int
-) -> tuple[Indices, "KeyBook"]:
+) -> tuple[Indices, "SubtreeIndex"]:
     """The number of the subtree that every mask of every explanation keeps; -1 for a gap."""
     for salt in range(8):
-        book = KeyBook(tie_words(pairs, salt), roots)
+        index = SubtreeIndex(tie_words(pairs, salt), roots)
         try:
-            return _kept_with(levels, blocks, book), book
+            return _kept_with(levels, blocks, index), index
         except CollisionError:
             continue
     raise AssertionError("keys collided under eight salts, which cannot be chance")
@@ -270,7 +270,7 @@ class CollisionError(Exception):
     """Two different subtrees got the same key."""
 
 
-class KeyBook:
+class SubtreeIndex:
     """Finds a subtree's number by the key of its root and set of ties."""
 
     def __init__(self, words: Keys, roots: int) -> None:
@@ -297,7 +297,9 @@ class KeyBook:
         return order[np.searchsorted(ordered, keys)] + self.firsts[size - 1]
 
 
-def _kept_with(levels: Sequence[Level], blocks: Sequence[PairBlock], book: KeyBook) -> Indices:
+def _kept_with(
+    levels: Sequence[Level], blocks: Sequence[PairBlock], index: SubtreeIndex
+) -> Indices:
     """Which subtree each mask keeps.
 
     A mask without the last tie keeps what it keeps in the tree below. A mask with it also keeps the
@@ -306,19 +308,19 @@ def _kept_with(levels: Sequence[Level], blocks: Sequence[PairBlock], book: KeyBo
     kept = np.empty(sum(block.masks * block.count for block in blocks), np.int32)
     below = np.empty((0, len(levels[0])), np.int32)
     for level, block in zip(levels[1:], blocks, strict=True):
-        book.add(level, searchable=level.size < levels[-1].size)
-        every = np.concatenate(book.keys[:-1])
+        index.add(level, searchable=level.size < levels[-1].size)
+        every = np.concatenate(index.keys[:-1])
         table = block.of(kept)
         complete = 1 << (level.size - 2)
         for mask, row in enumerate(below):
             np.take(row, level.owner, out=table[mask], mode="clip")
-        np.add(level.owner, book.firsts[level.size - 2], out=table[complete - 1])
-        word, parent = book.words[level.ties[-1]], level.parent[-1]
+        np.add(level.owner, index.firsts[level.size - 2], out=table[complete - 1])
+        word, parent = index.words[level.ties[-1]], level.parent[-1]
         for mask in range(complete - 1):
             base, row = table[mask], table[complete + mask]
             row.fill(-1)
             holds = np.array([(2 * mask + 1) >> place & 1 for place in range(level.size - 1)], bool)
             some = np.flatnonzero(holds[parent] & (base >= 0))
-            row[some] = book.number(mask.bit_count() + 2, every[base[some]] + word[some])
+            row[some] = index.number(mask.bit_count() + 2, every[base[some]] + word[some])
         below = table
     return kept

@@ -105,7 +105,7 @@ class Layers:
         self._number = 0
 
     def peel(self, wanted: NDArray[np.bool_] | None = None) -> Layer:
-        """The next layer of the subjects flagged, or of all; empty if there is none.
+        """The next layer of the wanted subjects, or of all; empty if there is none.
 
         A subject that is left out once is left out of all later layers.
         """
@@ -174,7 +174,7 @@ def canonical_firsts(table: PairTable, pairs: Ints, root: Indices) -> Ints:
 def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number]) -> Ints:
     """Order pairs by subject, removed ties, nodes, the explanation's ties, then the removed ones.
 
-    `leading` columns count before all of these but the subject.
+    `leading` columns come right after the subject.
     """
     explanation, mask = table.places(pairs)
     every, gone = table.tie_columns(pairs)
@@ -195,7 +195,7 @@ class Selection:
 
 
 def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: int) -> Selection:
-    """Choose pairs for the largest least Jaccard distance between removed ties.
+    """Choose pairs that maximise the smallest Jaccard distance between removed ties.
 
     Starts from `first`, one pair per subject. Takes pairs from the front, and from a later layer
     only when nothing in the earlier ones removes anything new. `front` is the first layer of

@@ -230,7 +230,7 @@ class BatchRecords:
         return {n: self._pair(place) for n, place in zip(self._baseline_names, places, strict=True)}
 
     def front(self, root: int) -> tuple[FrontPair, ...]:
-        """The pairs of the Pareto front, most simulatable first; no more than can be read."""
+        """The pairs of the Pareto front, most simulatable first; at most as many as are listed."""
         return tuple(map(self._pair, range(self._listed[root], self._listed[root + 1])))
 
     def _pair(self, place: int) -> FrontPair:

@@ -177,7 +177,7 @@ def _ranked(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ran
 
 
 def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Trees, int]:
-    """A pair's explanation, and its place in its level, where it stays when more come in."""
+    """A pair's explanation, and its place in its level, which later trees do not change."""
     place = int(table.explanation(np.array([pair]))[0]) + 1
     for level in levels:
         if place < len(level):

@@ -8,6 +8,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.reporter import whole_answers
+from recourse_audit.audit.stability import by_models
 from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, moved, standing
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
@@ -22,7 +25,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.stability import StabilityReport, StabilityRow
 from recourse_audit.render.charts.stability_curves import stability_picture
 from recourse_audit.search.results import Scope
-from tests.audits import SAMPLES, lending_audit, small_audit
+from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command, one_line
 from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network
 from tests.search.engine import new_search, open_batcher, results_by_subject
@@ -217,6 +220,30 @@ def test_new_ties_are_tried_for_each_subject_and_repeat(tmp_path: Path) -> None:
     assert command(*words).out == first.out
     view = command(*words[:-1])
     assert "2 subjects, new ties to other people: 4 comparisons" in view.out
+
+
+def test_answers_that_are_not_numbers_are_no_decisions_and_are_not_compared(
+    tmp_path: Path,
+) -> None:
+    path = small_audit(tmp_path)
+    sum_network(tmp_path / "model.onnx", trap="some_nan", seed=6)
+    audit = load_audit(path)
+    subjects = list(range(len(IDS)))
+    usable = audit.decisions.usable(whole_answers(audit, np.array(subjects)))
+    assert 0 < usable.sum() < len(IDS)
+    sum_network(tmp_path / "sound.onnx")
+    for copies in ([tmp_path / "model.onnx"], [tmp_path / "sound.onnx"]):
+        report = by_models(audit, subjects, copies, with_options=False)
+        assert {IDS[number] for number in np.flatnonzero(~usable)} <= set(report.unanswered)
+        assert not {row.subject for row in report.rows} & set(report.unanswered)
+        assert all(np.isfinite(row.strength) for row in report.rows)
+    # The other way round: an answer that is lost is not a changed decision either.
+    sound = load_audit(small_audit(tmp_path))
+    sum_network(tmp_path / "broken.onnx", trap="some_nan", seed=6)
+    report = by_models(sound, subjects, [tmp_path / "broken.onnx"], with_options=False)
+    assert report.unanswered == ()
+    assert 0 < len(report.rows) <= usable.sum()
+    assert all(np.isfinite(row.strength) for row in report.rows)
 
 
 def test_a_model_that_looks_different_is_refused(tmp_path: Path) -> None:
