@@ -35,12 +35,12 @@ from recourse_audit.audit.communities import Communities, communities_of
 from recourse_audit.bundle.store import SCHEMA
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.records.groups import Comparison
 from recourse_audit.groups.report import group_report
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.groups import Comparison
 from recourse_audit.settings import (
     DecisionSettings,
     GraphSettings,

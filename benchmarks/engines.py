@@ -17,13 +17,8 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
-<<<<<<< HEAD
 from recourse_audit.search.results import Scope
-from recourse_audit.settings import ModelSettings
-=======
-from recourse_audit.search.scope import Scope
 from recourse_audit.settings import DecisionSettings, ModelSettings
->>>>>>> text2
 
 
 @dataclass

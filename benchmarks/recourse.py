@@ -129,10 +129,10 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
         rows = np.concatenate((singles, pairs))
         recorder = Recorder(session)
         world.model._session = recorder
-        Verifier(bench, table).answers(rows)
+        Verifier(context, table).answers(rows)
         world.model._session = session
         start = time.perf_counter()
-        verifier = Verifier(bench, table)
+        verifier = Verifier(context, table)
         verifier.answers(rows)
         middle = time.perf_counter()
         for outputs, feeds in recorder.asked:

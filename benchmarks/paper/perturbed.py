@@ -24,12 +24,8 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search.moexp import Search
-<<<<<<< HEAD
 from recourse_audit.search.results import Scope
-=======
-from recourse_audit.search.scope import Scope
 from recourse_audit.settings import DecisionSettings
->>>>>>> text2
 
 LINKS, MODELS = "links", "models"
 SAMPLES = Path(__file__).parents[2] / "sample_models"
