@@ -40,6 +40,7 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.groups import Communities as CommunityRecord
 from recourse_audit.records.groups import Comparison
 from recourse_audit.settings import (
     DecisionSettings,
@@ -135,8 +136,7 @@ def _share(events: Iterator[bool]) -> float:
 def findings_of(plan: Plan) -> list[Finding]:
     """Draw a network, let the model decide, and compare south with north."""
     with sqlite3.connect(":memory:") as store:
-        _fill(store, plan)
-        report = group_report(store, SETTINGS)
+        report = group_report(store, SETTINGS, _fill(store, plan))
     (table,) = report.tables
     turn = 1.0 if table.reference == "north" else -1.0
     return [_finding(one, turn) for one in table.comparisons if one.primary]
@@ -163,8 +163,8 @@ def _finding(one: Comparison, turn: float) -> Finding:
     )
 
 
-def _fill(store: sqlite3.Connection, plan: Plan) -> None:
-    """Fill the tables of a store that the comparison of groups reads."""
+def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
+    """Write the tables of a store that groups are compared from; return their communities."""
     lending = _lending(plan.communities)
     random = np.random.default_rng([plan.seed, plan.communities, plan.gap])
     person = lending.draw_people(random)
@@ -179,7 +179,6 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
         found = communities_of(graph, SETTINGS, seed=0)
     assert found.numbers is not None
     store.executescript(SCHEMA)
-    store.execute("INSERT INTO meta VALUES ('communities', ?)", [found.document])
     people = zip(graph.ids.tolist(), refused.tolist(), found.numbers.tolist(), strict=True)
     store.executemany(
         "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
@@ -196,7 +195,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
     cost = random.choice(COSTS, graph.node_count, p=COST_SHARES)
     for number in np.flatnonzero(refused).tolist():
         store.execute(
-            "INSERT INTO subjects (number, piece, id, decision, favourable, status, error, options,"
+            "INSERT INTO subjects (number, chunk, id, decision, favourable, status, error, options,"
             " cheapest_cost, document) VALUES (?, 0, ?, 'denied', 0, ?, '', ?, ?, '{}')",
             (
                 number,
@@ -206,6 +205,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
                 float(cost[number]) if feasible[number] else None,
             ),
         )
+    return found.record
 
 
 def _south(random: np.random.Generator, person: Any, plan: Plan) -> np.ndarray:

@@ -6,7 +6,7 @@
 #
 # Installs whatever is missing: the virtual environment, the pinned packages, the program itself
 # (editable) and the system libraries for PDF output; for the tests, also a browser and
-# poppler-utils. If a system package cannot be installed, a warning is printed and setup goes on.
+# poppler-utils. If a system package cannot be installed, setup prints a warning and continues.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,4 @@
-"""A settings file is checked once, in words that name the file, the key and the value."""
+"""Settings are checked once, with messages that name the file, the key and the value."""
 
 import copy
 import json
@@ -66,7 +66,7 @@ cost = 0.1
 
 
 def parsed(**changes: Any) -> Settings:
-    """Settings with some keys changed; a key that is None is left out."""
+    """Settings with some keys changed; a key whose value is None is left out."""
     tables = copy.deepcopy(TABLES)
     for section, keys in changes.items():
         if isinstance(keys, dict):
@@ -77,7 +77,7 @@ def parsed(**changes: Any) -> Settings:
     return parse_settings(tables, folder=Path("there"), origin="there/audit.toml")
 
 
-def complaint(**changes: Any) -> str:
+def message_of(**changes: Any) -> str:
     with pytest.raises(SettingsError) as raised:
         parsed(**changes)
     assert raised.value.exit_code == 2
@@ -87,7 +87,7 @@ def complaint(**changes: Any) -> str:
     return message.removeprefix("there/audit.toml: ")
 
 
-def test_the_file_of_the_design_is_accepted(tmp_path: Path) -> None:
+def test_the_example_from_the_design_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     path.write_text(DESIGN, encoding="utf-8")
     settings = load_settings(path)
@@ -96,7 +96,7 @@ def test_the_file_of_the_design_is_accepted(tmp_path: Path) -> None:
     assert settings.recourse.attributes[0].step == 500
 
 
-def test_what_is_left_out_has_the_documented_default() -> None:
+def test_absent_keys_have_the_documented_defaults() -> None:
     settings = parsed()
     assert (settings.search.max_nodes, settings.search.max_hops) == (4, None)
     assert settings.search.budget == 200_000
@@ -270,18 +270,16 @@ def test_settings_are_frozen() -> None:
         ({"recourse": {"candidates": 3}}, "recourse.candidates: must be a path, in quotes"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_key_and_the_value(
-    changes: dict[str, Any], words: str
-) -> None:
-    assert words in complaint(**changes)
+def test_a_problem_is_reported_with_its_key_and_value(changes: dict[str, Any], words: str) -> None:
+    assert words in message_of(**changes)
 
 
-def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
+def test_the_message_about_a_missing_file_says_how_to_create_one(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"audit\.toml: there is no such file; create one"):
         load_settings(tmp_path / "audit.toml")
 
 
-def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_settings_file(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"is a folder; name the audit\.toml inside it"):
         load_settings(tmp_path)
 
@@ -290,7 +288,7 @@ def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
     ("content", "words"),
     [(b"\xff\xfe\x00", "is not UTF-8 text"), (b"[model\npath", "is not valid TOML (")],
 )
-def test_a_file_of_another_kind_is_named(content: bytes, words: str, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_refused(content: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     path.write_bytes(content)
     with pytest.raises(SettingsError) as raised:
@@ -303,7 +301,7 @@ def written(folder: Path, settings: Settings) -> Path:
     return folder
 
 
-def test_settings_that_a_bundle_keeps_are_read_back_as_they_were(tmp_path: Path) -> None:
+def test_the_settings_of_a_bundle_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     letters = """
 [groups.bins]
@@ -337,7 +335,7 @@ def test_a_bundle_keeps_every_setting_with_paths_relative_to_the_file(tmp_path: 
     assert document["search"]["counterfactuals"] == 3
 
 
-def test_a_fingerprint_is_of_the_settings_that_results_depend_on(tmp_path: Path) -> None:
+def test_the_fingerprint_covers_the_settings_that_results_depend_on(tmp_path: Path) -> None:
     text = fingerprint_text(parsed(), Path("there"))
     assert text == fingerprint_text(parsed(search={"seed": 7}), Path("there"))
     assert text == fingerprint_text(parsed(letters={"sender": "A"}), Path("there"))
@@ -357,7 +355,7 @@ def test_a_fingerprint_is_of_the_settings_that_results_depend_on(tmp_path: Path)
         (b'{"serch": {}}', "serch: is not a known key; did you mean search?"),
     ],
 )
-def test_what_is_wrong_with_the_settings_of_a_bundle_is_said(
+def test_a_problem_with_the_settings_of_a_bundle_is_reported(
     content: bytes | None, words: str, tmp_path: Path
 ) -> None:
     if content is not None:
@@ -373,6 +371,7 @@ def test_what_is_wrong_with_the_settings_of_a_bundle_is_said(
 
 def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
     schema = json.loads(settings_schema())
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert set(schema["properties"]) == set(Settings.model_fields)
     assert set(schema["required"]) == {"model", "graph", "decision"}
     assert schema["additionalProperties"] is False
@@ -383,7 +382,7 @@ def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
         assert definition["additionalProperties"] is False
 
 
-def test_the_schema_takes_one_text_or_texts_by_language() -> None:
+def test_the_schema_accepts_one_text_or_one_per_language() -> None:
     about = json.loads(settings_schema())["$defs"]["LetterSettings"]["properties"]["about"]
     assert about["anyOf"] == [
         {"type": "string"},
@@ -391,7 +390,7 @@ def test_the_schema_takes_one_text_or_texts_by_language() -> None:
     ]
 
 
-def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:
+def test_the_settings_page_lists_every_key_with_its_meaning() -> None:
     page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
     definitions = json.loads(settings_schema())["$defs"]
     for definition in definitions.values():
@@ -401,7 +400,7 @@ def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:
             assert field.get("description", "") in page
 
 
-def test_the_page_about_settings_has_the_limits_of_whole_numbers() -> None:
+def test_the_settings_page_gives_the_limits_of_whole_numbers() -> None:
     page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
     definitions = json.loads(settings_schema())["$defs"]
     seen = 0

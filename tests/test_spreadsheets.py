@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recourse_audit.groups.csv_table import groups_csv
-from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
 from recourse_audit.records.spreadsheets import FULL_WIDTH, csv_lines, guarded, unguarded
-from tests.groups.stores import drawn_people, report_on, settings
-from tests.run import audits
+from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
+from tests import audits
 from tests.audits import small_audit
 from tests.command import command
+from tests.groups.stores import drawn_people, report_on, settings
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", *FULL_WIDTH)
 IDS = ["=1+1", "'=1+1", "-x", "+x", "@SUM(1)", "\tx", "\rx", "-5", "'quoted'", "plain"]

@@ -12,7 +12,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records.inspection import InputReport, ModelReport, OutputReport
+from recourse_audit.records.inspection import ModelInput, ModelOutput, ModelReport
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
@@ -43,10 +43,9 @@ class Inspection:
     def report(self) -> ModelReport:
         """What `inspect --json` prints."""
         return ModelReport(
-            model=self.name,
             sha256=self.sha256,
             inputs=tuple(
-                InputReport(
+                ModelInput(
                     name=port.name,
                     dtype=port.dtype,
                     shape=port.shape,
@@ -55,7 +54,7 @@ class Inspection:
                 )
                 for port in self.signature.inputs
             ),
-            output=OutputReport(
+            output=ModelOutput(
                 name=self.signature.output.name,
                 dtype=self.signature.output.dtype,
                 shape=self.signature.output.shape,

@@ -137,10 +137,13 @@ class Reporter:
 
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
+        before = self._audit.batcher.graphs
+        report = self._begun(subject, None)
         return replace(
-            self._begun(subject, None),
+            report,
             error=reason,
             recourse=failure(reason, self._audit.policy.settings.max_changes),
+            queries=_share(None) + self._audit.batcher.graphs - before,
         )
 
     def _searched(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
@@ -154,13 +157,15 @@ class Reporter:
         self, subject: int, outcome: Outcome | None, changes: Sequence[Change]
     ) -> SubjectReport:
         found = outcome if isinstance(outcome, SearchResult) else None
-        return replace(
+        before = self._audit.batcher.graphs
+        report = replace(
             self._begun(subject, found),
             recourse=self._recourse.run(subject, found),
             what_if=self._recourse.what_if(subject, changes) if changes else None,
             note=_note(outcome),
             error=outcome.reason if isinstance(outcome, SearchFailure) else "",
         )
+        return replace(report, queries=_share(outcome) + self._audit.batcher.graphs - before)
 
     def _begun(self, subject: int, found: SearchResult | None) -> SubjectReport:
         """What is known of a subject before options: the decision, the search, who is near."""
@@ -195,6 +200,17 @@ class Reporter:
             favourable=bool(self._audit.decisions.favourable(answer)[0]),
             probabilities=self._naming.probabilities(answer)[0] if decided else {},
         )
+
+
+def _share(outcome: Outcome | None) -> int:
+    """How many graphs the search asked about for a subject, the whole graph included.
+
+    A subtree that several subjects share is asked about once and counts for each of them, so that
+    the figure does not depend on who else is searched for.
+    """
+    if outcome is None:
+        return 1
+    return outcome.extent.queries if isinstance(outcome, SearchResult) else outcome.queries
 
 
 def _note(outcome: Outcome | None) -> str:

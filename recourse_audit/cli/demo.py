@@ -26,7 +26,8 @@ def demo(
     folder = prepare_demo(out)
     settings = folder / "audit.toml"
     audit = Audit.from_toml(settings)
-    show_model(view(), audit.inspect().report)
+    found = audit.inspect()
+    show_model(view(), found.name, found.report)
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
         show_subject(view(), report, ())
     with resumable(folder / "bundle"):

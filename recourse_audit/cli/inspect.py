@@ -28,7 +28,7 @@ def inspect(
     if as_json:
         print_json(found.report.to_dict())
     else:
-        show_model(view(), found.report)
+        show_model(view(), found.name, found.report)
         for line in found.advice:
             say(line)
     if found.problem:

@@ -98,8 +98,6 @@ def run(
 
 def _check(settings: Path, *, pages: bool, gap: bool) -> None:
     """Refuse before the work what would be refused after it."""
-    from recourse_audit.render.letters.writer import LetterWriter
-    from recourse_audit.render.templates import Templates
     from recourse_audit.settings import load_settings
 
     asked = load_settings(settings)
@@ -109,6 +107,9 @@ def _check(settings: Path, *, pages: bool, gap: bool) -> None:
             "nothing to test; name some, or leave --fail-on out"
         )
     if pages:
+        from recourse_audit.render.letters.writer import LetterWriter
+        from recourse_audit.render.templates import Templates
+
         try:
             LetterWriter(asked, Templates())
         except AuditError as error:

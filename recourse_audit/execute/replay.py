@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.reporter import Reporter, whole_answers
-from recourse_audit.bundle.reader import open_finished_audit
+from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.execute.chunks import Part, chunks_of
 from recourse_audit.execute.fingerprint import changes, fingerprint_of
 from recourse_audit.graph.arrays import Ints
@@ -24,7 +24,7 @@ def replay(
 
     `settings` is the file that the audit was loaded from, with the seed of the bundle's manifest.
     """
-    with open_finished_audit(folder) as stored:
+    with open_stored_audit(folder) as stored:
         documents = stored.documents()
         before = stored.fingerprint
     subjects = np.array(list(documents), np.int64)

@@ -54,8 +54,11 @@ def from_arrays(
     weight, edge_attributes
         The weight [E] and the attributes [E, A] of each tie.
     """
-    is_sparse = isinstance(x, sparse.sparray | sparse.spmatrix)
-    features: Any = sparse.csr_array(x) if is_sparse else np.asarray(x)  # type: ignore[arg-type]
+    features: Array | sparse.csr_array
+    if isinstance(x, sparse.sparray | sparse.spmatrix):
+        features = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
+    else:
+        features = np.asarray(x)
     return assemble_arrays(
         Positions("arrays"),
         x=features,

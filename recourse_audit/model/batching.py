@@ -112,8 +112,7 @@ class QueryBatcher:
     def graphs(self) -> int:
         """How many graphs the model has answered about, each time it was asked.
 
-        Graphs that no row was read from, and that were therefore left out, do not count. A model that answers for one node per
-        query is asked about a graph once for each node.
+        A model that answers for one node per query is asked about a graph once for each node.
         """
         return self._count.graphs
 

@@ -1,4 +1,4 @@
-"""What can be said of a model from outside, under the names that `inspect --json` prints."""
+"""What can be said about a model from the outside, as `inspect --json` prints it."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,31 @@ from recourse_audit.records.probes import ProbeReport
 # 1: the first. 2: notes are part of the probes; every key is always there.
 FORMAT = 2
 
-Dimension = int | str | None
+Size = int | str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class InputReport(Record):
-    """One input of a model: what its file declares, the role it plays, and why we think so."""
+class ModelInput(Record):
+    """One input as the file declares it, the role it plays, and why we think so.
+
+    `shape` has a number or a name for each axis, None where the file gives neither. `role` is None
+    where no role could be guessed.
+    """
 
     name: str
     dtype: str
-    shape: tuple[Dimension, ...]
+    shape: tuple[Size, ...]
     role: str | None
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OutputReport(Record):
-    """The output that is read: what its numbers are, and how many classes they are about."""
+class ModelOutput(Record):
+    """The output that decisions are read from, what its numbers are, and why we think so."""
 
     name: str
     dtype: str
-    shape: tuple[Dimension, ...]
+    shape: tuple[Size, ...]
     kind: str | None
     classes: int | None
     why: str
@@ -36,12 +40,14 @@ class OutputReport(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelReport(Record):
-    """A model as it looks from outside; `problem` says why it cannot be asked, if it cannot."""
+    """A model's inputs and output, and what the probes found.
+
+    Where the model cannot be asked at all, `problem` says why and there are no probes.
+    """
 
     format: int = FORMAT
-    model: str
     sha256: str
-    inputs: tuple[InputReport, ...]
-    output: OutputReport
+    inputs: tuple[ModelInput, ...]
+    output: ModelOutput
     probes: ProbeReport | None = None
     problem: str = ""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
+from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import (
     Action,
     DroppableTie,
@@ -24,7 +25,7 @@ from recourse_audit.records.recourse import (
     TieAction,
 )
 from recourse_audit.recourse.attributes import Levels, Movement, rounded
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Mask, Policy
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
 
 DROP, ADD, SET = range(3)
 TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
@@ -246,8 +247,7 @@ def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions,
     arcs = arcs if graph.directed else arcs[::2]
     source, target = graph.arc_source[arcs], graph.arc_target[arcs]
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
-    incoming = INCOMING if graph.directed else OUTGOING
-    relation = np.where(source == subject, OUTGOING, np.where(target == subject, incoming, OTHERS))
+    relation = relations(graph, subject, source, target)
     allowed, denied = policy.drop[kind, relation], policy.denied[kind]
     chosen = allowed & ~denied
     if not graph.directed:

@@ -14,10 +14,10 @@ import numpy as np
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
+from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import Union
 from recourse_audit.records.recourse import Robustness, SideEffects, survival
 from recourse_audit.recourse.actions import ActionTable
-from recourse_audit.recourse.policy import Mask
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
 from recourse_audit.recourse.variants import Question, Variants
 from recourse_audit.recourse.verification import CLOSE, RecourseContext

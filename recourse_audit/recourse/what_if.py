@@ -20,7 +20,7 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.recourse import Action, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
+from recourse_audit.recourse.policy import Policy, relations
 from recourse_audit.recourse.rules import rows_between, why_not
 from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.search.results import Naming, shown
@@ -268,10 +268,6 @@ def _priced(policy: Policy, table: ActionTable, place: int) -> Action:
     [action] = table.records(np.array([place]))
     if isinstance(action, SetAction):
         return action
-    source, target = int(table.source[place]), int(table.target[place])
-    relation = OTHERS
-    if table.subject in (source, target):
-        incoming = table.graph.directed and table.subject == target
-        relation = INCOMING if incoming else OUTGOING
-    rule = policy.rule_for(action.kind, relation)
+    ends = int(table.source[place]), int(table.target[place])
+    rule = policy.rule_for(action.kind, int(relations(table.graph, table.subject, *ends)))
     return replace(action, cost=0.0 if rule is None else rule.cost)

@@ -1,7 +1,7 @@
 """The only door to weasyprint: a page becomes a tagged PDF (PDF/UA-1), the same bytes each time.
 
-Nothing is fetched but pieces of the templates, such as fonts, as `piece:fonts/name.woff2` in
-`styles/paper.css`, which is added to every page that goes on paper.
+Nothing is fetched except files of the templates, such as fonts: `piece:fonts/name.woff2` in
+`styles/paper.css`, a style sheet that is added to every page that is printed.
 """
 
 import logging
@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from recourse_audit.errors import PaperError, TemplateError
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 
 SCHEME = "piece:"
 SHEET = "styles/paper.css"
@@ -22,26 +22,26 @@ NO_PANGO = (
 )
 
 
-class Paper:
-    """Makes PDFs of pages; opened once, since finding the fonts takes a while.
+class Printer:
+    """Turns pages into PDFs; make one and keep it, since finding the fonts takes a while.
 
     Raises
     ------
     PaperError
-        Without Pango on the machine.
+        Pango is not installed on this machine.
     """
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, templates: Templates) -> None:
         self._weasyprint = _imported()
-        self._fetcher = _fetcher(pages)
+        self._fetcher = _fetcher(templates)
         self._fonts = self._weasyprint.text.fonts.FontConfiguration()
         with self._fetcher.watched():
             self._sheet = self._weasyprint.CSS(
-                string=pages.text(SHEET), url_fetcher=self._fetcher, font_config=self._fonts
+                string=templates.text(SHEET), url_fetcher=self._fetcher, font_config=self._fonts
             )
 
     def pdf(self, html: str) -> bytes:
-        """The page on paper; dates in it are those that its `dcterms` elements give."""
+        """The page as a PDF, dated by the `dcterms` elements of the page alone."""
         document = self._weasyprint.HTML(string=html, url_fetcher=self._fetcher)
         with self._fetcher.watched():
             content: bytes = document.write_pdf(
@@ -50,16 +50,24 @@ class Paper:
         return content
 
     def unprintable(self, characters: Iterable[str]) -> frozenset[str]:
-        """Which of some characters no font has that is here, so that boxes are printed for them."""
+        """The characters that no installed font has, and that would be printed as boxes."""
         asked = frozenset(characters)
         text = escape(" ".join(sorted(asked)))
         document = self._weasyprint.HTML(string=f"<p>{text}</p>", url_fetcher=self._fetcher).render(
             stylesheets=[self._sheet], font_config=self._fonts
         )
         document.write_pdf()
-        # No promise of WeasyPrint: without it nothing is known, and letters are made all the same.
+        # WeasyPrint does not document this attribute; without it no character is reported.
         missing = (getattr(font, "missing", ()) for font in document.fonts.values())
         return asked & {chr(code) for codes in missing for code in codes}
+
+
+def open_printer(templates: Templates) -> tuple[Printer | None, str]:
+    """A printer; or None, and a sentence on why there is none."""
+    try:
+        return Printer(templates), ""
+    except PaperError as error:
+        return None, str(error)
 
 
 def _imported() -> Any:
@@ -73,13 +81,14 @@ def _imported() -> Any:
     return weasyprint
 
 
-def _fetcher(pages: Pages) -> Any:
+def _fetcher(templates: Templates) -> Any:
     from weasyprint.urls import URLFetcher, URLFetcherResponse
 
     class Pieces(URLFetcher):  # type: ignore[misc]
-        """Hands out pieces of the templates; whatever else a page asks for stops it.
+        """Serves files of the templates, and refuses everything else.
 
-        Kept until the page is done, because inside pictures WeasyPrint goes on after any error.
+        Refusals are kept until the page is done, because WeasyPrint carries on after an error
+        inside a picture.
         """
 
         def __init__(self) -> None:
@@ -89,7 +98,7 @@ def _fetcher(pages: Pages) -> Any:
         def fetch(self, url: str, headers: dict[str, str] | None = None) -> Any:
             try:
                 if url.startswith(SCHEME):
-                    return URLFetcherResponse(url, pages.piece(url.removeprefix(SCHEME)))
+                    return URLFetcherResponse(url, templates.piece(url.removeprefix(SCHEME)))
                 self._refused.append(f"a template asks for {url}, which no page may")
             except TemplateError as error:
                 self._refused.append(str(error))

@@ -1,8 +1,8 @@
-"""The only door to jinja2: a view record and a template become one page that needs nothing else.
+"""The only door to jinja2: a view and a template become one page that needs no other file.
 
 Style sheets and scripts are written into the page, and its content security policy names each by
-its hash, so that a browser runs and loads nothing that is not in the page already. Whatever comes
-from a graph is escaped; only what has `__html__`, which our pictures have, is not.
+its hash, so that a browser runs and loads nothing that is not in the page. Whatever comes from a
+graph is escaped; only what has `__html__`, as our pictures do, is not.
 """
 
 import base64
@@ -27,15 +27,15 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def template_folder() -> Path:
-    """Where the templates are: inside an installed package, or beside it in a checkout."""
+    """The folder of the templates: inside an installed package, or beside it in a checkout."""
     for folder in (PACKAGE / "_data" / "templates", PACKAGE.parent / "templates"):
         if (folder / "styles").is_dir():
             return folder
-    raise TemplateError("the templates are not part of this installation; install it again")
+    raise TemplateError("this installation lacks its templates; install recourse-audit again")
 
 
 def eject(folder: Path) -> None:
-    """Copy all templates into a new folder, to be changed there."""
+    """Copy all templates into a new folder, where the user can change them."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise TemplateError(f"{folder}: is not empty; choose a new folder for the templates")
     try:
@@ -45,18 +45,18 @@ def eject(folder: Path) -> None:
         raise TemplateError(f"{folder}: cannot be written ({reason}); choose another") from None
 
 
-class Pages:
-    """Our templates, and before them the user's own, piece by piece.
+class Templates:
+    """Our templates, each replaced by the user's own file of the same name where there is one.
 
     Parameters
     ----------
     own
-        A folder laid out like `templates/`; a file in it takes the place of ours.
+        A folder laid out like `templates/`; a file in it replaces ours.
     """
 
     def __init__(self, own: Path | None = None) -> None:
         if own is not None and not own.is_dir():
-            raise TemplateError(f"{own}: there is no such folder; --eject makes one to start from")
+            raise TemplateError(f"{own}: there is no such folder; create one with --eject")
         self.folders = tuple(folder for folder in (own, template_folder()) if folder is not None)
         self._environment = Environment(
             loader=FileSystemLoader(self.folders),
@@ -69,7 +69,7 @@ class Pages:
         self._environment.globals |= {"head": self._head, "script": self._script}
 
     def render(self, name: str, /, **values: object) -> str:
-        """A page from its template and what it shows."""
+        """Fill a template with what it is to show."""
         try:
             return self._environment.get_template(name).render(**values)
         except TemplateNotFound as error:
@@ -79,14 +79,14 @@ class Pages:
         except TemplateSyntaxError as error:
             raise TemplateError(f"{error.filename}:{error.lineno}: {error.message}") from None
         except UnicodeDecodeError as error:
-            # While a template is read, so that no line of it is on the way here.
+            # Raised while a template is read, so the traceback has no line of it.
             broken = self._undecodable()
             if broken is None:
                 raise
             raise TemplateError(f"{broken}: is not text in UTF-8 ({error.reason})") from None
         except RecursionError as error:
             raise TemplateError(
-                f"{self._place(error) or name}: the template includes or calls itself without end"
+                f"{self._place(error) or name}: the template includes or calls itself endlessly"
             ) from None
         except (
             Mistake,
@@ -102,7 +102,7 @@ class Pages:
             raise TemplateError(f"{place}: {error}") from None
 
     def piece(self, name: str) -> bytes:
-        """A file of the templates, as it is."""
+        """The content of one file of the templates."""
         path = self._found(name)
         if path is None:
             raise TemplateError(f"{name}: there is no such piece in {self._places()}")
@@ -112,7 +112,7 @@ class Pages:
             raise TemplateError(f"{path}: cannot be read ({error.strerror})") from None
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file in the templates."""
+        """Whether the templates have a file of this name."""
         return self._found(name) is not None
 
     def names(self, inside: str) -> tuple[str, ...]:
@@ -129,14 +129,14 @@ class Pages:
         )
 
     def text(self, name: str) -> str:
-        """A file of the templates that is text."""
+        """The content of one text file of the templates."""
         try:
             return self.piece(name).decode("utf-8")
         except UnicodeDecodeError:
             raise TemplateError(f"{name}: is not text in UTF-8") from None
 
     def digest(self) -> str:
-        """A digest of all pieces, the user's in place of ours."""
+        """A digest of all files, with the user's in place of ours."""
         names = {
             path.relative_to(folder).as_posix()
             for folder in self.folders
@@ -149,7 +149,7 @@ class Pages:
         return found.hexdigest()
 
     def _head(self, *styles: str, script: str | None = None) -> Markup:
-        """What a page's head needs: the policy, then the style sheets as one."""
+        """The policy and the style sheets for the head of a page."""
         sheet = "\n".join(self.text(name) for name in styles)
         allowed = {"default-src": "'none'", "style-src": _hashed(sheet), "base-uri": "'none'"}
         allowed |= {"form-action": "'none'"}
@@ -174,7 +174,7 @@ class Pages:
         return " or ".join(str(folder) for folder in self.folders)
 
     def _undecodable(self) -> Path | None:
-        """The first template of ours or the user's that is not text."""
+        """The first template, the user's or ours, that is not text."""
         for folder in self.folders:
             for path in sorted(folder.rglob("*.html")):
                 try:
@@ -184,7 +184,7 @@ class Pages:
         return None
 
     def _place(self, error: Exception) -> str | None:
-        """File and line of the innermost template that a mistake was made in."""
+        """File and line of the innermost template that raised the error."""
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             path = Path(frame.filename)
             if any(path.is_relative_to(folder) for folder in self.folders):

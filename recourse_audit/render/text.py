@@ -1,10 +1,29 @@
-"""Small pieces of terminal views: tables that are never cut off, figures, a user's own text."""
+"""Text that terminal views, pages and letters share: figures, users' own text, effects."""
 
-from rich.table import Table
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING
+
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.search import Counterfactual, SearchExtent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+HELD_BACK = "held it back"
+PROBE_MEANINGS = {
+    "deterministic": "the same question gets the same answer",
+    "node_order": "the order of nodes does not matter",
+    "tie_order": "the order of ties does not matter",
+    "ties_matter": "answers move when ties do",
+    "packing": "a graph's answer does not depend on what is asked beside it",
+}
 
 
-def columns(*names: str, show_header: bool = True, title: str | None = None) -> Table:
-    """A table without lines, whose cells are text and are wrapped, never cut off."""
+def columns(*names: str, show_header: bool = True, title: str | None = None) -> "Table":
+    """A table without lines for the terminal; its cells are wrapped, never cut off."""
+    from rich.table import Table
+
     table = Table(
         box=None, pad_edge=False, show_header=show_header, title=title, title_justify="left"
     )
@@ -21,13 +40,78 @@ def plain(text: str) -> str:
     )
 
 
+def printable(report: SubjectReport) -> SubjectReport:
+    """The same report with every text in it made plain."""
+    found = _printable(report)
+    assert isinstance(found, SubjectReport)
+    return found
+
+
+def _printable(value: object) -> object:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, tuple):
+        return tuple(_printable(one) for one in value)
+    if isinstance(value, Mapping):
+        return {_printable(name): _printable(one) for name, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        changes = {field.name: _printable(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **changes)
+    return value
+
+
 def share(value: float) -> str:
-    """Three digits; a share that is not quite all or nothing does not look it."""
+    """Three decimals; a share just short of all or nothing is not rounded to it."""
     if 0.9995 <= value < 1:
         return ">.999"
     return "<.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
 def number(count: int, word: str) -> str:
-    """How many of something: 1 tie, 2,000 ties."""
+    """A count and its noun: 1 tie, 2,000 ties."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def effect(found: Counterfactual, decision: str) -> str:
+    """The probability of the decision on the explanation, then without the ties removed."""
+    before, after = found.explanation.probabilities[decision], found.probabilities[decision]
+    return f"{share(before)} → {share(after)}"
+
+
+def held_back(found: Counterfactual, decision: str) -> bool:
+    """Whether removing the ties makes the decision more probable.
+
+    The sign of the relevance does not tell: only the probabilities do.
+    """
+    return found.probabilities[decision] > found.explanation.probabilities[decision]
+
+
+def direction(found: Counterfactual, decision: str, which: str) -> str:
+    """A sentence for ties that stood against the decision; empty for all others."""
+    if not found.relevance or not held_back(found, decision):
+        return ""
+    return (
+        f"Removing {which} raises the probability of {decision} ({effect(found, decision)}): the "
+        "decision does not rest on them; they held it back."
+    )
+
+
+def coverage_words(extent: SearchExtent) -> str:
+    """How much of all subgraphs a search looked at, as the start of a sentence."""
+    sample = extent.sample
+    if sample is None:
+        return f"All {extent.subgraphs:,} subgraphs"
+    about = "about " if sample.of_is_estimate else ""
+    return (
+        f"A uniform sample of {sample.drawn:,} of {about}{sample.of:,} subgraphs (with "
+        f"{sample.confidence:.0%} confidence, the first choice is dominated through at most "
+        f"{sample.bound:.2%} of them)"
+    )
+
+
+def beaten_baselines(found: Counterfactual) -> str:
+    """The baselines whose choices a counterfactual dominates; empty if there is none."""
+    names = [name for name, beats in found.dominates_baselines.items() if beats]
+    if not names:
+        return ""
+    return f"and the baseline{'' if len(names) == 1 else 's'} {', '.join(names)}"

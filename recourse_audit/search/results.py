@@ -138,7 +138,8 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
     roots = len(finding.subjects)
     if len(broken) and roots == 1:
         reason = _broken(finding, naming, int(broken[0]))
-        yield SearchFailure(subject=int(finding.subjects[0]), reason=reason)
+        queries = sum(len(level) for level in finding.levels) + 1
+        yield SearchFailure(subject=int(finding.subjects[0]), reason=reason, queries=queries)
         return
     try:
         if len(broken):

@@ -138,7 +138,8 @@ def parse_settings(table: Mapping[str, object], *, folder: Path, origin: str) ->
 
 def settings_schema() -> str:
     """The JSON Schema of `audit.toml`, for editors and for other programs."""
-    return json.dumps(Settings.model_json_schema(), indent=2)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps({"$schema": dialect, **Settings.model_json_schema()}, indent=2)
 
 
 def first_problem(error: ValidationError, root: type[BaseModel]) -> str:

@@ -20,8 +20,9 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
 
 def _written(path: Path, info: SerializationInfo) -> str:
     folder: Path | None = (info.context or {}).get("folder")
-    inside = folder is not None and path.is_relative_to(folder)
-    return (path.relative_to(folder) if inside and folder else path).as_posix()
+    if folder is not None and path.is_relative_to(folder):
+        path = path.relative_to(folder)
+    return path.as_posix()
 
 
 # Read relative to the settings file's folder, and written relative to it again as JSON.

@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import sqlite3
+import tomllib
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,18 +17,23 @@ from recourse_audit.bundle.layout import FILES
 from recourse_audit.cli import groups as cli_groups
 from recourse_audit.errors import AuditError
 from recourse_audit.groups.report import groups_of
-from tests.bundles import ended, request, run_here, started, stop_after
+from recourse_audit.records.groups import CommunityMethod
+from tests.audits import SAMPLES
+from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
 from tests.groups.stores import drawn_people, make_store
 
 GROUPS = {"attributes": ["origin", "gender"], "draws": 199, "reference": {"origin": "north"}}
 
 
-def bundle(folder: Path, *, gap: float = 0.0, groups: Any = None, method: str = "louvain") -> Path:
-    """A folder with a made-up store, as far as `groups` reads it."""
+def bundle(
+    folder: Path, *, gap: float = 0.0, groups: Any = None, method: CommunityMethod = "louvain"
+) -> Path:
+    """A folder with a made-up store and its settings: all that `groups` reads."""
     people = drawn_people(1, gap=gap)
     make_store(people, method=method, path=folder / "store.sqlite").close()
-    document = {"groups": GROUPS if groups is None else groups}
+    sample = tomllib.loads((SAMPLES / "audit.toml").read_text(encoding="utf-8"))
+    document = sample | {"groups": GROUPS if groups is None else groups}
     (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
     return folder
 
@@ -55,7 +61,7 @@ def test_no_gap_ends_with_0(tmp_path: Path) -> None:
     ],
 )
 def test_what_could_not_be_tested_is_not_clean(
-    groups: Any, method: str, why: str, tmp_path: Path
+    groups: Any, method: CommunityMethod, why: str, tmp_path: Path
 ) -> None:
     folder = bundle(tmp_path, gap=0.35, groups=groups, method=method)
     assert command("groups", folder).code == 0
@@ -203,6 +209,7 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     )
     stop_after(process, asked.out, 2, signal.SIGKILL)
     ended(process)
+    before = contents(asked.out)
     finished = command("groups", asked.out, "--json")
     assert finished.code == 0
     assert "THIS AUDIT IS NOT FINISHED: " in finished.err.splitlines()[0]
@@ -216,6 +223,7 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     assert checked.document == document  # the figures are printed before
     last = checked.err.splitlines()[-1]
     assert f"no gap is flagged so far, but only {document['done']} of 96 subjects are done" in last
+    assert contents(asked.out) == before  # it is only read
 
 
 @pytest.mark.parametrize(

@@ -164,4 +164,4 @@ def test_an_output_that_is_not_what_the_settings_declare_is_refused(tmp_path: Pa
     with pytest.raises(ModelError, match=r"model\.output says probabilities") as caught:
         probe(OnnxModel(settings), settings)
     assert caught.value.exit_code == 2
-    assert "correct model.output to 'logits'" in str(caught.value)
+    assert "change model.output to 'logits'" in str(caught.value)

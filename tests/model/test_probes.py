@@ -1,5 +1,6 @@
 """Each probe fails for the model made to fail it and for no other, and measures the depth."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,30 @@ def test_last_bits_that_a_softmax_blows_up_do_not_fail_a_probe(tmp_path: Path) -
         seed=104,
     )
     assert probed(path, seed=104).failed == ("packing",)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 30])
+@pytest.mark.parametrize("value", [0.0, 1.0, -40.0, 5000.0])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_depth_is_found_where_all_nodes_have_the_same_features(
+    layers: int, value: float, rows: int, tmp_path: Path
+) -> None:
+    path = sum_network(tmp_path / "model.onnx", layers=layers)
+    pool = replace(made_pool(0), features=np.full((rows, 5), value))
+    assert probed(path, pool).depth == layers
+
+
+def test_the_depth_is_found_where_nearly_all_nodes_have_the_same_features(tmp_path: Path) -> None:
+    path = sum_network(tmp_path / "model.onnx", layers=2)
+    features = np.zeros((20_000, 5))
+    features[-1] = 1.0
+    assert probed(path, replace(made_pool(0), features=features)).depth == 2
+
+
+def test_a_model_without_ties_has_no_depth_among_equals_either(tmp_path: Path) -> None:
+    path = sum_network(tmp_path / "model.onnx", trap="ties")
+    report = probed(path, replace(made_pool(0), features=np.ones((30, 5))))
+    assert report.depth == 0
 
 
 def test_a_model_without_ties_has_no_depth(tmp_path: Path) -> None:

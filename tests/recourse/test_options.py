@@ -17,6 +17,8 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import Action, Recourse, SetAction, TieAction
+from recourse_audit.recourse import options as options_module
+from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import diverse, parts
 from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
@@ -271,6 +273,47 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     assert [option.actions for option in found.options] == [o.actions for o in expected.options]
 
 
+def test_an_option_says_on_what_it_was_last_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(1, people=12, ties=14)
+    path = sum_network(tmp_path / "m.onnx", seed=1, scale=0.4)
+    batcher = open_batcher(path, graph, output="logits")
+    policy = policy_of(graph, **MIXED)
+    whole_graphs: list[int] = []
+    real = Verifier.on_whole_graph
+
+    def seen(self: Verifier, combinations: Any) -> Any:
+        whole_graphs.append(len(combinations))
+        return real(self, combinations)
+
+    monkeypatch.setattr(Verifier, "on_whole_graph", seen)
+    arcs = len(graph.arc_source)
+    for limit, where in ((arcs, "whole graph"), (arcs - 1, "neighbourhood")):
+        monkeypatch.setattr(options_module, "CONFIRMED_ARCS", limit)
+        monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", limit)
+        whole_graphs.clear()
+        search = search_over(graph, batcher, policy)
+        found = [search.run(subject, None) for subject in range(12)]
+        offered = [option for one in found for option in one.options]
+        assert offered
+        assert {option.verified_on for option in offered} == {where}
+        assert {one.evaluated_on for one in found if one.options} == {"neighbourhood"}
+        assert sum(whole_graphs) >= len(offered) if where == "whole graph" else not whole_graphs
+
+
+def test_an_option_searched_for_on_the_whole_graph_is_verified_on_it_whatever_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(1, people=12, ties=14)
+    path = sum_network(tmp_path / "m.onnx", seed=1, scale=0.4)
+    batcher = open_batcher(path, graph, output="logits")
+    monkeypatch.setattr(options_module, "CONFIRMED_ARCS", 1)
+    search = search_over(graph, batcher, policy_of(graph, **MIXED), sound(None))
+    found = [search.run(subject, None) for subject in range(12)]
+    assert {option.verified_on for one in found for option in one.options} == {"whole graph"}
+
+
 def test_counterfactuals_are_tried_first(tmp_path: Path) -> None:
     [report] = explain(load_audit(lending_audit(tmp_path)), ["P0029"])
     assert report.recourse is not None
@@ -403,6 +446,10 @@ def test_an_export_of_fixed_size_offers_what_its_neighbourhoods_confirm(tmp_path
     assert report.recourse is not None
     assert report.recourse.status == "verified"
     assert report.recourse.evaluated_on == "neighbourhood"
+    # The whole graph fits exactly, so it can be asked with as many ties as it has and no others.
+    for option in report.recourse.options:
+        same_ties = all(isinstance(action, SetAction) for action in option.actions)
+        assert option.verified_on == ("whole graph" if same_ties else "neighbourhood")
 
 
 ADDS = """

@@ -1,4 +1,4 @@
-"""The group summary as a record: every figure of the report, every limit said, nothing withheld."""
+"""The page of the group report: every figure, every limit stated, and nothing withheld in it."""
 
 import io
 import re
@@ -114,7 +114,7 @@ def test_counts_add_up_and_the_rest_is_said() -> None:
 @pytest.mark.parametrize(
     ("ran", "words"),
     [
-        (Days(first="2026-05-01", last="2026-05-01"), "The audit ran on 1 May 2026 (UTC, according to run"),
+        (Days(first="2026-05-01", last="2026-05-01"), "The audit ran on 1 May 2026 (UTC, "),
         (Days(first="2026-05-31", last="2026-06-02"), "from 31 May 2026 to 2 June 2026 (UTC"),
         (None, "The date of the audit is not known"),
     ],

@@ -1,4 +1,4 @@
-"""A letter names what an attribute gets to in words that a reader understands."""
+"""A letter says what level an attribute reaches in words that a reader understands."""
 
 import json
 import re
@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.render.letters.writer import LetterDesk
-from recourse_audit.render.templates import Pages
+from recourse_audit.records.recourse import SetAction
 from recourse_audit.render.letters.wording import Wording
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.templates import Pages
 from recourse_audit.settings import parse_settings, settings_schema
-from tests.render.letters import LANGUAGES, LETTERS, TABLES, document, move, option, written
+from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
 
 SPACE = "\N{NO-BREAK SPACE}"
 MONTHS = {
@@ -23,13 +24,13 @@ MONTHS = {
 }
 
 
-def text_of(action: dict[str, Any], rule: dict[str, Any], levels: int = 1, **letters: Any) -> str:
-    """A letter about one attribute that moves by one rule, and can get to so many levels."""
+def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters: Any) -> str:
+    """A letter about one attribute that moves by one rule, and can reach this many levels."""
     recourse = {"attributes": [{"name": "a", "step": 1, **rule}]}
     given = TABLES | {"recourse": recourse, "letters": LETTERS | letters}
-    at = LetterDesk(parse_settings(given, folder=Path(), origin="audit.toml"), Pages())
-    found = document(option(action), permitted={"a": levels})
-    return at.html(written(found, at)).split("</style>")[1].replace(SPACE, " ")
+    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Pages())
+    found = report(option(action), permitted={"a": levels})
+    return by.html(written(found, by)).split("</style>")[1].replace(SPACE, " ")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every language says everything, fills the same gaps, and promises nothing."""
+"""Every language says everything, has the same placeholders, and promises nothing."""
 
 import re
 from datetime import date
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
+from recourse_audit.render.letters.wording import PLACEHOLDER, Wording, catalogue_name
 from recourse_audit.render.templates import Pages, template_folder
-from recourse_audit.render.letters.wording import GAP, Wording, catalogue_name
-from tests.render.letters import LANGUAGES, desk, document, written
+from tests.render.letters import LANGUAGES, report, writer, written
 
 ENGLISH = Wording("en", Pages())
 SPACE = "\N{NO-BREAK SPACE}"
@@ -37,14 +37,17 @@ def test_every_message_is_in_every_language(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_translation_has_the_gaps_and_forms_of_the_english(language: str) -> None:
+def test_every_translation_has_the_placeholders_and_forms_of_the_english(language: str) -> None:
     wording = Wording(language, Pages())
     for key in ENGLISH.keys:
         forms, english = wording.forms(key), ENGLISH.forms(key)
         assert len(forms) == len(english), key
+        ours, theirs = (
+            [set(PLACEHOLDER.findall(text)) for text in one] for one in (english, forms)
+        )
+        assert ours[-1] == theirs[-1], key
         # A singular may write its number as a word.
-        assert set(GAP.findall(forms[-1])) == set(GAP.findall(english[-1])), key
-        assert set(GAP.findall(forms[0])) | {"count"} == set(GAP.findall(english[0])) | {"count"}
+        assert ours[0] | {"count"} == theirs[0] | {"count"}, key
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "es"])
@@ -105,8 +108,8 @@ def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> Non
     british = Wording("en_GB", Pages())
     assert british.say("closing") == ENGLISH.say("closing")
     assert british.day(date(2026, 11, 16)) == "16 November 2026"
-    at = desk(language="en_GB")
-    assert '<html lang="en-GB">' in at.html(written(document(), at))
+    by = writer(language="en_GB")
+    assert '<html lang="en-GB">' in by.html(written(report(), by))
 
 
 def test_a_missing_catalogue_is_one_sentence() -> None:
@@ -119,7 +122,7 @@ def test_a_missing_catalogue_is_one_sentence() -> None:
 
 
 def test_a_language_that_is_none_is_refused() -> None:
-    with pytest.raises(TemplateError, match="nothing is known about the language 'qqq'"):
+    with pytest.raises(TemplateError, match=r"letters\.language: 'qqq' is not a known language"):
         Wording("qqq", Pages())
 
 
@@ -143,18 +146,20 @@ def test_a_catalogue_of_the_user_is_read(tmp_path: Path) -> None:
     [
         ("", "has no message 'closing'; copy it from wording/en"),
         ('msgid "closing"\nmsgstr ""\n', "has no message 'closing'"),
-        ('msgid "closing"\nmsgstr "{x}"\n', "has the gap {x}, which nothing fills"),
-        ('msgid "closing"\nmsgstr "{a.b}"\n', "has the gap {a.b}, which nothing fills"),
+        ('msgid "closing"\nmsgstr "{x}"\n', "has the unknown placeholder {x}; it may use none"),
+        ('msgid "closing"\nmsgstr "{a.b}"\n', "has the unknown placeholder {a.b}; it may use none"),
     ],
 )
-def test_a_gap_in_a_catalogue_of_the_user_is_named(text: str, words: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_catalogue_of_the_user_is_named(
+    text: str, words: str, tmp_path: Path
+) -> None:
     wording = Wording("it", own_catalogue(tmp_path, HEAD + text))
     with pytest.raises(TemplateError, match=re.escape(words)):
         wording.say("closing")
 
 
 def test_a_catalogue_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TemplateError, match=r"letters\.po: is no catalogue"):
+    with pytest.raises(TemplateError, match=r"letters\.po: is not a valid catalogue"):
         Wording("it", own_catalogue(tmp_path, HEAD + 'msgid "closing\nmsgstr 3\nnonsense\n'))
 
 

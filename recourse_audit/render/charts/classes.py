@@ -1,11 +1,9 @@
-"""Every class keeps one colour, one shape and one word through all pictures of a page."""
+"""Every class keeps its colour, shape and name in all pictures of a page."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from recourse_audit.render.charts.svg import SHAPES
-
-OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +20,7 @@ UNKNOWN = Look(colour="class-other", shape="circle")
 def looks_of(classes: Sequence[str], favourable: Collection[str]) -> dict[str, Look]:
     """The first favourable class is a blue circle, the first other one a vermilion square.
 
-    The rest follow in their order; classes beyond the sixth look alike, and differ by their words.
+    The rest follow in their order; classes beyond the sixth look alike and differ in name only.
     """
     good = [name for name in classes if name in favourable]
     bad = [name for name in classes if name not in favourable]

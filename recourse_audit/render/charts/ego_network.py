@@ -1,4 +1,4 @@
-"""Who is near a subject, and where they stand in a picture so that no two labels overlap."""
+"""Who is near a subject, and where each person is drawn so that no two labels overlap."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ LIMIT = 60
 RADIUS, SUBJECT_RADIUS, SUBJECT_RING = 7.0, 8.0, 12.5
 LABEL, LABEL_LETTERS = 11, 7
 LABEL_DROP, SUBJECT_DROP = 20.0, 24.0
-# Of a cell: what is between the subject's ring above and its label below, and the same of a node.
+# A cell holds a mark and its label: as high as the subject's, as wide as a short label.
 CELL_HEIGHT, CELL_WIDTH = 37.0, 30.0
 LEAST_ACROSS, LEAST_DOWN = 190.0, 130.0
 
@@ -23,7 +23,7 @@ Tie = tuple[int, int]
 class Person:
     """One node of the picture; `decision` is empty where the model gave none.
 
-    `label` stands at the mark, shortened if need be.
+    `label` is written at the mark, shortened if it is too long.
     """
 
     name: str
@@ -33,8 +33,8 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Who is near a subject, who of them the explanation holds, and what is removed from it.
+class Neighbourhood:
+    """Who is near a subject, which ties explain the decision, and which of those are removed.
 
     The subject is the first of `people`, and ties name their ends by place; `total` counts
     everybody within `hops` hops, drawn or not.
@@ -51,7 +51,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where every mark and its label stand, in pixels of the picture."""
+    """The places of all marks and labels, in pixels of the picture."""
 
     places: tuple[Place, ...]
     labels: tuple[str, ...]
@@ -61,7 +61,7 @@ class Layout:
 
 
 def labels_of(people: tuple[Person, ...]) -> tuple[str, ...]:
-    """Names short enough to stand at a mark; one that would stand at two marks becomes a number."""
+    """Labels short enough for a mark; those that would look alike become numbers."""
     short = [shortened(person.label, LABEL_LETTERS) for person in people]
     counts = Counter(short)
     return tuple(
@@ -69,8 +69,8 @@ def labels_of(people: tuple[Person, ...]) -> tuple[str, ...]:
     )
 
 
-def layout_of(shown: Surroundings) -> Layout:
-    """Stand everybody on rings whose cells hold the longest label."""
+def layout_of(shown: Neighbourhood) -> Layout:
+    """Place everybody on rings whose cells are wide enough for the longest label."""
     labels = labels_of(shown.people)
     cell = max(CELL_WIDTH, 6 + max(width_of(label, LABEL) for label in labels))
     places, rings = ring_places([person.hops for person in shown.people], shown.ties)
@@ -87,8 +87,8 @@ def layout_of(shown: Surroundings) -> Layout:
     )
 
 
-def limited(found: Surroundings) -> Surroundings:
-    """The nearest people only, if there are more than the picture takes."""
+def limited(found: Neighbourhood) -> Neighbourhood:
+    """Only the people in the explanation and the nearest, if there are too many for a picture."""
     if len(found.people) <= LIMIT:
         return found
     needed = {0, *(end for tie in found.explanation for end in tie)}
@@ -101,7 +101,7 @@ def limited(found: Surroundings) -> Surroundings:
     def renumbered(ties: tuple[Tie, ...]) -> tuple[Tie, ...]:
         return tuple((new[a], new[b]) for a, b in ties if a in new and b in new)
 
-    return Surroundings(
+    return Neighbourhood(
         people=tuple(found.people[place] for place in kept),
         ties=renumbered(found.ties),
         explanation=renumbered(found.explanation),

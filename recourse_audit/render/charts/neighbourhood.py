@@ -1,8 +1,8 @@
 """The neighbourhood of a subject and, in the same places, the explanation: a pair of pictures.
 
-Colour and shape tell the predicted class, a double line the subject, dashes what the
-counterfactual removes. Labels never overlap; beyond `LIMIT` people the nearest are drawn, and the
-picture says of how many.
+Colour and shape show the predicted class, a double line the subject, dashes what the
+counterfactual removes. Labels never overlap. Of more than `LIMIT` people the nearest are drawn,
+and the picture says out of how many.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from recourse_audit.render.charts.ego_network import (
     SUBJECT_RADIUS,
     SUBJECT_RING,
     Layout,
-    Surroundings,
+    Neighbourhood,
     Tie,
     layout_of,
     limited,
@@ -32,20 +32,20 @@ DASHES = "5 4"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two pictures in the same places: everybody near, and the explanation alone."""
+    """Two pictures with everybody in the same places: all who are near, and the explanation."""
 
     whole: Picture
     explanation: Picture
 
 
-def neighbourhood(found: Surroundings) -> Pair:
+def neighbourhood_pair(found: Neighbourhood) -> Pair:
     """Draw everybody near the subject, and beside it the explanation in the same places."""
     shown = limited(found)
     layout = layout_of(shown)
     return Pair(whole=_whole(shown, layout), explanation=_explanation(shown, layout))
 
 
-def _whole(shown: Surroundings, layout: Layout) -> Picture:
+def _whole(shown: Neighbourhood, layout: Layout) -> Picture:
     words = _classes_shown(shown)
     limit = (
         f"{len(shown.people)} of {shown.total:,} people are drawn, the nearest."
@@ -59,7 +59,7 @@ def _whole(shown: Surroundings, layout: Layout) -> Picture:
         drawing.add("ellipse", cx=x, cy=y, rx=across, ry=down, fill="none", stroke="faint")
     special = {_either(tie) for tie in shown.explanation}
     plain_ties = [_ends(layout, tie) for tie in shown.ties if _either(tie) not in special]
-    # One path: a dense neighbourhood has over a thousand of them.
+    # One path for all of them, as a dense neighbourhood has over a thousand.
     path = "".join(f"M{short(a)} {short(b)}L{short(c)} {short(d)}" for a, b, c, d in plain_ties)
     drawing.add("path", d=path, fill="none", stroke="lines", stroke_width=1.2)
     _draw_explanation(drawing, shown, layout)
@@ -78,7 +78,7 @@ def _whole(shown: Surroundings, layout: Layout) -> Picture:
     return drawing.picture()
 
 
-def _explanation(shown: Surroundings, layout: Layout) -> Picture:
+def _explanation(shown: Neighbourhood, layout: Layout) -> Picture:
     drawing = Drawing(layout.width, layout.height + 3 * KEY_LINE, _explanation_words(shown))
     inside = {0, *(end for tie in shown.explanation for end in tie)}
     for place, (x, y) in enumerate(layout.places):
@@ -89,7 +89,7 @@ def _explanation(shown: Surroundings, layout: Layout) -> Picture:
         _draw_person(drawing, shown, layout, place)
     y = layout.height + 8
     drawing.line(4, y, 24, y, "ink", stroke_width=2.5)
-    drawing.text(30, y + 4, "stays in the counterfactual", font_size=12)
+    drawing.text(30, y + 4, "kept in the counterfactual", font_size=12)
     y += KEY_LINE
     drawing.line(4, y, 24, y, "ink", stroke_width=2.5, stroke_dasharray=DASHES)
     drawing.text(30, y + 4, "removed by the counterfactual", font_size=12)
@@ -99,7 +99,7 @@ def _explanation(shown: Surroundings, layout: Layout) -> Picture:
     return drawing.picture()
 
 
-def _draw_explanation(drawing: Drawing, shown: Surroundings, layout: Layout) -> None:
+def _draw_explanation(drawing: Drawing, shown: Neighbourhood, layout: Layout) -> None:
     removed = {_either(tie) for tie in shown.removed}
     for tie in shown.explanation:
         dashes = DASHES if _either(tie) in removed else None
@@ -110,7 +110,7 @@ def _ends(layout: Layout, tie: Tie) -> tuple[float, float, float, float]:
     return *layout.places[tie[0]], *layout.places[tie[1]]
 
 
-def _draw_person(drawing: Drawing, shown: Surroundings, layout: Layout, place: int) -> None:
+def _draw_person(drawing: Drawing, shown: Neighbourhood, layout: Layout, place: int) -> None:
     person, label, (x, y) = shown.people[place], layout.labels[place], layout.places[place]
     look = shown.looks.get(person.decision, UNKNOWN)
     group = drawing.group(class_="named")
@@ -168,18 +168,18 @@ def _draw_mark(
     )
 
 
-def _classes_shown(shown: Surroundings) -> list[str]:
-    """The classes to explain: those of the subject's model that somebody here was given."""
+def _classes_shown(shown: Neighbourhood) -> list[str]:
+    """The classes that the key explains: those that somebody in the picture has."""
     found = {person.decision for person in shown.people}
     return [name for name in shown.looks if name in found] + ([""] if "" in found else [])
 
 
 def _either(tie: Tie) -> Tie:
-    """A tie whichever end it is named from."""
+    """A tie, the same from whichever end it is named."""
     return (min(tie), max(tie))
 
 
-def _whole_words(shown: Surroundings, limit: str) -> str:
+def _whole_words(shown: Neighbourhood, limit: str) -> str:
     """Everybody in the picture, by distance and decision."""
     subject = shown.people[0]
     others = number(len(shown.people) - 1, "other node")
@@ -198,17 +198,17 @@ def _whole_words(shown: Surroundings, limit: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _explanation_words(shown: Surroundings) -> str:
+def _explanation_words(shown: Neighbourhood) -> str:
     removed = {_either(tie) for tie in shown.removed}
     kept = [tie for tie in shown.explanation if _either(tie) not in removed]
     return (
         f"The explanation of {shown.people[0].name} in the same places: "
         f"{number(len(shown.explanation), 'tie')}. "
         f"Removed by the counterfactual: {_listed(shown, shown.removed)}. "
-        f"Staying: {_listed(shown, kept)}."
+        f"Kept: {_listed(shown, kept)}."
     )
 
 
-def _listed(shown: Surroundings, ties: Iterable[Tie]) -> str:
+def _listed(shown: Neighbourhood, ties: Iterable[Tie]) -> str:
     names = (f"{shown.people[a].name} - {shown.people[b].name}" for a, b in ties)
     return plain(", ".join(names)) or "none"

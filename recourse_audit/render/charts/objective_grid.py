@@ -1,11 +1,11 @@
-"""All pairs of a search as a cloud, the front as a staircase over it, the choices numbered.
+"""All pairs of a search on a grid, the front as a staircase over it, the choices numbered.
 
-Shades stand for how many pairs fall into a cell, in steps of ten.
+A shade shows how many pairs are in a cell, in powers of ten.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.render.charts.axes import SMALL, Scale, figure, ticks, widened
 from recourse_audit.render.charts.svg import Drawing, Picture, short
 from recourse_audit.render.text import number
@@ -19,36 +19,24 @@ MARK = 10.0
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cloud:
-    """Counts of pairs on a grid, row by row from the lowest relevance, and the pairs that matter.
+def objective_grid(
+    found: ObjectiveGrid, *, front: Sequence[Point], front_size: int, choices: Sequence[Point]
+) -> Picture:
+    """The pairs by both objectives: further right and further up is better.
 
     Points are simulatability, then relevance as an absolute value. `front_size` counts all pairs
-    on the front, of which `front` may be the first only.
+    on the front; `front` may hold only the first of them.
     """
-
-    simulatability: tuple[float, float]
-    relevance: tuple[float, float]
-    columns: int
-    rows: int
-    counts: tuple[tuple[int, int], ...]
-    front: tuple[Point, ...]
-    front_size: int
-    choices: tuple[Point, ...]
-
-
-def cloud(found: Cloud) -> Picture:
-    """The pairs by both objectives: further right and further up is better."""
-    drawing = Drawing(WIDTH, HEIGHT, _words(found))
+    drawing = Drawing(WIDTH, HEIGHT, _words(found, front_size, choices))
     low, high = widened(*found.simulatability)
     across = Scale(low=low, high=high, start=LEFT + MARK, end=RIGHT - MARK)
     low, high = widened(*found.relevance)
     up = Scale(low=low, high=high, start=BOTTOM - MARK, end=TOP + MARK)
     _draw_axes(drawing, across, up)
     _draw_cells(drawing, found, across, up)
-    if found.front:
-        _draw_front(drawing, found.front, across, up)
-    _draw_choices(drawing, [(across(x), up(y)) for x, y in found.choices])
+    if front:
+        _draw_front(drawing, front, across, up)
+    _draw_choices(drawing, [(across(x), up(y)) for x, y in choices])
     _draw_key(drawing)
     return drawing.picture()
 
@@ -82,7 +70,7 @@ def _draw_axes(drawing: Drawing, across: Scale, up: Scale) -> None:
     )
 
 
-def _draw_cells(drawing: Drawing, found: Cloud, across: Scale, up: Scale) -> None:
+def _draw_cells(drawing: Drawing, found: ObjectiveGrid, across: Scale, up: Scale) -> None:
     """One path for each shade, so that a full grid stays small."""
     width, height = _cell(found, across, up)
     left, bottom = across(found.simulatability[0]), up(found.relevance[0])
@@ -99,7 +87,7 @@ def _draw_cells(drawing: Drawing, found: Cloud, across: Scale, up: Scale) -> Non
             drawing.add("path", d="".join(path), fill="accent", fill_opacity=opacity)
 
 
-def _cell(found: Cloud, across: Scale, up: Scale) -> tuple[float, float]:
+def _cell(found: ObjectiveGrid, across: Scale, up: Scale) -> tuple[float, float]:
     """The size of a cell; the smallest that can be seen where all pairs have one value."""
     (left, right), (low, high) = found.simulatability, found.relevance
     width = (across(right) - across(left)) / found.columns
@@ -166,16 +154,16 @@ def _draw_key(drawing: Drawing) -> None:
     drawing.text(LEFT + 134, y, "the counterfactuals shown", font_size=SMALL)
 
 
-def _words(found: Cloud) -> str:
+def _words(found: ObjectiveGrid, front_size: int, choices: Sequence[Point]) -> str:
     total = sum(count for _, count in found.counts)
     (low, high), (least, most) = found.simulatability, found.relevance
     places = "; ".join(
         f"counterfactual {place} at simulatability {x:.6f} and relevance {y:.6f}"
-        for place, (x, y) in enumerate(found.choices, start=1)
+        for place, (x, y) in enumerate(choices, start=1)
     )
     return (
         f"All {number(total, 'pair')} of the search by simulatability ({low:.6f} to {high:.6f}) "
         f"and relevance ({least:.6f} to {most:.6f}), counted on a grid. "
-        f"{number(found.front_size, 'pair')} on the front, which no other pair dominates. "
+        f"{number(front_size, 'pair')} on the front, which no other pair dominates. "
         f"Shown: {places or 'none'}."
     )

@@ -1,16 +1,16 @@
-"""What is the same for every page of an audit: the classes, the hashes, the seed, the versions."""
+"""What is the same on every page of an audit: the classes, the digests, the seed, the versions."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from recourse_audit.records.manifest import Fingerprint
 from recourse_audit.render.pages.tables import Fact
+from recourse_audit.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """The audit that a page belongs to; hashes are SHA-256."""
+    """The audit that a page belongs to; digests are SHA-256."""
 
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
@@ -18,22 +18,21 @@ class AuditFacts:
     model: str
     graph: Mapping[str, str]
     settings: str
-    seed: str
+    seed: int
     versions: Mapping[str, str]
 
 
-def facts_of(meta: Mapping[str, str], settings: Mapping[str, Any]) -> AuditFacts:
-    """From the store's `meta` table and the settings that the bundle holds."""
-    decision = settings["decision"]
+def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
+    """Take the facts from what a bundle says it is of, and from its settings."""
     return AuditFacts(
-        classes=tuple(decision["classes"]),
-        favourable=tuple(decision["favourable"]),
-        protected=tuple(settings["groups"]["attributes"]),
-        model=meta["model"],
-        graph=json.loads(meta["graph"]),
-        settings=meta["settings"],
-        seed=meta["seed"],
-        versions=json.loads(meta["versions"]),
+        classes=tuple(settings.decision.classes),
+        favourable=tuple(settings.decision.favourable),
+        protected=tuple(settings.groups.attributes),
+        model=fingerprint.model,
+        graph=fingerprint.graph,
+        settings=fingerprint.settings,
+        seed=fingerprint.seed,
+        versions=fingerprint.versions,
     )
 
 
@@ -47,6 +46,6 @@ def provenance(facts: AuditFacts) -> tuple[Fact, ...]:
             for part, digest in facts.graph.items()
         ),
         Fact(name="Settings", value=facts.settings, code=True),
-        Fact(name="Seed", value=facts.seed),
+        Fact(name="Seed", value=str(facts.seed)),
         Fact(name="Versions", value=versions),
     )

@@ -174,7 +174,8 @@ def _impact_row(
 ) -> tuple[tuple[str, ...], ...]:
     decided = group.decisions
     if decided is None:
-        return cells(plain(group.name), *4 * [NOTHING], WITHHELD[group.withheld])
+        why = WITHHELD[group.withheld] if group.withheld else NOTHING
+        return cells(plain(group.name), *4 * [NOTHING], why)
     impact = share / best if group.known and share is not None and best else None
     beside = "" if impact is None else f"{'below' if impact < line else 'not below'} {line:g}"
     return cells(

@@ -1,39 +1,31 @@
-"""The index: who was audited and what came of it, where the files are, and how to check them.
+"""The index: who was audited with which result, where the files are, and how to check them.
 
-In: the store, the manifest, the files that were written, the verdicts on groups. Out: one record
-that the template prints, without a figure left to work out.
+In: the summary rows, the manifest, the files that were written, the verdicts on groups. Out: one
+view that the template prints, with every figure worked out.
 """
 
-import hashlib
-import json
-import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from recourse_audit.records.manifest import Command, Manifest
+from recourse_audit.records.recourse import STATUSES
+from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.pages.embedded import Embedded
-from recourse_audit.render.text import number, plain
 from recourse_audit.render.pages.index_rows import (
-    STATUS_WORDS,
+    IndexColumns,
     Links,
     Row,
     columns_of,
     decimals_of,
     rows_of,
 )
-from recourse_audit.records.summary_columns import STATUSES
+from recourse_audit.render.status import STATUS_WORDS
+from recourse_audit.render.text import number, plain
 
 LISTED_WITHOUT_SCRIPT = 500
 PAGES, LETTERS = "subjects/", "../letters/"
 NOTHING = "\N{EN DASH}"
-MEANINGS = {
-    "already_favourable": "Decided favourably: nothing to change.",
-    "verified": "At least one option, each confirmed by the model.",
-    "certified_infeasible": "Every permitted combination was tried or covered; none works.",
-    "not_found_within_budget": "The budget ended first; there may be an option.",
-    "error": "No options could be worked out.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +53,7 @@ COLUMNS = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """How many subjects have a status; all of them add up to the subjects."""
+    """How many subjects have a status; all totals add up to the subjects."""
 
     status: str
     meaning: str
@@ -72,7 +64,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """The SHA-256 of something that the audit read or wrote."""
+    """The SHA-256 of a file that the audit read or wrote."""
 
     what: str
     file: str
@@ -81,7 +73,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVerdict:
-    """How many gaps of one attribute, or of two crossed, have each verdict."""
+    """How many gaps of one attribute, or of two crossed, got each verdict."""
 
     attribute: str
     flags: int
@@ -91,7 +83,7 @@ class GroupVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVerdicts:
-    """What the group summary concludes, and whether there is a page of it."""
+    """What the group report concludes, and the address of its page."""
 
     page: str
     rows: tuple[GroupVerdict, ...]
@@ -99,7 +91,7 @@ class GroupVerdicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainRow:
-    """A subject in the list for a browser without scripts; addresses are "" where nothing is."""
+    """A subject in the list for browsers without scripts; an address is "" if there is no file."""
 
     id: str
     decision: str
@@ -123,7 +115,7 @@ class IndexView:
     total: str
     total_share: str
     columns: tuple[Column, ...]
-    data: Embedded
+    data: Embedded[IndexColumns]
     plain_rows: tuple[PlainRow, ...]
     digests: tuple[Digest, ...]
     versions: tuple[tuple[str, str], ...]
@@ -134,31 +126,31 @@ class IndexView:
 
 
 def index_view(
-    store: sqlite3.Connection,
+    subjects: Iterable[tuple[int, SummaryRow]],
     *,
-    manifest: str,
+    manifest: Manifest,
+    manifest_digest: str,
     links: Mapping[int, Links],
     groups: GroupVerdicts | None,
 ) -> IndexView:
-    """Make the index of a finished bundle; `manifest` is the text of its manifest."""
-    facts: dict[str, Any] = json.loads(manifest)
-    rows = rows_of(store, links)
+    """Make the index of a finished bundle; `manifest_digest` is that of the manifest's file."""
+    rows = rows_of(subjects, links)
     return IndexView(
         subjects=number(len(rows), "subject"),
-        people=_people(facts["counts"]["people"]),
-        whom=_whom(facts["command"]),
-        warnings=tuple(plain(note) for note in facts["notes"].values()),
+        people=_people(manifest.counts.people),
+        whom=_whom(manifest.command),
+        warnings=tuple(plain(note) for note in manifest.probes.notes.values()),
         totals=_totals(rows),
         total=f"{len(rows):,}",
         total_share="100.0 %" if rows else NOTHING,
         columns=COLUMNS,
         data=Embedded(columns_of(rows)),
         plain_rows=_plain_rows(rows) if len(rows) <= LISTED_WITHOUT_SCRIPT else (),
-        digests=_digests(facts, manifest),
-        versions=tuple(facts["versions"].items()),
-        commands=_commands(facts["signed_by"]),
-        seed=str(facts["seed"]),
-        signed_by=facts["signed_by"] or "",
+        digests=_digests(manifest, manifest_digest),
+        versions=tuple(manifest.versions.items()),
+        commands=_commands(manifest.signed_by),
+        seed=str(manifest.seed),
+        signed_by=manifest.signed_by or "",
         groups=groups,
     )
 
@@ -167,34 +159,29 @@ def _people(count: int) -> str:
     return f"{count:,} person" if count == 1 else f"{count:,} people"
 
 
-def _whom(command: dict[str, Any]) -> str:
+def _whom(command: Command) -> str:
     """Whom the audit was about, in words."""
-    asked = str(command["subjects"])
-    known = {
-        "unfavourable": "everyone not decided on favourably",
-        "all": "everyone",
-    }
-    whom = known.get(asked, f"those chosen by {plain(asked)}")
-    if command["sample"] is None:
+    known = {"unfavourable": "everyone with an unfavourable decision", "all": "everyone"}
+    whom = known.get(command.subjects, f"those selected by {plain(command.subjects)}")
+    if command.sample is None:
         return whom
-    drawn = f"{command['sample']:,} drawn from {whom}"
-    if command["stratify"] is None:
+    drawn = f"{command.sample:,} drawn from {whom}"
+    if command.stratify is None:
         return drawn
-    return f"{drawn}, in proportion to the values of {plain(command['stratify'])}"
+    return f"{drawn}, in proportion to the values of {plain(command.stratify)}"
 
 
 def _totals(rows: Sequence[Row]) -> tuple[Total, ...]:
     found = Counter(row.status for row in rows)
-    counts = {status: found[STATUS_WORDS[status]] for status in STATUSES}
     return tuple(
         Total(
-            status=STATUS_WORDS[status],
-            meaning=MEANINGS[status],
-            count=f"{count:,}",
-            share=f"{100 * count / len(rows):.1f} %" if rows else NOTHING,
-            width=f"{100 * count / (len(rows) or 1):.2f}",
+            status=STATUS_WORDS[status].name,
+            meaning=STATUS_WORDS[status].meaning,
+            count=f"{found[status]:,}",
+            share=f"{100 * found[status] / len(rows):.1f} %" if rows else NOTHING,
+            width=f"{100 * found[status] / (len(rows) or 1):.2f}",
         )
-        for status, count in counts.items()
+        for status in STATUSES
     )
 
 
@@ -207,22 +194,21 @@ def _commands(signed_by: str | None) -> tuple[str, ...]:
     )
 
 
-def _digests(facts: dict[str, Any], manifest: str) -> tuple[Digest, ...]:
-    inputs, files = facts["inputs"], facts["files"]
-    model = ", ".join(inputs["model"]["files"])
+def _digests(manifest: Manifest, manifest_digest: str) -> tuple[Digest, ...]:
+    inputs, files = manifest.inputs, manifest.files
+    model = ", ".join(inputs.model.files)
     found = [
-        Digest(what="Model", file=plain(model), sha256=inputs["model"]["sha256"]),
+        Digest(what="Model", file=plain(model), sha256=inputs.model.sha256),
         *(
-            Digest(what=f"Graph, {key}", file=plain(one["file"]), sha256=one["sha256"])
-            for key, one in inputs["graph"].items()
+            Digest(what=f"Graph, {part}", file=plain(one.file), sha256=one.sha256)
+            for part, one in inputs.graph.items()
         ),
-        Digest(what="Settings", file="settings.json", sha256=files["settings.json"]["sha256"]),
-        Digest(what="Store", file="store.sqlite", sha256=files["store.sqlite"]["sha256"]),
+        Digest(what="Settings", file="settings.json", sha256=files["settings.json"].sha256),
+        Digest(what="Store", file="store.sqlite", sha256=files["store.sqlite"].sha256),
     ]
-    if inputs["candidates"] is not None:
-        found.append(Digest(what="New ties", file="candidates", sha256=inputs["candidates"]))
-    whole = hashlib.sha256(manifest.encode()).hexdigest()
-    return (*found, Digest(what="Manifest", file="manifest.json", sha256=whole))
+    if inputs.candidates is not None:
+        found.append(Digest(what="New ties", file="candidates", sha256=inputs.candidates))
+    return (*found, Digest(what="Manifest", file="manifest.json", sha256=manifest_digest))
 
 
 def _plain_rows(rows: Sequence[Row]) -> tuple[PlainRow, ...]:
@@ -231,7 +217,7 @@ def _plain_rows(rows: Sequence[Row]) -> tuple[PlainRow, ...]:
         PlainRow(
             id=row.id,
             decision=row.decision,
-            status=row.status,
+            status=STATUS_WORDS[row.status].name,
             options=f"{row.options:,}",
             cost=NOTHING if row.cost is None else f"{row.cost:.{decimals}f}",
             page=f"{PAGES}{row.links.file}.html" if row.links and row.links.page else "",

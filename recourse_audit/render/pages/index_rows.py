@@ -1,43 +1,37 @@
 """The subjects of an audit by columns, as the index holds them for its table.
 
-A column is a list with a value a subject, words are kept once and counted by their place, so that
-20,000 subjects take about a megabyte.
+A column is a list with one value per subject. A word is kept once and referred to by its place, so
+that 20,000 subjects take about a megabyte.
 """
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
+from recourse_audit.records.recourse import STATUSES, RecourseStatus
+from recourse_audit.records.summary import SummaryRow
+from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.text import plain
-from recourse_audit.records.summary_columns import STATUSES
 
-STATUS_WORDS = {
-    "already_favourable": "already favourable",
-    "verified": "verified",
-    "certified_infeasible": "certified infeasible",
-    "not_found_within_budget": "not found within budget",
-    "error": "error",
-}
 NO_DECISION = "no decision"
 NO_GRADE = "no grade"
 GRADES = ("holds", "weakens", "reverses", NO_GRADE)
 MOST_DECIMALS = 3
-_COLUMNS = "number, id, decision, status, options, cheapest_cost, margin, caveat_grade"
+Ending = Literal["pdf", "html"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
     """The name of a subject's files without ending, and which of them there are.
 
-    `ending` is that of the letter: where no PDF can be made there is HTML alone.
+    `ending` is that of the letter: HTML where no PDF can be made.
     """
 
     file: str
     page: bool
     letter: bool
-    ending: Literal["pdf", "html"] = "pdf"
+    ending: Ending = "pdf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +40,7 @@ class Row:
 
     id: str
     decision: str
-    status: str
+    status: RecourseStatus
     options: int
     cost: float | None
     margin: float | None
@@ -54,29 +48,63 @@ class Row:
     links: Links | None
 
 
-def rows_of(store: sqlite3.Connection, links: Mapping[int, Links]) -> tuple[Row, ...]:
-    """Every subject, by id as a person would sort them (P9 before P10)."""
-    found = store.execute(f"SELECT {_COLUMNS} FROM subjects ORDER BY number")  # noqa: S608
+class Coded(TypedDict):
+    """The words of a column, and for each row the place of its word."""
+
+    words: list[str]
+    codes: list[int]
+
+
+class Figures(TypedDict):
+    """The figures of a column, and with how many decimals all of them are shown."""
+
+    decimals: int
+    values: list[float | int | None]
+
+
+class IndexColumns(TypedDict):
+    """What the script of the index reads; `page` and `letter` have one character per row."""
+
+    count: int
+    missing: list[str]
+    id: list[str]
+    decision: Coded
+    status: Coded
+    grade: Coded
+    options: list[int]
+    cost: Figures
+    margin: Figures
+    file: list[str]
+    page: str
+    letter: str
+    ending: Ending
+
+
+def rows_of(
+    subjects: Iterable[tuple[int, SummaryRow]], links: Mapping[int, Links]
+) -> tuple[Row, ...]:
+    """Every subject, sorted by id as a person would sort them (P9 before P10)."""
+    known: dict[str, RecourseStatus] = {status: status for status in STATUSES}
     rows = (
         Row(
-            id=plain(name),
-            decision=plain(decision) or NO_DECISION,
-            status=STATUS_WORDS[status],
-            options=options,
-            cost=cost,
-            margin=margin,
-            grade=grade or NO_GRADE,
+            id=plain(row.id),
+            decision=plain(row.decision) or NO_DECISION,
+            status=known[row.status],
+            options=row.options,
+            cost=row.cheapest_cost,
+            margin=row.margin,
+            grade=row.caveat_grade or NO_GRADE,
             links=links.get(number),
         )
-        for number, name, decision, status, options, cost, margin, grade in found
+        for number, row in subjects
     )
     return tuple(sorted(rows, key=lambda row: natural(row.id)))
 
 
 def natural(name: str) -> tuple[tuple[str, int, str], ...]:
-    """A key by which text sorts without regard to case, and digits in it as numbers.
+    """A sort key that ignores case and takes digits as numbers.
 
-    Of two numbers the longer one is larger: no id is too long for that.
+    The longer of two numbers is the larger, so that no id is too long to be compared.
     """
     parts = re.split(r"0*([0-9]+)", name)
     return tuple(
@@ -85,16 +113,16 @@ def natural(name: str) -> tuple[tuple[str, int, str], ...]:
     )
 
 
-def columns_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """The columns of the table; a word's place in its list stands for it."""
+def columns_of(rows: Sequence[Row]) -> IndexColumns:
+    """The columns of the table."""
     decisions = sorted({row.decision for row in rows}, key=natural)
-    statuses = [STATUS_WORDS[status] for status in STATUSES]
+    statuses = [STATUS_WORDS[status].name for status in STATUSES]
     return {
         "count": len(rows),
         "missing": [NO_DECISION, NO_GRADE],
         "id": [row.id for row in rows],
         "decision": _coded(rows, decisions, lambda row: row.decision),
-        "status": _coded(rows, statuses, lambda row: row.status),
+        "status": _coded(rows, statuses, lambda row: STATUS_WORDS[row.status].name),
         "grade": _coded(rows, GRADES, lambda row: row.grade),
         "options": [row.options for row in rows],
         "cost": _figures([row.cost for row in rows]),
@@ -106,16 +134,16 @@ def columns_of(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _coded(rows: Sequence[Row], words: Sequence[str], word: Callable[[Row], str]) -> dict[str, Any]:
-    """The words that occur, in their order, and the place of each row's."""
-    occurring = {word(row) for row in rows}
+def _coded(rows: Sequence[Row], words: Sequence[str], word: Callable[[Row], str]) -> Coded:
+    """A column of words; those that do not occur are left out."""
+    found = [word(row) for row in rows]
+    occurring = set(found)
     kept = [one for one in words if one in occurring]
     places = {one: place for place, one in enumerate(kept)}
-    return {"words": kept, "codes": [places[word(row)] for row in rows]}
+    return {"words": kept, "codes": [places[one] for one in found]}
 
 
-def _figures(values: Sequence[float | None]) -> dict[str, Any]:
-    """The figures, and with how many decimals all of them are shown."""
+def _figures(values: Sequence[float | None]) -> Figures:
     return {"decimals": decimals_of(values), "values": [_short(value) for value in values]}
 
 
@@ -129,10 +157,10 @@ def decimals_of(values: Iterable[float | None]) -> int:
 
 
 def _short(value: float | None) -> float | int | None:
-    """A whole number without its point, to be short."""
+    """A whole number without its decimal point, to save space."""
     return int(value) if value is not None and value == int(value) else value
 
 
 def _marks(values: Iterable[bool]) -> str:
-    """A character a row: 1 is yes."""
+    """One character per row: 1 is yes."""
     return "".join("1" if value else "0" for value in values)

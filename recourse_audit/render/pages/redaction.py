@@ -1,13 +1,29 @@
-"""Who is named on a page: everybody to the auditor, numbers to a reviewer, nobody to the subject.
+"""Who is named on a page: everybody for the auditor, numbers for a reviewer, nobody for the subject.
 
-Names are replaced before anything is worded, so that no text has to be searched for them.
+Names are replaced in the report before anything is worded, so no finished text has to be searched
+for them.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Literal
 
-from recourse_audit.records.search import Tie
-from recourse_audit.render.text import plain
+from recourse_audit.caveats.wording import confounder_caveat
+from recourse_audit.records.caveats import Caveat
+from recourse_audit.records.recourse import (
+    Action,
+    Certificate,
+    DroppableTie,
+    Move,
+    Option,
+    Permitted,
+    Recourse,
+    SetAction,
+    SideEffects,
+    TieAction,
+)
+from recourse_audit.records.report import EgoNetwork, EgoNode, EgoTie, SubjectReport
+from recourse_audit.records.search import Counterfactual, Explanation, FrontPair, Tie
+from recourse_audit.render.text import printable
 
 Level = Literal["auditor", "reviewer", "subject"]
 LEVELS: tuple[Level, ...] = ("auditor", "reviewer", "subject")
@@ -15,59 +31,242 @@ SAID: dict[Level, str] = {
     "auditor": "Auditor's copy: nothing is left out.",
     "reviewer": "Reviewer's copy: other people have numbers in place of their ids, and protected "
     "attributes are left out.",
-    "subject": "Subject's copy: nothing is said about other people but kinds of ties and counts.",
+    "subject": "Subject's copy: of other people it says nothing but kinds of ties and counts.",
 }
 SOMEBODY = "another person"
 PROTECTED = "a protected attribute"
+LEFT_TO_THE_AUDITOR = "Something went wrong for this subject; the auditor's copy says what."
 
 
-class Names:
-    """What people are called at one level of redaction; the same on the whole page."""
+def redacted(report: SubjectReport, level: Level, protected: Iterable[str] = ()) -> SubjectReport:
+    """The report as one kind of reader may see it, with every text in it made plain.
 
-    def __init__(self, level: Level, subject: str, protected: Iterable[str] = ()) -> None:
-        self.level = level
-        self.subject = subject
-        self._protected = frozenset(map(plain, protected))
-        self._numbers: dict[str, int] = {}
-
-    @property
-    def full(self) -> bool:
-        """Whether everything may be shown."""
-        return self.level == "auditor"
-
-    @property
-    def tells_people_apart(self) -> bool:
-        """Whether other people appear at all."""
-        return self.level != "subject"
-
-    def name(self, person: str) -> str:
-        """What a person is called in a text."""
-        if self.full or person == self.subject:
-            return person
-        return f"person {self._number(person)}" if self.tells_people_apart else SOMEBODY
-
-    def label(self, person: str) -> str:
-        """What stands at a person's mark in a picture."""
-        if self.full or person == self.subject:
-            return person
-        return str(self._number(person)) if self.tells_people_apart else ""
-
-    def tie(self, ends: Sequence[str]) -> Tie:
-        one, other = ends
-        return self.name(one), self.name(other)
-
-    def attribute(self, name: str) -> str:
-        """What an attribute is called."""
-        return name if self.full or name not in self._protected else PROTECTED
-
-    def _number(self, person: str) -> int:
-        return self._numbers.setdefault(person, len(self._numbers) + 1)
+    For a reviewer, other people are "person 1", "person 2" and so on, nearest first; for the
+    subject each is "another person", and the ego network is left out. Protected attributes have no
+    name, and what went wrong is left to the auditor. Every field of the result is filled here, so
+    a field that is new in the record is empty in a redacted report until somebody decides on it.
+    """
+    if level == "auditor":
+        return printable(report)
+    return printable(_Redaction(report, level, protected).report())
 
 
-def people_of(document: dict[str, Any]) -> list[str]:
-    """Everybody whom a document names, the subject first, then nearest first."""
-    names = [document["subject"]["id"]]
-    names += [node["id"] for node in (document.get("surroundings") or {}).get("nodes", ())]
-    for found in document["counterfactuals"]:
-        names += found["explanation"]["nodes"]
+def people_of(report: SubjectReport) -> list[str]:
+    """Everybody whom a report draws or explains with: the subject first, then nearest first."""
+    names = [report.subject.id]
+    if report.ego_network is not None:
+        names += [node.id for node in report.ego_network.nodes]
+    for found in report.counterfactuals:
+        names += found.explanation.nodes
     return list(dict.fromkeys(names))
+
+
+class _Redaction:
+    """One report on its way to one kind of reader."""
+
+    def __init__(self, report: SubjectReport, level: Level, protected: Iterable[str]) -> None:
+        self._report = report
+        self._level = level
+        self._protected = frozenset(protected)
+        self._numbers: dict[str, int] = {}
+        for person in people_of(report):
+            self._name(person)
+
+    def report(self) -> SubjectReport:
+        report = self._report
+        found = tuple(self._counterfactual(one) for one in report.counterfactuals)
+        return SubjectReport(
+            format=report.format,
+            subject=report.subject,
+            search=report.search,
+            explanation=None if report.explanation is None else self._explained(report.explanation),
+            counterfactuals=found,
+            front=tuple(self._pair(pair) for pair in report.front),
+            front_size=report.front_size,
+            baselines={name: self._pair(pair) for name, pair in report.baselines.items()},
+            objective_grid=report.objective_grid,
+            ego_network=self._ego_network(report.ego_network),
+            recourse=None if report.recourse is None else self._recourse(report.recourse),
+            caveats=tuple(self._caveat(one, found) for one in report.caveats),
+            probes=report.probes,
+            what_if=None,  # chosen by hand by the auditor, and may name anybody
+            queries=report.queries,
+            note=report.note,
+            error=LEFT_TO_THE_AUDITOR if report.error else "",
+        )
+
+    def _name(self, person: str) -> str:
+        if person == self._report.subject.id:
+            return person
+        if self._level == "subject":
+            return SOMEBODY
+        return f"person {self._numbers.setdefault(person, len(self._numbers) + 1)}"
+
+    def _names(self, people: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self._name(person) for person in people)
+
+    def _tie(self, ends: Tie) -> Tie:
+        one, other = ends
+        return self._name(one), self._name(other)
+
+    def _ties(self, ties: Iterable[Tie]) -> tuple[Tie, ...]:
+        return tuple(self._tie(tie) for tie in ties)
+
+    def _attribute(self, name: str) -> str:
+        return PROTECTED if name in self._protected else name
+
+    def _explained(self, found: Explanation) -> Explanation:
+        return Explanation(
+            nodes=self._names(found.nodes),
+            edges=self._ties(found.edges),
+            simulatability=found.simulatability,
+            probabilities=found.probabilities,
+        )
+
+    def _counterfactual(self, found: Counterfactual) -> Counterfactual:
+        return Counterfactual(
+            explanation=self._explained(found.explanation),
+            removed=self._ties(found.removed),
+            kept=self._ties(found.kept),
+            simulatability=found.simulatability,
+            relevance=found.relevance,
+            signed_relevance=found.signed_relevance,
+            ranks=found.ranks,
+            layer=found.layer,
+            dominates=found.dominates,
+            dominates_baselines=found.dominates_baselines,
+            probabilities=found.probabilities,
+        )
+
+    def _pair(self, pair: FrontPair) -> FrontPair:
+        return FrontPair(
+            edges=self._ties(pair.edges),
+            removed=self._ties(pair.removed),
+            simulatability=pair.simulatability,
+            relevance=pair.relevance,
+        )
+
+    def _ego_network(self, found: EgoNetwork | None) -> EgoNetwork | None:
+        if found is None or self._level == "subject":
+            return None
+        return EgoNetwork(
+            nodes=tuple(
+                EgoNode(
+                    id=self._name(node.id),
+                    hops=node.hops,
+                    decision=node.decision,
+                    favourable=node.favourable,
+                )
+                for node in found.nodes
+            ),
+            ties=tuple(
+                EgoTie(ends=self._tie(tie.ends), kind=tie.kind, count=tie.count)
+                for tie in found.ties
+            ),
+            shown=found.shown,
+            total=found.total,
+            hops=found.hops,
+            limit=found.limit,
+        )
+
+    def _recourse(self, found: Recourse) -> Recourse:
+        return Recourse(
+            status=found.status,
+            certificate=self._certificate(found.certificate),
+            margin=found.margin,
+            options=tuple(self._option(option) for option in found.options),
+            evaluations=found.evaluations,
+            evaluated_on=found.evaluated_on,
+            reason=LEFT_TO_THE_AUDITOR if found.status == "error" else found.reason,
+            droppable=tuple(
+                DroppableTie(tie=self._tie(one.tie), kind=one.kind) for one in found.droppable
+            ),
+        )
+
+    def _certificate(self, found: Certificate) -> Certificate:
+        levels: dict[str, int] = {}
+        for attribute, count in found.permitted.set.items():
+            name = self._attribute(attribute)
+            levels[name] = levels.get(name, 0) + count
+        return Certificate(
+            max_changes=found.max_changes,
+            tried=found.tried,
+            possible=found.possible,
+            exhaustive=found.exhaustive,
+            complete_up_to=found.complete_up_to,
+            permitted=Permitted(drop=found.permitted.drop, add=found.permitted.add, set=levels),
+            denied=found.denied,
+            reason=found.reason,
+        )
+
+    def _option(self, found: Option) -> Option:
+        others = found.side_effects
+        return Option(
+            actions=tuple(self._action(action) for action in found.actions),
+            cost=found.cost,
+            decision=found.decision,
+            probabilities=found.probabilities,
+            margin=found.margin,
+            verified=found.verified,
+            verified_on=found.verified_on,
+            minimal=found.minimal,
+            source=found.source,
+            robustness=found.robustness,
+            side_effects=SideEffects(
+                measured=others.measured,
+                to_favourable=self._names(others.to_favourable),
+                to_unfavourable=self._names(others.to_unfavourable),
+                other=self._names(others.other),
+            ),
+        )
+
+    def _action(self, action: Action) -> Action:
+        if isinstance(action, TieAction):
+            return TieAction(
+                do=action.do, tie=self._tie(action.tie), kind=action.kind, cost=action.cost
+            )
+        return SetAction(
+            attribute=self._attribute(action.attribute),
+            before=action.before,
+            after=action.after,
+            unit=action.unit,
+            implied=tuple(
+                Move(
+                    attribute=self._attribute(one.attribute),
+                    before=one.before,
+                    after=one.after,
+                    unit=one.unit,
+                )
+                for one in action.implied
+            ),
+            cost=action.cost,
+        )
+
+    def _caveat(self, caveat: Caveat, found: tuple[Counterfactual, ...]) -> Caveat:
+        """The caveat worded again with the new names; where that is not possible, as in letters."""
+        place = caveat.counterfactual
+        if self._level == "reviewer" and place is None and not caveat.variables:
+            return caveat
+        variables: tuple[str, ...] = ()
+        text = caveat.letter
+        if (
+            self._level == "reviewer"
+            and caveat.kind == "confounders"
+            and place is not None
+            and 1 <= place <= len(found)
+        ):
+            variables = self._names(caveat.variables)
+            decision = self._report.subject.decision
+            text = confounder_caveat(
+                place, found[place - 1], decision, variables, caveat.effect
+            ).text
+        return Caveat(
+            kind=caveat.kind,
+            grade=caveat.grade,
+            counterfactual=place,
+            about=caveat.about,
+            text=text,
+            letter=caveat.letter,
+            variables=variables,
+            effect=caveat.effect,
+        )

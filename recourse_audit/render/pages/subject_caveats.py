@@ -1,35 +1,36 @@
 """What must be said beside the counterfactuals, on a page, with the roll-out drawn."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from recourse_audit.caveats.rollout import roll_out
-from recourse_audit.caveats.wording import confounder_caveat
+from recourse_audit.records.caveats import Caveat, Grade
+from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual
 from recourse_audit.render.charts.rollout import LIMIT_DEPTH, LIMIT_NODES, fits, rollout
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.pages.reading import effect_of
-from recourse_audit.render.pages.redaction import Names
+from recourse_audit.render.pages.redaction import Level
 
-Document = dict[str, Any]
-GRADES = {
+GRADES: dict[Grade, str] = {
     "holds": "the effect holds",
     "weakens": "the effect weakens",
     "reverses": "the effect reverses",
 }
 TOO_LARGE = (
-    f"The roll-out is not drawn: a picture holds {LIMIT_NODES} nodes and {LIMIT_DEPTH} layers."
+    f"The roll-out is not drawn: a picture has room for {LIMIT_NODES} nodes and {LIMIT_DEPTH} "
+    "layers."
 )
 DIRECTED = (
-    "The roll-out is not drawn: messages go one way along some ties, which the document does not "
-    "hold."
+    "The roll-out is not drawn: messages travel one way along some ties, and the report does not "
+    "say which."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaveatView:
-    """One caveat; `grade` is empty where none was measured, and `limit` says why no picture is."""
+    """One caveat; `grade` is empty if none was measured, and `limit` says why there is no picture.
+
+    Both `picture` and `limit` are empty where there is nothing to draw.
+    """
 
     title: str
     grade: str
@@ -38,57 +39,39 @@ class CaveatView:
     limit: str
 
 
-def caveat_views(
-    document: Document, found: Sequence[Counterfactual], names: Names
-) -> tuple[CaveatView, ...]:
-    """Every caveat of the document, in its order."""
-    return tuple(_view(caveat, document, found, names) for caveat in document["caveats"])
+def caveat_views(shown: SubjectReport, level: Level) -> tuple[CaveatView, ...]:
+    """Every caveat of a redacted report, in its order."""
+    return tuple(_view(caveat, shown, level) for caveat in shown.caveats)
 
 
-def _view(
-    caveat: Document, document: Document, found: Sequence[Counterfactual], names: Names
-) -> CaveatView:
-    title = "Caution" if caveat["kind"] == "general" else caveat["about"].capitalize()
+def _view(caveat: Caveat, shown: SubjectReport, level: Level) -> CaveatView:
     picture, limit = None, ""
-    text = caveat["text"]
-    place = _place(caveat, found)
-    if place is not None and names.tells_people_apart:
-        picture, limit = _drawn(caveat, document, place, names)
-        variables = tuple(names.name(one) for one in caveat["variables"])
-        text = confounder_caveat(
-            place + 1,
-            found[place],
-            document["subject"]["decision"],
-            variables,
-            effect_of(caveat["effect"]),
-        ).text
-    if not names.tells_people_apart:
-        text = caveat["letter"]
+    about = _counterfactual(caveat, shown)
+    if about is not None and level != "subject":
+        picture, limit = _drawn(caveat, about, shown)
     return CaveatView(
-        title=title,
-        grade=GRADES.get(caveat["grade"] or "", ""),
-        text=text,
+        title="Caution" if caveat.kind == "general" else caveat.about.capitalize(),
+        grade="" if caveat.grade is None else GRADES[caveat.grade],
+        text=caveat.text,
         picture=picture,
         limit=limit,
     )
 
 
-def _place(caveat: Document, found: Sequence[Counterfactual]) -> int | None:
-    """Which counterfactual a caveat on confounders is about, counted from 0."""
-    if caveat["kind"] != "confounders":
+def _counterfactual(caveat: Caveat, shown: SubjectReport) -> Counterfactual | None:
+    """The counterfactual that a caveat on confounders is about."""
+    place = caveat.counterfactual
+    if caveat.kind != "confounders" or place is None:
         return None
-    place = int(caveat["about"].rpartition(" ")[2]) - 1
-    return place if place < len(found) else None
+    return shown.counterfactuals[place - 1] if place <= len(shown.counterfactuals) else None
 
 
 def _drawn(
-    caveat: Document, document: Document, place: int, names: Names
+    caveat: Caveat, about: Counterfactual, shown: SubjectReport
 ) -> tuple[Picture | None, str]:
     """The roll-out behind a caveat; drawn only if it has the confounders that the audit found."""
-    raw = document["counterfactuals"][place]
-    depth = document["probes"]["depth"]
-    subject = document["subject"]["id"]
-    nodes = [subject, *(node for node in raw["explanation"]["nodes"] if node != subject)]
+    depth, subject = shown.probes.depth, shown.subject.id
+    nodes = [subject, *(node for node in about.explanation.nodes if node != subject)]
     if depth is None:
         return None, ""
     if not fits(nodes, depth):
@@ -96,12 +79,12 @@ def _drawn(
     number = {node: place for place, node in enumerate(nodes)}
     arcs = [
         (number[one], number[other])
-        for a, b in raw["explanation"]["edges"]
+        for a, b in about.explanation.edges
         for one, other in ((a, b), (b, a))
     ]
-    kept = {subject, *(end for tie in raw["kept"] for end in tie)}
+    kept = {subject, *(end for tie in about.kept for end in tie)}
     removed = [number[node] for node in nodes if node not in kept]
     rolled = roll_out(arcs, range(len(nodes)), subject=0, removed=removed, depth=depth)
-    if {nodes[one] for one in rolled.confounding_nodes} != set(caveat["variables"]):
+    if {nodes[one] for one in rolled.confounding_nodes} != set(caveat.variables):
         return None, DIRECTED
-    return rollout(rolled, [names.name(node) for node in nodes]), ""
+    return rollout(rolled, nodes), ""

@@ -3,32 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recourse_audit.records.recourse import Action, Option, Recourse
+from recourse_audit.records.recourse import Action, AskedOn, Option, Recourse, SetAction
 from recourse_audit.records.report import Decision
-from recourse_audit.render.text import share
-from recourse_audit.render.terminal.recourse import (
+from recourse_audit.render.pages.redaction import Level
+from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.status import (
+    SEARCHED,
+    STATUS_WORDS,
     certificate_sentence,
-    holding_lines,
-    others_lines,
     status_sentence,
+    verified_words,
+)
+from recourse_audit.render.terminal.recourse import (
+    robustness_lines,
+    side_effect_lines,
     worded,
 )
-from recourse_audit.render.pages.redaction import Names
-from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.text import number, share
 
-STATUSES = {
-    "already_favourable": "Favourable already",
-    "verified": "Verified options",
-    "certified_infeasible": "No option within the stated limits",
-    "not_found_within_budget": "No option found within the budget",
-    "error": "Not worked out",
-}
 SOURCES = {
     "counterfactual": "a counterfactual",
     "effect": "order of effect",
-    "exhaustive": "trying all",
+    "exhaustive": "exhaustive search",
 }
-LEFT_TO_THE_AUDITOR = "Something went wrong for this subject; the auditor's copy says what."
+ASKED_ON: dict[AskedOn, str] = {
+    "neighbourhood": "on the subject's neighbourhood, after checking that it gives the same answer "
+    "as the whole graph",
+    "whole graph": "on the whole graph",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,45 +45,39 @@ class RecourseView:
     checked: str
 
 
-def recourse_view(decision: Decision, recourse: Recourse, names: Names) -> RecourseView:
-    """The status in a sentence, the options cheapest first, and the certificate."""
-    looked = recourse.status in ("verified", "certified_infeasible", "not_found_within_budget")
+def recourse_view(decision: Decision, recourse: Recourse, level: Level) -> RecourseView:
+    """The status in a sentence, the options by cost, and the certificate; names are redacted."""
+    searched = recourse.status in SEARCHED
     sentence = status_sentence(recourse)
-    if recourse.status == "error" and not names.full:
-        sentence = LEFT_TO_THE_AUDITOR
     return RecourseView(
-        status=STATUSES[recourse.status],
+        status=STATUS_WORDS[recourse.status].heading,
         favourable=recourse.status in ("already_favourable", "verified"),
         sentence=sentence if sentence.endswith(".") else f"{sentence}.",
-        options=_options(decision, recourse.options, names) if recourse.options else None,
-        certificate=certificate_sentence(recourse) if looked else "",
-        checked=_checked(recourse) if looked else "",
+        options=_options(decision, recourse.options, level) if recourse.options else None,
+        certificate=certificate_sentence(recourse) if searched else "",
+        checked=_checked(recourse) if searched else "",
     )
 
 
 def _checked(recourse: Recourse) -> str:
-    where = {
-        "neighbourhood": "on each subject's neighbourhood, after a check that this gives the "
-        "answer of the whole graph",
-        "whole graph": "on the whole graph",
-    }
-    place = where.get(recourse.checked_by)
-    asked = f"{recourse.evaluations:,} evaluations"
-    return f"{asked} by the deployed model, {place}." if place else f"{asked}."
+    asked = number(recourse.evaluations, "evaluation")
+    if recourse.evaluated_on is None:
+        return f"{asked}."
+    return f"{asked} by the deployed model, {ASKED_ON[recourse.evaluated_on]}."
 
 
-def _options(decision: Decision, options: Sequence[Option], names: Names) -> Table:
+def _options(decision: Decision, options: Sequence[Option], level: Level) -> Table:
     headings = [
         Column(heading="No."),
         Column(heading="Change"),
         Column(heading="Cost", kind="figures"),
         Column(heading="Decision"),
         Column(heading="Margin", kind="figures"),
-        Column(heading="Still works if the surroundings change (draws, 95 % interval)"),
+        Column(heading="Still works if the neighbourhood changes (draws, 95 % interval)"),
         Column(heading="Checked"),
         Column(heading="Found by"),
     ]
-    if names.tells_people_apart:
+    if level != "subject":
         headings.append(Column(heading="Other decisions it changes"))
     decimals = max(_decimals(option.cost) for option in options)
     rows = []
@@ -90,32 +86,31 @@ def _options(decision: Decision, options: Sequence[Option], names: Names) -> Tab
         after = share(option.probabilities[option.decision])
         row = cells(
             str(place),
-            tuple(_change(action, names) for action in option.actions),
+            tuple(_change(action, decision.id, level) for action in option.actions),
             f"{option.cost:.{decimals}f}",
             (option.decision, f"{share(before)} → {after}"),
             f"{option.margin:+.3f}",
-            holding_lines(option.holds),
-            _verified(option),
+            robustness_lines(option.robustness),
+            (verified_words(option), _minimal(option)),
             SOURCES.get(option.source, option.source),
         )
-        rows.append(row + cells(others_lines(option.others)) if names.tells_people_apart else row)
-    return Table(caption="Options, the cheapest first", columns=tuple(headings), rows=tuple(rows))
+        others = cells(side_effect_lines(option.side_effects)) if level != "subject" else ()
+        rows.append(row + others)
+    return Table(caption="Options, cheapest first", columns=tuple(headings), rows=tuple(rows))
 
 
-def _change(action: Action, names: Names) -> str:
-    """One change; to the subject a tie is told by its kind only."""
-    if action.do == "set" or names.tells_people_apart:
+def _change(action: Action, subject: str, level: Level) -> str:
+    """One change; in the subject's own copy a tie is described by its kind only."""
+    if isinstance(action, SetAction) or level != "subject":
         return worded(action)
-    assert action.tie is not None
     kind = f"{action.kind} tie" if action.kind else "tie"
-    if names.subject not in action.tie:
+    if subject not in action.tie:
         return f"{action.do} a {kind} between two other people"
     return f"{action.do} one of your {kind}s" if action.do == "drop" else f"add a {kind}"
 
 
-def _verified(option: Option) -> tuple[str, ...]:
-    verified = "verified on the whole graph" if option.verified else "NOT verified"
-    return (verified, "no part of it suffices" if option.minimal else "a part may suffice")
+def _minimal(option: Option) -> str:
+    return "no part of it suffices" if option.minimal else "a part of it may suffice"
 
 
 def _decimals(value: float) -> int:

@@ -1,83 +1,97 @@
-"""What carried a decision, on a page: the neighbourhood, the counterfactuals, the cloud of pairs.
+"""What a decision rests on, on a page: the neighbourhood, the counterfactuals, all pairs.
 
-Nothing here looks at a graph: the document holds whoever is drawn.
+Nothing here looks at a graph: the report holds everybody who is drawn.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from recourse_audit.records.search import Counterfactual, Tie
-from recourse_audit.render.effects import HELD_BACK, direction, effect, held_back
+from recourse_audit.records.recourse import Option, TieAction
+from recourse_audit.records.report import EgoTie, SubjectReport
+from recourse_audit.records.search import Counterfactual, FrontPair, Tie
 from recourse_audit.render.charts.classes import Look
-from recourse_audit.render.charts.objective_grid import Cloud, cloud
-from recourse_audit.render.charts.histograms import Answer, histograms
-from recourse_audit.render.charts.neighbourhood import Pair, neighbourhood
 from recourse_audit.render.charts.ego_network import (
     LIMIT,
+    Neighbourhood,
     Person,
-    Surroundings,
     labels_of,
     limited,
 )
-from recourse_audit.render.text import number, share
+from recourse_audit.render.charts.histograms import Answer, histograms
+from recourse_audit.render.charts.neighbourhood import Pair, neighbourhood_pair
+from recourse_audit.render.charts.objective_grid import Point, objective_grid
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.pages.redaction import Names, people_of
+from recourse_audit.render.pages.redaction import Level, people_of
 from recourse_audit.render.pages.tables import Column, Fact, Kind, Table, cells
+from recourse_audit.render.text import (
+    HELD_BACK,
+    beaten_baselines,
+    direction,
+    effect,
+    held_back,
+    number,
+    plain,
+    share,
+)
 
-Document = dict[str, Any]
-PEOPLE = "People by the label at their mark, the nearest first"
-# Ties of at most so many letters are not broken over lines.
+PEOPLE = "People by the label at their mark, nearest first"
+# Ties of up to this many letters are not broken over lines.
 WHOLE = 24
 
 
-def surroundings_of(
-    document: Document, names: Names, looks: Mapping[str, Look]
-) -> Surroundings | None:
-    """Who is drawn around the subject; None where there is nobody, or where others stay unseen."""
-    found = document.get("surroundings")
-    if not found or not names.tells_people_apart or not document["counterfactuals"]:
+def neighbourhood_of(
+    shown: SubjectReport, level: Level, looks: Mapping[str, Look]
+) -> Neighbourhood | None:
+    """Who is drawn around the subject; None if nobody is, or nobody may be."""
+    found = shown.ego_network
+    if found is None or level == "subject" or not shown.counterfactuals:
         return None
-    nodes = {node["id"]: node for node in found["nodes"]}
-    ids = [one for one in people_of(document) if one in nodes]
+    nodes = {node.id: node for node in found.nodes}
+    ids = [one for one in people_of(shown) if one in nodes]
     places = {one: place for place, one in enumerate(ids)}
-    winner = document["counterfactuals"][0]
+    winner = shown.counterfactuals[0]
 
-    def placed(ties: Sequence[Sequence[str]]) -> tuple[tuple[int, int], ...]:
+    def placed(ties: Sequence[Tie]) -> tuple[tuple[int, int], ...]:
         pairs = dict.fromkeys(tuple(sorted((places[a], places[b]))) for a, b in ties)
         return tuple((one, other) for one, other in pairs)
 
-    everybody = Surroundings(
+    everybody = Neighbourhood(
         people=tuple(
             Person(
-                name=names.name(one),
-                label=names.label(one),
-                hops=nodes[one]["hops"],
-                decision=nodes[one]["decision"] or "",
+                name=one,
+                label=_label(one, shown.subject.id, level),
+                hops=nodes[one].hops,
+                decision=nodes[one].decision,
             )
             for one in ids
         ),
-        ties=placed([tie["ends"] for tie in found["ties"]]),
-        explanation=placed(winner["explanation"]["edges"]),
-        removed=placed(winner["removed"]),
-        total=found["total"],
-        hops=found["hops"],
+        ties=placed([tie.ends for tie in found.ties]),
+        explanation=placed(winner.explanation.edges),
+        removed=placed(winner.removed),
+        total=found.total,
+        hops=found.hops,
         looks=looks,
     )
     return limited(everybody)
 
 
-def neighbourhood_pictures(shown: Surroundings | None) -> Pair | None:
+def _label(name: str, subject: str, level: Level) -> str:
+    """What is written at a mark; of "person 3" only the number."""
+    return name.removeprefix("person ") if level == "reviewer" and name != subject else name
+
+
+def neighbourhood_pictures(near: Neighbourhood | None) -> Pair | None:
     """The neighbourhood and the explanation, side by side."""
-    return None if shown is None else neighbourhood(shown)
+    return None if near is None else neighbourhood_pair(near)
 
 
-def people_table(shown: Surroundings | None) -> Table | None:
+def people_table(near: Neighbourhood | None) -> Table | None:
     """Everybody in the picture, by the label at their mark."""
-    if shown is None:
+    if near is None:
         return None
-    labels = labels_of(shown.people)
-    explained = {end for tie in shown.explanation for end in tie} | {0}
+    labels = labels_of(near.people)
+    explained = {end for tie in near.explanation for end in tie} | {0}
     return Table(
         caption=PEOPLE,
         columns=(
@@ -95,128 +109,133 @@ def people_table(shown: Surroundings | None) -> Table | None:
                 person.decision or "none",
                 "yes" if place in explained else "no",
             )
-            for place, (label, person) in enumerate(zip(labels, shown.people, strict=True))
+            for place, (label, person) in enumerate(zip(labels, near.people, strict=True))
         ),
     )
 
 
-def limit_sentence(shown: Surroundings | None) -> str:
+def limit_sentence(near: Neighbourhood | None) -> str:
     """What the picture leaves out, if anything."""
-    if shown is None or shown.total <= len(shown.people):
+    if near is None or near.total <= len(near.people):
         return ""
     return (
-        f"A picture holds {LIMIT} people. Of the {shown.total:,} within "
-        f"{number(shown.hops, 'hop')}, {len(shown.people)} are drawn: whoever is in the "
+        f"A picture has room for {LIMIT} people. Of the {near.total:,} within "
+        f"{number(near.hops, 'hop')}, {len(near.people)} are drawn: everyone in the "
         "explanation, then the nearest."
     )
 
 
-def histogram_picture(document: Document, looks: Mapping[str, Look]) -> Picture | None:
+def histogram_picture(shown: SubjectReport, looks: Mapping[str, Look]) -> Picture | None:
     """Class probabilities on the whole graph, the explanation and the counterfactual."""
-    whole = document["subject"]["probabilities"]
+    whole = shown.subject.probabilities
     if not whole:
         return None
     answers = [Answer(graph="whole graph", probabilities=whole)]
-    if document["counterfactuals"]:
-        first = document["counterfactuals"][0]
-        inside = first["explanation"]["probabilities"]
+    if shown.counterfactuals:
+        first = shown.counterfactuals[0]
+        inside = first.explanation.probabilities
         answers.append(Answer(graph="explanation", probabilities=inside))
-        answers.append(Answer(graph="counterfactual", probabilities=first["probabilities"]))
+        answers.append(Answer(graph="counterfactual", probabilities=first.probabilities))
     return histograms(tuple(answers), looks)
 
 
-def cloud_picture(document: Document) -> Picture | None:
-    """All pairs of the search, the front and the counterfactuals shown."""
-    found = document.get("cloud")
-    if not found:
+def objective_picture(shown: SubjectReport) -> Picture | None:
+    """All pairs of the search, the front, and the counterfactuals shown."""
+    if shown.objective_grid is None:
         return None
-    return cloud(
-        Cloud(
-            simulatability=tuple(found["simulatability"]),
-            relevance=tuple(found["relevance"]),
-            columns=found["columns"],
-            rows=found["rows"],
-            counts=tuple((cell, count) for cell, count in found["counts"]),
-            front=tuple(_point(pair) for pair in document["front"]),
-            front_size=document["front_size"],
-            choices=tuple(_point(pair) for pair in document["counterfactuals"]),
+    return objective_grid(
+        shown.objective_grid,
+        front=[_point(pair) for pair in shown.front],
+        front_size=shown.front_size,
+        choices=[_point(pair) for pair in shown.counterfactuals],
+    )
+
+
+def _point(pair: FrontPair | Counterfactual) -> Point:
+    return pair.simulatability, abs(pair.relevance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieWords:
+    """The ties of one counterfactual, as its reader may see them, and what removing them does.
+
+    `on_whole_graph` is what the model said about the whole graph without these ties.
+    """
+
+    explanation: tuple[str, ...]
+    removed: tuple[str, ...]
+    on_whole_graph: tuple[str, ...]
+
+
+def tie_words(report: SubjectReport, shown: SubjectReport, level: Level) -> tuple[TieWords, ...]:
+    """Word the ties of every counterfactual.
+
+    `report` still has all names: kinds and numbers of ties between two people can be looked up in
+    it alone, because the subject's copy does not tell others apart. None of its names gets out.
+    """
+    between = _ties_between(report)
+    pairs = zip(report.counterfactuals, shown.counterfactuals, strict=True)
+    return tuple(
+        TieWords(
+            explanation=_ties(one.explanation.edges, other.explanation.edges, between, level),
+            removed=_ties(one.removed, other.removed, between, level),
+            on_whole_graph=_on_whole_graph(report, one.removed, between),
         )
+        for one, other in pairs
     )
 
 
-def _point(pair: Document) -> tuple[float, float]:
-    return pair["simulatability"], abs(pair["relevance"])
-
-
-def explanation_facts(
-    document: Document, found: Sequence[Counterfactual], names: Names
-) -> tuple[Fact, ...]:
-    """The explanation in words."""
-    if not found:
+def explanation_facts(shown: SubjectReport, words: Sequence[TieWords]) -> tuple[Fact, ...]:
+    """The first explanation in words."""
+    if not shown.counterfactuals:
         return ()
-    first = found[0]
-    kinds = _kinds(document)
-    raw = document["counterfactuals"][0]
-    explained = _ties(first.explanation.edges, raw["explanation"]["edges"], kinds, names)
-    removed = _ties(first.removed, raw["removed"], kinds, names)
-    size = f"{number(len(first.explanation.nodes), 'node')}, "
+    size = number(len(shown.counterfactuals[0].explanation.nodes), "node")
     return (
-        Fact(name="Explanation", value=size + ", ".join(explained)),
-        Fact(name="The counterfactual removes", value=", ".join(removed)),
+        Fact(name="Explanation", value=f"{size}, {', '.join(words[0].explanation)}"),
+        Fact(name="The counterfactual removes", value=", ".join(words[0].removed)),
     )
 
 
-def remark_on(document: Document, found: Sequence[Counterfactual]) -> str:
-    """What must be said before the explanation: it moves nothing, or it stood against."""
-    if not found:
+def remark_on(shown: SubjectReport) -> str:
+    """What must be said before the explanation: that it moves nothing, or stood against."""
+    if not shown.counterfactuals:
         return ""
-    against = direction(found[0], document["subject"]["decision"], "these ties")
-    return document.get("note") or against
+    against = direction(shown.counterfactuals[0], shown.subject.decision, "these ties")
+    return shown.note or against
 
 
-def moves_nothing(document: Document) -> bool:
-    """Whether there are pairs, and none of them moves the answer."""
-    cloud = document.get("cloud")
-    return cloud is not None and cloud["relevance"][1] == 0
-
-
-def counterfactual_table(
-    document: Document, found: Sequence[Counterfactual], names: Names
-) -> Table | None:
+def counterfactual_table(shown: SubjectReport, words: Sequence[TieWords]) -> Table | None:
     """Each counterfactual with its ranks, what it dominates, and its effect."""
-    if not found:
+    if not shown.counterfactuals:
         return None
-    decision = document["subject"]["decision"]
-    kinds = _kinds(document)
+    decision = shown.subject.decision
+    pairs = 0 if shown.search is None else shown.search.pairs
     rows = []
-    for place, (one, raw) in enumerate(zip(found, document["counterfactuals"], strict=True)):
+    for place, (one, ties) in enumerate(zip(shown.counterfactuals, words, strict=True), start=1):
         against = one.relevance and held_back(one, decision)
-        beaten = [name for name, beats in one.dominates_picks.items() if beats]
+        beaten = beaten_baselines(one)
         rows.append(
             cells(
-                str(place + 1),
-                tuple(_ties(one.explanation.edges, raw["explanation"]["edges"], kinds, names)),
-                tuple(_ties(one.removed, raw["removed"], kinds, names)),
+                str(place),
+                ties.explanation,
+                ties.removed,
                 f"{one.simulatability:.6f}",
                 f"{one.relevance:.6f}",
                 f"{one.ranks.simulatability:,} + {one.ranks.relevance:,}",
                 str(one.layer),
-                (
-                    f"{one.dominates:,} of {document['search']['pairs']:,}",
-                    *([f"and the picks by {', '.join(beaten)}"] if beaten else []),
-                ),
+                (f"{one.dominates:,} of {pairs:,}", *([beaten] if beaten else [])),
                 (effect(one, decision), *([HELD_BACK] if against else [])),
-                _on_whole_graph(document, raw["removed"]),
+                ties.on_whole_graph,
             )
         )
     longest = max(len(line) for row in rows for cell in row[1:3] for line in cell)
-    ties: Kind = "whole" if longest <= WHOLE else "plain"
+    kind: Kind = "whole" if longest <= WHOLE else "plain"
     return Table(
         caption=f"Counterfactuals; effects are on the probability of {decision}",
         columns=(
             Column(heading="No."),
-            Column(heading="Explanation", kind=ties),
-            Column(heading="Removed", kind=ties),
+            Column(heading="Explanation", kind=kind),
+            Column(heading="Removed", kind=kind),
             Column(heading="Simulatability ν", kind="figures"),
             Column(heading="Relevance |μ|", kind="figures"),
             Column(heading="Ranks ν + |μ|", kind="figures"),
@@ -229,39 +248,59 @@ def counterfactual_table(
     )
 
 
-def _on_whole_graph(document: Document, removed: list[list[str]]) -> str:
-    """Known where an option drops just these ties, and every one of several between two people."""
-    subject = document["subject"]
-    kinds = _kinds(document)
-    wanted = {tuple(sorted(tie)) for tie in removed}
-    count = sum(len(kinds.get(frozenset(tie), [""])) for tie in removed)
-    for option in (document["recourse"] or {"options": ()})["options"]:
-        drops = {
-            tuple(sorted(action["tie"])) for action in option["actions"] if action["do"] == "drop"
-        }
-        if drops == wanted and len(option["actions"]) == count:
-            before = subject["probabilities"][subject["decision"]]
-            return f"{share(before)} → {share(option['probabilities'][subject['decision']])}"
-    return "not asked"
+Between = Mapping[frozenset[str], Sequence[EgoTie]]
 
 
-def _kinds(document: Document) -> dict[frozenset[str], list[str]]:
-    """The kinds of ties between two people, as far as the document knows."""
-    kinds: dict[frozenset[str], list[str]] = {}
-    for tie in (document.get("surroundings") or {}).get("ties", ()):
-        kinds.setdefault(frozenset(tie["ends"]), []).append(tie["kind"])
-    return kinds
+def _ties_between(report: SubjectReport) -> Between:
+    """The ties between two people by kind, as far as the report has them."""
+    found: dict[frozenset[str], list[EgoTie]] = {}
+    for tie in report.ego_network.ties if report.ego_network else ():
+        found.setdefault(frozenset(tie.ends), []).append(tie)
+    return found
+
+
+def _on_whole_graph(
+    report: SubjectReport, removed: Sequence[Tie], between: Between
+) -> tuple[str, ...]:
+    """The effect of an option that drops these ties and nothing else, if there is such an option.
+
+    A counterfactual removes everything between two people, so an option has the same effect only
+    if it drops every one of the parallel ties between them.
+    """
+    wanted = Counter[frozenset[str]]()
+    for tie in removed:
+        ends = frozenset(tie)
+        if ends not in between:
+            return ("not asked",)
+        wanted[ends] = sum(parallel.count for parallel in between[ends])
+    subject = report.subject
+    for option in report.recourse.options if report.recourse else ():
+        if _dropped(option) == wanted:
+            before = subject.probabilities[subject.decision]
+            words = f"{share(before)} → {share(option.probabilities[subject.decision])}"
+            asked_there = option.verified_on == "whole graph"
+            return (words,) if asked_there else (words, "asked on the neighbourhood")
+    return ("not asked",)
+
+
+def _dropped(option: Option) -> Counter[frozenset[str]] | None:
+    """How many ties an option drops between which people; None if it does anything else."""
+    dropped = Counter[frozenset[str]]()
+    for action in option.actions:
+        if not isinstance(action, TieAction) or action.do != "drop":
+            return None
+        dropped[frozenset(action.tie)] += 1
+    return dropped
 
 
 def _ties(
-    named: Sequence[Tie],
-    raw: Sequence[Sequence[str]],
-    kinds: Mapping[frozenset[str], list[str]],
-    names: Names,
-) -> list[str]:
-    """Ties by their ends; to the subject by kind and count only."""
-    if names.tells_people_apart:
-        return [f"{one} - {other}" for one, other in named]
-    counts = Counter(", ".join(kinds.get(frozenset(ends), ["any"])) or "any" for ends in raw)
-    words = {"any": ""}
-    return [number(count, f"{words.get(kind, kind)} tie".strip()) for kind, count in counts.items()]
+    ties: Sequence[Tie], shown: Sequence[Tie], between: Between, level: Level
+) -> tuple[str, ...]:
+    """Ties by their ends; in the subject's own copy by kind and count only."""
+    if level != "subject":
+        return tuple(f"{one} - {other}" for one, other in shown)
+    counts = Counter[str]()
+    for ends in ties:
+        for tie in between.get(frozenset(ends), (EgoTie(ends=ends, kind=""),)):
+            counts[plain(tie.kind)] += tie.count
+    return tuple(number(count, f"{kind} tie".strip()) for kind, count in counts.items())

@@ -8,20 +8,22 @@ from rich.text import Text
 
 from recourse_audit.records.recourse import (
     Action,
-    Certificate,
-    Holding,
+    Move,
     Option,
     Recourse,
+    Robustness,
+    SetAction,
     SideEffects,
+    Survival,
     WhatIf,
 )
 from recourse_audit.records.report import Decision
-from recourse_audit.render.text import columns, number, plain, share
+from recourse_audit.render.status import SEARCHED, certificate_sentence, status_sentence
+from recourse_audit.render.text import columns, plain, share
 
 NAMES_SHOWN = 4
 WIDTH_OF_TABLE = 110
-ALREADY = "The decision is favourable already: there is nothing to change."
-NOT_FOUND = "No option was found within the budget; there may be one."
+HEADINGS = ("change", "cost", "decision", "margin", "still works", "side effects")
 
 
 def show_recourse(console: Console, decision: Decision, recourse: Recourse) -> None:
@@ -39,70 +41,47 @@ def show_recourse(console: Console, decision: Decision, recourse: Recourse) -> N
                 lines = (f"{name}: {cell}" for name, cell in named if cell)
                 table.add_row(str(place), "\n".join(lines))
         console.print(Padding(table, (0, 2)))
-    if recourse.status in ("verified", "certified_infeasible", "not_found_within_budget"):
+    if recourse.status in SEARCHED:
         proof = Text(certificate_sentence(recourse), style="dim")
         console.print(Padding(proof, (1, 2, 0, 2)))
 
 
-HEADINGS = ("change", "cost", "decision", "margin", "still works", "others")
-
-
-def show_what_if(console: Console, decision: Decision, found: WhatIf) -> None:
-    """What the model decides after changes chosen by hand, and what the policy says to them."""
+def show_what_if(console: Console, found: WhatIf, now: Decision | None = None) -> None:
+    """What the model decides after changes chosen by hand, and whether the policy permits them."""
     style = "bold green" if found.favourable else "bold red"
-    before = decision.probabilities.get(found.decision, 0.0)
+    before = "" if now is None else f" (now {share(now.probabilities.get(found.decision, 0.0))})"
     line = Text.assemble(
         "What if ",
         "; ".join(worded(action) for action in found.actions),
         ": decided ",
         (plain(found.decision), style),
-        f" with probability {share(found.probabilities[found.decision])} (now {share(before)}), "
+        f" with probability {share(found.probabilities[found.decision])}{before}, "
         f"margin {found.margin:+.3f} (now {found.margin_before:+.3f})",
     )
     console.print(Padding(line, (1, 2, 0, 2)))
     for sentence in found.forbidden:
-        words = Text(f"The policy would not suggest it: {plain(sentence)}.", style="yellow")
+        words = Text(f"The policy would not suggest this: {plain(sentence)}.", style="yellow")
         console.print(Padding(words, (0, 2)))
 
 
 def worded(action: Action) -> str:
     """One change in plain words."""
-    if action.do == "set":
-        along = "".join(f", {_moved(one)}" for one in action.implied)
-        return f"{_moved(action)}{f' (so{along[1:]})' if along else ''}"
-    assert action.tie is not None
+    if isinstance(action, SetAction):
+        implied = ", ".join(_moved(one) for one in action.implied)
+        return f"{_moved(action)}{f' (so {implied})' if implied else ''}"
     one, other = (plain(end) for end in action.tie)
-    return f"{action.do} the {plain(action.kind or '')} tie {one} - {other}"
+    return f"{action.do} the {plain(action.kind)} tie {one} - {other}"
 
 
-def _moved(action: Action) -> str:
-    unit = f" {plain(action.unit)}" if action.unit else ""
-    return f"{plain(action.attribute or '')} {action.before:.12g} → {action.after:.12g}{unit}"
+def _moved(move: SetAction | Move) -> str:
+    unit = f" {plain(move.unit)}" if move.unit else ""
+    return f"{plain(move.attribute)} {move.before:.12g} → {move.after:.12g}{unit}"
 
 
 def _status(recourse: Recourse) -> Text:
     style = "red" if recourse.status == "error" else ""
     opening = "What could change it: " if recourse.status == "verified" else ""
     return Text(opening + status_sentence(recourse), style=style)
-
-
-def status_sentence(recourse: Recourse) -> str:
-    """Whether something could change the decision, and how sure that is."""
-    match recourse.status:
-        case "already_favourable":
-            return ALREADY
-        case "verified":
-            several = number(len(recourse.options), "option")
-            where = "" if recourse.checked_by == "neighbourhood" else ", asked on the whole graph"
-            return f"{several} that the model confirms{where}"
-        case "certified_infeasible":
-            upto = number(recourse.certificate.max_changes, "permitted change")
-            none = f"No combination of at most {upto} changes the decision."
-            return plain(recourse.reason) or none
-        case "not_found_within_budget":
-            return NOT_FOUND
-        case _:
-            return f"No options worked out: {plain(recourse.reason)}"
 
 
 def _cells(decision: Decision, option: Option) -> Iterator[str]:
@@ -112,70 +91,37 @@ def _cells(decision: Decision, option: Option) -> Iterator[str]:
     after = share(option.probabilities[option.decision])
     yield f"{plain(option.decision)} {share(before)} → {after}"
     yield f"{option.margin:+.3f}"
-    yield "\n".join(holding_lines(option.holds))
-    yield "\n".join(others_lines(option.others))
+    yield "\n".join(robustness_lines(option.robustness))
+    yield "\n".join(side_effect_lines(option.side_effects))
 
 
-def holding_lines(holds: Holding | None) -> tuple[str, ...]:
-    """How often an option still works, and how far these shares may lie with other draws."""
-    if holds is None:
-        return ("not drawn",)
+def robustness_lines(found: Robustness | None) -> tuple[str, ...]:
+    """How often an option still works when the graph changes, with the intervals."""
+    if found is None:
+        return ("not measured",)
     return (
-        f"{holds.ties:.0%} with other ties",
-        _of_draws(holds.ties_count, holds.draws, holds.ties_interval),
-        f"{holds.attributes:.0%} with other values",
-        _of_draws(holds.attributes_count, holds.draws, holds.attributes_interval),
+        f"{found.ties.share:.0%} with other ties",
+        _of_draws(found.ties, found.draws),
+        f"{found.attributes.share:.0%} with other values",
+        _of_draws(found.attributes, found.draws),
     )
 
 
-def _of_draws(count: int, draws: int, interval: tuple[float, float]) -> str:
-    low, high = interval
-    return f"({count} of {draws}: {100 * low:.0f} to {high:.0%})"
+def _of_draws(found: Survival, draws: int) -> str:
+    return f"({found.count} of {draws}: {100 * found.low:.0f} to {found.high:.0%})"
 
 
-def others_lines(others: SideEffects) -> tuple[str, ...]:
-    """Whose other decisions an option changes, a line for each way."""
-    if not others.measured:
+def side_effect_lines(found: SideEffects) -> tuple[str, ...]:
+    """Whose other decisions an option changes, one line per direction."""
+    if not found.measured:
         return ("not measured",)
     parts = []
     for words, names in (
-        ("better for", others.to_favourable),
-        ("worse for", others.to_unfavourable),
-        ("other for", others.other),
+        ("better for", found.to_favourable),
+        ("worse for", found.to_unfavourable),
+        ("different for", found.other),
     ):
         if names:
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             parts.append(f"{words} {', '.join(map(plain, names[:NAMES_SHOWN]))}{more}")
     return tuple(parts) or ("nobody",)
-
-
-def certificate_sentence(recourse: Recourse) -> str:
-    """How far the search looked, in plain words."""
-    proof = recourse.certificate
-    sets = number(proof.possible, "combination")
-    upto = number(proof.max_changes, "permitted change")
-    if not proof.possible:
-        return f"There was nothing to try. {_permitted(proof)}".rstrip()
-    if proof.tried == proof.possible:
-        looked = f"All {sets} of at most {upto} were tried"
-    elif proof.exhaustive:
-        looked = (
-            f"Of {sets} of at most {upto} {proof.tried:,} were tried; the rest hold one that works"
-        )
-    else:
-        looked = f"Of {sets} of at most {upto} {proof.tried:,} were tried"
-        if proof.complete_up_to:
-            looked += f", all of those of at most {number(proof.complete_up_to, 'change')} included"
-    return f"{looked}. {_permitted(proof)} {plain(proof.reason)}".rstrip()
-
-
-def _permitted(proof: Certificate) -> str:
-    permitted = proof.permitted
-    parts = [
-        f"{number(permitted.drop, 'tie')} to drop" if permitted.drop else "",
-        f"{number(permitted.add, 'tie')} to add" if permitted.add else "",
-        *(f"{plain(name)} ({number(n, 'level')})" for name, n in permitted.set.items()),
-    ]
-    named = ", ".join(part for part in parts if part)
-    never = f" Never suggested: {number(proof.denied, 'tie')}." if proof.denied else ""
-    return (f"Permitted: {named}." if named else "") + never

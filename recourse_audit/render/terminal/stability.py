@@ -1,10 +1,11 @@
-"""Stability in a terminal: two curves as tables, and what they say in one sentence."""
+"""Stability in a terminal: a sentence on what was compared, and two curves as tables."""
 
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from recourse_audit.records.stability import StabilityPoint, StabilityReport
 from recourse_audit.render.text import columns, number, plain
@@ -13,14 +14,14 @@ WHAT = {"links": "new ties to other people", "models": "perturbed copies of the 
 
 
 def show_stability(console: Console, report: StabilityReport) -> None:
-    """How far explanations and options moved, apart for changed and unchanged decisions."""
+    """How far explanations and options moved, for changed and unchanged decisions separately."""
     changed = sum(row.changed for row in report.rows)
     console.print(
         f"{number(report.subjects, 'subject')}, {WHAT[report.kind]}: "
-        f"{number(len(report.rows), 'comparison')}, {changed} with another decision."
+        f"{number(len(report.rows), 'comparison')}, {changed:,} with a different decision."
     )
     if report.unanswered:
-        console.print(f"No answer for {plain(', '.join(report.unanswered))}.")
+        console.print(Text(f"No answer for {plain(', '.join(report.unanswered))}."))
     for title, points in (
         ("Decision changed: explanations should move", report.changed),
         ("Decision unchanged: explanations should stay", report.unchanged),

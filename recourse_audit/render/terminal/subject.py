@@ -1,6 +1,6 @@
-"""What a person sees in a terminal: the model's ports and probes, and one subject's explanation.
+"""Terminal views of a model, with its ports and probes, and of the report on one subject.
 
-Ids, names and classes are the user's: they are shown as text, whatever they hold. In a narrow
+Ids, names and classes are the user's: they are shown as text, whatever they contain. In a narrow
 terminal tables become lists, so that no figure is cut off.
 """
 
@@ -12,78 +12,82 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from recourse_audit.model.signature import Signature
+from recourse_audit.records.inspection import ModelReport
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.report import Decision, SubjectReport
-from recourse_audit.records.search import Counterfactual, Coverage, SearchResult, Tie
-from recourse_audit.render.effects import HELD_BACK, direction, effect, held_back
-from recourse_audit.render.text import columns, number, plain, share
+from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
+from recourse_audit.render.text import (
+    HELD_BACK,
+    PROBE_MEANINGS,
+    beaten_baselines,
+    columns,
+    coverage_words,
+    direction,
+    effect,
+    held_back,
+    number,
+    plain,
+    share,
+)
 
 BAR = 24
 SHORTEST_BAR = 4
 CLASSES_SHOWN = 8
 WIDTH_OF_TABLE = 100
 CHOICES = "Diverse counterfactuals"
-PROBE_MEANINGS = {
-    "deterministic": "the same question gets the same answer",
-    "node_order": "the order of nodes does not matter",
-    "tie_order": "the order of ties does not matter",
-    "ties_matter": "answers move when ties do",
-    "packing": "a graph's answer is untouched by what is asked beside it",
-}
 
 
-def show_model(
-    console: Console, name: str, signature: Signature, probes: ProbeReport | None, sha256: str
-) -> None:
+def show_model(console: Console, name: str, report: ModelReport) -> None:
     """Inputs with their roles, the output, and what the probes found."""
-    console.print(Text.assemble((plain(name), "bold"), f"  sha256 {sha256[:16]}…"))
+    console.print(Text.assemble((plain(name), "bold"), f"  sha256 {report.sha256[:16]}…"))
     table = columns("input", "type", "shape", "role", "why")
-    for port in signature.inputs:
+    for port in report.inputs:
         role = Text(port.role, style="green") if port.role else Text("?", style="red")
-        table.add_row(plain(port.name), port.dtype, _shape(port.shape), role, port.why)
-    output = signature.output
+        table.add_row(plain(port.name), port.dtype, _shape(port.shape), role, plain(port.why))
+    output = report.output
     table.add_row(
         f"→ {plain(output.name)}",
         output.dtype,
         _shape(output.shape),
         Text(output.kind or "?", style="green"),
-        f"{output.why}; {output.classes} classes" if output.classes else "",
+        f"{plain(output.why)}; {output.classes} classes" if output.classes else "",
     )
     console.print(Padding(table, (1, 2)))
-    if probes is not None:
-        console.print(Padding(_probes(probes), (0, 2)))
+    if report.probes is not None:
+        console.print(Padding(_probes(report.probes), (0, 2)))
 
 
 def _probes(probes: ProbeReport) -> RenderableType:
     table = columns("", "", "", show_header=False)
     for name, meaning in PROBE_MEANINGS.items():
-        good = getattr(probes, name)
-        mark = Text("yes", style="green") if good else Text("NO", style="bold red")
+        failed = name in probes.failed
+        mark = Text("NO", style="bold red") if failed else Text("yes", style="green")
         table.add_row(mark, name, meaning)
-    reach = "without limit" if probes.depth is None else str(probes.depth)
-    table.add_row(Text(reach, style="cyan"), "depth", "hops from which a node reaches a decision")
+    reach = "unlimited" if probes.depth is None else str(probes.depth)
+    table.add_row(
+        Text(reach, style="cyan"), "depth", "hops within which a node can matter"
+    )
     parts: list[RenderableType] = [table]
-    parts += [Text(f"\n{sentence}", style="yellow") for sentence in probes.notes.values()]
+    parts += [Text(f"\n{plain(sentence)}", style="yellow") for sentence in probes.notes.values()]
     return Group(*parts)
 
 
-def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str]) -> None:
-    """One subject: decision, explanation, counterfactuals, what could change it, the caution."""
+def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str] = ()) -> None:
+    """One subject: decision, explanation, counterfactuals, what could change it, caveats."""
     for warning in warnings:
-        console.print(Text(f"! {warning}", style="yellow"))
-    console.print(_headline(report.decision))
+        console.print(Text(f"! {plain(warning)}", style="yellow"))
+    console.print(_headline(report.subject))
     if report.error:
         console.print(Padding(Text(plain(report.error), style="red"), (0, 2)))
     if report.note:
-        console.print(Padding(report.note, (0, 2)))
-    if report.search is not None and report.search.counterfactuals:
-        _show_search(console, report.decision, report.search)
+        console.print(Padding(Text(plain(report.note)), (0, 2)))
+    if report.search is not None and report.counterfactuals:
+        _show_search(console, report, report.search)
     if report.recourse is not None:
-        show_recourse(console, report.decision, report.recourse)
+        show_recourse(console, report.subject, report.recourse)
     if report.what_if is not None:
-        show_what_if(console, report.decision, report.what_if)
+        show_what_if(console, report.what_if, report.subject)
     for caveat in report.caveats:
         about = "Caution" if caveat.kind == "general" else caveat.about.capitalize()
         words = Text(f"{about}. {plain(caveat.text)}", style="italic")
@@ -102,29 +106,30 @@ def _headline(decision: Decision) -> Text:
     )
 
 
-def _show_search(console: Console, decision: Decision, search: SearchResult) -> None:
-    if search.moves_nothing:
-        console.print(Padding(_extent(search), (1, 2, 0, 2)))
+def _show_search(console: Console, report: SubjectReport, search: SearchExtent) -> None:
+    extent = Padding(_extent(report, search), (1, 2, 0, 2))
+    if report.moves_nothing:
+        console.print(extent)
         return
-    winner = search.counterfactuals[0]
-    title = "What carried it" if winner.relevance else "Shown first"
-    carried = (
+    decision, winner = report.subject, report.counterfactuals[0]
+    title = "What the decision rests on" if winner.relevance else "Shown first"
+    opening = (
         f"{title}: {len(winner.explanation.nodes)} people, "
         f"{number(len(winner.explanation.edges), 'tie')}; "
         f"✂ marks what the counterfactual removes"
     )
-    console.print(Padding(carried, (1, 2, 0, 2)))
+    console.print(Padding(opening, (1, 2, 0, 2)))
     console.print(Padding(_tree(decision.id, winner), (0, 4)))
     console.print(Padding(_histograms(decision, winner, console.width - 8), (1, 4)))
     choices = _choices if console.width >= WIDTH_OF_TABLE else _listed_choices
     if against := direction(winner, decision.decision, "the ties marked ✂"):
         console.print(Padding(Text(plain(against), style="yellow"), (0, 2, 1, 2)))
-    console.print(Padding(choices(search, decision.decision), (0, 2)))
-    console.print(Padding(_extent(search), (1, 2, 0, 2)))
+    console.print(Padding(choices(report, search), (0, 2)))
+    console.print(extent)
 
 
 def _tree(subject: str, found: Counterfactual) -> Tree:
-    """The explanation as a tree that hangs on the subject."""
+    """The explanation as a tree, with the subject at its root."""
     removed = set(found.removed)
     root = Tree(Text(plain(subject), style="bold"))
     branches = {subject: root}
@@ -144,7 +149,7 @@ def _histograms(decision: Decision, found: Counterfactual, width: int) -> Table:
     """Class probabilities on the whole graph, the explanation and the counterfactual."""
     ordered = sorted(decision.probabilities, key=lambda name: -decision.probabilities[name])
     shown = ordered[:CLASSES_SHOWN]
-    # Three bars, each behind five digits and a space, and two spaces between columns.
+    # Three bars, each after five digits and a space, with two spaces between columns.
     free = width - max(len(plain(name)) for name in shown) - 3 * 8
     bar = min(BAR, max(SHORTEST_BAR, free // 3))
     table = columns("class", "whole graph", "explanation", "counterfactual")
@@ -166,7 +171,8 @@ def _bar(part: float, size: int) -> Text:
     return Text.assemble(f"{share(part)} ", *bar)
 
 
-def _choices(search: SearchResult, decision: str) -> Table:
+def _choices(report: SubjectReport, search: SearchExtent) -> Table:
+    decision = report.subject.decision
     table = columns(
         "",
         "explanation",
@@ -179,8 +185,8 @@ def _choices(search: SearchResult, decision: str) -> Table:
         "dominates",
         title=CHOICES,
     )
-    for place, found in enumerate(search.counterfactuals, start=1):
-        beaten = _beaten(found)
+    for place, found in enumerate(report.counterfactuals, start=1):
+        beaten = plain(beaten_baselines(found))
         table.add_row(
             str(place),
             "\n".join(_ties(found.explanation.edges)),
@@ -195,10 +201,12 @@ def _choices(search: SearchResult, decision: str) -> Table:
     return table
 
 
-def _listed_choices(search: SearchResult, decision: str) -> Table:
-    """The same choices for a narrow terminal: a paragraph each."""
+def _listed_choices(report: SubjectReport, search: SearchExtent) -> Table:
+    """The same choices for a narrow terminal, one paragraph each."""
+    decision = report.subject.decision
     table = columns("", "", show_header=False, title=CHOICES)
-    for place, found in enumerate(search.counterfactuals, start=1):
+    for place, found in enumerate(report.counterfactuals, start=1):
+        beaten = plain(beaten_baselines(found))
         lines = [
             f"explanation: {', '.join(_ties(found.explanation.edges))}",
             f"removed: {', '.join(_ties(found.removed))}",
@@ -206,43 +214,25 @@ def _listed_choices(search: SearchResult, decision: str) -> Table:
             f"relevance |μ| {found.relevance:.6f}",
             f"effect on {plain(decision)}: {_effect(found, decision, ', ')}",
             f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
-            f"dominates {found.dominates:,} of {search.pairs:,} {_beaten(found)}".rstrip(),
+            f"dominates {found.dominates:,} of {search.pairs:,} {beaten}".rstrip(),
         ]
         table.add_row(str(place), "\n".join(lines))
     return table
 
 
 def _effect(found: Counterfactual, decision: str, between: str) -> str:
-    """The effect of a removal; with a word where it raises the decision's probability."""
+    """The effect of a removal, with a remark where it makes the decision more probable."""
     against = found.relevance and held_back(found, decision)
     return effect(found, decision) + (f"{between}({HELD_BACK})" if against else "")
 
 
-def _beaten(found: Counterfactual) -> str:
-    names = [name for name, beats in found.dominates_picks.items() if beats]
-    return f"and the picks by {', '.join(names)}" if names else ""
-
-
-def _extent(search: SearchResult) -> Text:
-    reach = looked(search.coverage)
+def _extent(report: SubjectReport, search: SearchExtent) -> Text:
     return Text(
-        f"{reach} of at most {search.max_nodes} people within "
+        f"{coverage_words(search)} of up to {search.max_nodes} people within "
         f"{number(search.max_hops, 'hop')}; "
-        f"{search.pairs:,} pairs, {search.front_size:,} of them on the front; "
-        f"{search.queries:,} queries.",
+        f"{search.pairs:,} pairs, of which {report.front_size:,} are on the front; "
+        f"{report.queries:,} queries.",
         style="dim",
-    )
-
-
-def looked(coverage: Coverage) -> str:
-    """How far a search looked, as the beginning of a sentence."""
-    if coverage.kind == "exhaustive":
-        return f"All {coverage.total:,} subgraphs"
-    about = "about " if coverage.total_is_estimate else ""
-    return (
-        f"A uniform sample of {coverage.drawn:,} of {about}{coverage.total:,} subgraphs (with "
-        f"{coverage.confidence:.0%} confidence the first choice is dominated through at most "
-        f"{coverage.bound:.2%} of them)"
     )
 
 
