@@ -40,8 +40,8 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.group_figures import Comparison
 from recourse_audit.records.groups import Communities as CommunityRecord
-from recourse_audit.records.groups import Comparison
 from recourse_audit.settings import (
     DecisionSettings,
     GraphSettings,

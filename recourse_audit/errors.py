@@ -7,6 +7,7 @@
     │   ├── ModelError                 a model file, its inputs or its outputs
     │   │   └── RoomError              a graph too large for a model exported with a fixed size
     │   ├── SubjectError               an id that is not in the graph
+    │   ├── DocumentError              a JSON document, by its format or its content
     │   └── TemplateError              a template, style sheet, catalogue or profile
     ├── AnswerError                4   the model answered, but not with numbers that can be used
     ├── PaperError                 4   no PDF can be made on this machine
@@ -51,6 +52,10 @@ class SubjectError(InputError):
 
 class TemplateError(InputError):
     """A template, or a piece it needs, is missing or has a mistake in it."""
+
+
+class DocumentError(InputError):
+    """A document is not one of ours, is damaged, or has a format that cannot be read here."""
 
 
 class AnswerError(AuditError):

@@ -12,7 +12,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records.inspection import ModelInput, ModelOutput, ModelReport
+from recourse_audit.records.inspection import FORMAT, ModelInput, ModelOutput, ModelReport
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
@@ -43,6 +43,7 @@ class Inspection:
     def report(self) -> ModelReport:
         """What `inspect --json` prints."""
         return ModelReport(
+            format=FORMAT,
             sha256=self.sha256,
             inputs=tuple(
                 ModelInput(

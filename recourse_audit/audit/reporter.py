@@ -18,7 +18,7 @@ from recourse_audit.records.notes import (
     TIES_DO_NOT_MATTER,
 )
 from recourse_audit.records.recourse import WhatIf
-from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.report import FORMAT, Decision, SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.what_if import Change, read_changes
@@ -171,6 +171,7 @@ class Reporter:
         """What is known of a subject before options: the decision, the search, who is near."""
         decision = self._decision(subject)
         report = SubjectReport(
+            format=FORMAT,
             subject=decision,
             baselines={},
             ego_network=self._ego_networks.of(subject, found),

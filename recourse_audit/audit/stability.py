@@ -18,7 +18,7 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.search import SearchFailure
-from recourse_audit.records.stability import StabilityReport, StabilityRow
+from recourse_audit.records.stability import FORMAT, StabilityReport, StabilityRow
 from recourse_audit.search.moexp import Search
 
 SALT = 11
@@ -180,6 +180,7 @@ def _report(
 ) -> StabilityReport:
     unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
     return StabilityReport(
+        format=FORMAT,
         kind=kind,
         subjects=len(subjects),
         unanswered=tuple(unanswered),

@@ -50,7 +50,7 @@ def letters(
     sign: Sign = None,
 ) -> None:
     """Make the letters of a bundle, as HTML and PDF. Existing letters are replaced."""
-    from recourse_audit.api import Bundle
+    from recourse_audit.api.bundle import Bundle
 
     if day is not None and sign_off is None:
         raise InputError("--date is for letters that are signed off: give --sign-off NAME too")
@@ -84,7 +84,7 @@ def say_letters(bundle: Path, made: "WrittenLetters", *, drafts: bool) -> None:
     for names, sentence in (
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [letters]"),
-        (made.strangers, "these ids in your files are not subjects of this audit"),
+        (made.unknown_ids, "these ids in your files are not subjects of this audit"),
         (made.unprintable, BOXES),
     ):
         if names:

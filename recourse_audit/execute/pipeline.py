@@ -32,7 +32,7 @@ from recourse_audit.bundle.manifest import (
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.bundle.store import meta_of, open_store
 from recourse_audit.bundle.tables import write_tables
-from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.errors import DocumentError, InputError, SettingsError
 from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, chunks_of
 from recourse_audit.execute.executors import Executor
 from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
@@ -44,7 +44,6 @@ from recourse_audit.records.codec import (
     FINGERPRINT,
     MANIFEST_DOCUMENT,
     SUBJECT,
-    DocumentError,
 )
 from recourse_audit.records.log import LogLine
 from recourse_audit.records.manifest import Fingerprint

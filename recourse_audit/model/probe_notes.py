@@ -1,4 +1,4 @@
-"""What a reader must know when a probe fails, or when a declared depth differs from the measured."""
+"""What a reader must know when a probe fails, or when a declared depth is not the measured one."""
 
 from dataclasses import replace
 

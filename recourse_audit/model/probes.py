@@ -295,7 +295,7 @@ class Prober:
         return int(apart.any(axis=1).sum()) > len(apart) // 20
 
     def _moved(self, one: Answers, other: Answers) -> NDArray[np.bool_]:
-        """Mark the rows that differ at all: an answer that nothing reached is the same bit by bit."""
+        """Mark the rows that differ at all: an answer that nothing reached keeps every bit."""
         noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
         with np.errstate(invalid="ignore"):  # two infinite answers: neither moved
             moved: NDArray[np.bool_] = np.any(np.abs(one.mean - other.mean) > noise, axis=1)

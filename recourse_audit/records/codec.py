@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from recourse_audit.errors import InputError
+from recourse_audit.errors import DocumentError
 from recourse_audit.records.base import Record
 from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
 from recourse_audit.records.groups import Communities, GroupReport
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Record)
 Json = dict[str, Any]
-
-
-class DocumentError(InputError):
-    """A document is not one of ours, is damaged, or has a format that this program cannot read."""
 
 
 class Document(Generic[T]):
@@ -163,9 +159,6 @@ def plain_data(record: Record) -> Json:
     """Any record as plain data, under the names that its JSON has."""
     data: Json = json.loads(_adapter(type(record)).dump_json(record, by_alias=True))
     return data
-
-
-Record.plain_data = staticmethod(plain_data)
 
 
 _adapters: "dict[type[Record], TypeAdapter[Any]]" = {}

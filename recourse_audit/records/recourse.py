@@ -16,7 +16,7 @@ AskedOn = Literal["neighbourhood", "whole graph"]
 
 STATUSES: tuple[RecourseStatus, ...] = get_args(RecourseStatus)
 # Python reserves the names that the JSON of a change has.
-FROM_AND_TO = {
+FROM_AND_TO: dict[str, object] = {
     "extra": "forbid",
     "alias_generator": lambda name: {"before": "from", "after": "to"}.get(name, name),
     "populate_by_name": True,

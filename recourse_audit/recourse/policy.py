@@ -6,8 +6,8 @@ relation   how a tie lies to the subject: it leads from them, leads to them, or 
 rule       the first one that matches a tie's kind and relation decides about it.
 denied     a kind that is never suggested, whatever the rules (see `deny_list`).
 
-`Policy` answers in tables, for the search. `rules.why_not` walks through the rules again and says in
-words what forbids a change: for changes tried by hand, and for the last check of every option.
+`Policy` answers in tables, for the search. `rules.why_not` walks through the rules again and says
+in words what forbids a change: for changes tried by hand, and for the last check of every option.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -64,7 +64,7 @@ class Policy:
 
 
 def relations(graph: Graph, subject: int, source: Ints | int, target: Ints | int) -> Ints:
-    """How ties from `source` to `target` lie to a subject; without a direction all own ties lead out.
+    """How ties lie to a subject; in a graph without directions all own ties lead out.
 
     Ties from a node to itself are never changed, so they are not asked about.
     """

@@ -28,7 +28,7 @@ MOST_ARCS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionGraph:
-    """ReceptiveField with an option applied: one graph, the subject's place in it, who is how far."""
+    """A receptive field with an option applied, the subject's place in it, and everybody's hops."""
 
     union: Union
     features: Floats

@@ -29,7 +29,7 @@ BYTES_WRITTEN = 2**23
 
 
 class RecourseContext:
-    """What all subjects of an audit share: the graph, a batcher that knows new ties, the decisions."""
+    """What all subjects of an audit share: the graph, a batcher that knows new ties, decisions."""
 
     def __init__(
         self,

@@ -61,8 +61,8 @@ class Finding:
     """Everything evaluated for some subjects: their subtrees level by level, and the scores.
 
     The subjects are the roots of the local graph, in its order; either all of them have ties or
-    none has. `totals` are the numbers of all their subtrees, and `sample` says which of them a
-    sampled search, of one subject, has seen. `winner` is set where a sampled search, of one subject, has moved to it; else the
+    none has. `totals` are the numbers of all their subtrees. Of a sampled search, which has one
+    subject, `sample` says how much it has seen and `winner` where it has moved to; without it the
     best rank sum wins.
     """
 

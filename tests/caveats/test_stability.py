@@ -235,7 +235,7 @@ def test_a_model_without_a_limit_to_its_reach_is_refused(tmp_path: Path) -> None
 
 def test_a_picture_of_nothing_still_has_axes_and_words() -> None:
     empty = StabilityReport(
-        kind="models", subjects=0, unanswered=(), rows=(), changed=(), unchanged=()
+        format=1, kind="models", subjects=0, unanswered=(), rows=(), changed=(), unchanged=()
     )
     drawn = Xml.fromstring(stability_picture(empty))
     assert "Mean distance where the decision was changed: none." in str(drawn.findtext("{*}title"))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recourse_audit.records.codec import GROUPS, DocumentError
+from recourse_audit.errors import DocumentError
+from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, NOT_FOUND, Person, Step, report_on
 from tests.groups.stores import settings as group_settings

@@ -205,7 +205,7 @@ def test_a_real_bundle_has_groups(tmp_path: Path) -> None:
 def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     asked = request(tmp_path, tmp_path / "out", sample=96)
     process = started(
-        "run", "--no-pages", asked.settings, "--out", asked.out, "--sample", "96", "--workers", "1"
+        "run", "--no-pages", asked.origin, "--out", asked.out, "--sample", "96", "--workers", "1"
     )
     stop_after(process, asked.out, 2, signal.SIGKILL)
     ended(process)

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.audit.selection import Selection
-from recourse_audit.execute.pipeline import Request
 from recourse_audit.groups.report import groups_of
 from recourse_audit.records.groups import GroupReport
 from tests.audits import SAMPLES
-from tests.bundles import run_here
+from tests.bundles import request_for, run_here
 
 # Small explanations, one change and no draws: some 25 milliseconds a person.
 CHANGES = {
@@ -31,7 +30,7 @@ def report_on(sample: str, folder: Path) -> GroupReport:
         text = text.replace(old, new)
     settings = folder / "audit.toml"
     settings.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
-    run_here(Request(settings=settings, out=folder / "out", selection=Selection()))
+    run_here(request_for(settings, folder / "out", Selection()))
     return groups_of(folder / "out")
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.render.templates import Pages
 from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts, index_view
 from recourse_audit.render.pages.index_rows import Links
+from recourse_audit.render.templates import Templates
 from tests.render.stores import manifest_of, store_of, subject
 
 HOSTILE = (
@@ -42,7 +42,7 @@ def write_index(folder: Path, subjects: Sequence[Mapping[str, Any]]) -> Path:
     view = index_view(store, manifest=manifest_of(store), links=links, groups=VERDICTS)
     path = folder / "pages" / "index.html"
     (path.parent / "subjects").mkdir(parents=True)
-    path.write_text(Pages().render("pages/index.html", view=view), encoding="utf-8")
+    path.write_text(Templates().render("pages/index.html", view=view), encoding="utf-8")
     for number, facts in list(enumerate(subjects))[:200]:
         page = path.parent / "subjects" / f"{file_name(number, facts['id'])}.html"
         page.write_text(f"<title>Subject {number}</title>", encoding="utf-8")

@@ -25,7 +25,7 @@ from recourse_audit.records.report import Decision, EgoNetwork, EgoNode, EgoTie,
 from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
 from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 
 LANGUAGES = ("en", "de", "fr", "es")
@@ -91,7 +91,7 @@ def writer(
     **letters: Any,
 ) -> LetterWriter:
     given = settings(**letters)
-    return LetterWriter(given, Pages(), sign_off=sign_off, reasons=reasons, addresses=addresses)
+    return LetterWriter(given, Templates(), sign_off=sign_off, reasons=reasons, addresses=addresses)
 
 
 def written(found: SubjectReport, by: LetterWriter) -> Letter:
@@ -167,6 +167,7 @@ def report(
     confounded = sum(kind == "confounders" for kind, _ in caveats)
     cut = removed or (("P1000",),) * confounded
     return SubjectReport(
+        format=2,
         subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
         counterfactuals=tuple(_counterfactual(names) for names in cut),
         baselines={},

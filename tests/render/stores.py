@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recourse_audit.records.summary_columns import FACTS, STATUSES
+
 from recourse_audit.bundle.store import SCHEMA
 
 DIGEST = "0123456789abcdef" * 4

@@ -8,18 +8,18 @@ import networkx as nx
 import pytest
 
 from recourse_audit.caveats.rollout import roll_out
-from recourse_audit.render.templates import template_folder
 from recourse_audit.render.charts.axes import apart, figure, percent, ticks, widened
 from recourse_audit.render.charts.classes import looks_of
-from recourse_audit.render.charts.objective_grid import Cloud, cloud
 from recourse_audit.render.charts.common_options import CommonOption, common_options
 from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
 from recourse_audit.render.charts.cut_off import CutOff, cut_off
 from recourse_audit.render.charts.histograms import Answer, histograms
 from recourse_audit.render.charts.intervals import Gap, intervals
 from recourse_audit.render.charts.neighbourhood import neighbourhood
+from recourse_audit.render.charts.objective_grid import Cloud, cloud
 from recourse_audit.render.charts.rollout import rollout
 from recourse_audit.render.charts.svg import COLOURS, SHAPES, Drawing, Picture, short, shortened
+from recourse_audit.render.templates import template_folder
 from tests.render.test_neighbourhood import made
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,7 +13,7 @@ from recourse_audit.render.pages.groups import GroupsView, groups_view, verdicts
 from recourse_audit.render.pages.groups_sentences import lead
 from recourse_audit.render.pages.groups_words import signed
 from recourse_audit.render.pages.tables import Table
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.groups import show_groups
 from tests.render.group_reports import (
     HOSTILE,
@@ -60,7 +60,7 @@ def view_of(name: str) -> GroupsView:
 
 
 def page_of(name: str) -> str:
-    return Pages().render("pages/groups.html", view=view_of(name))
+    return Templates().render("pages/groups.html", view=view_of(name))
 
 
 def words_of(page: str) -> str:
@@ -288,7 +288,7 @@ def test_the_index_counts_the_verdicts_of_every_table() -> None:
 
 
 def test_a_group_named_to_break_a_page_is_text() -> None:
-    page = Pages().render("pages/groups.html", view=groups_view(withheld_report(HOSTILE)))
+    page = Templates().render("pages/groups.html", view=groups_view(withheld_report(HOSTILE)))
     assert "<b onclick" not in page
     assert "&lt;b onclick=alert(1)&gt;{{7*7}}&lt;/b&gt;" in page
 

@@ -4,9 +4,9 @@ import json
 from hashlib import sha256
 
 from recourse_audit.render.pages.embedded import Embedded
-from recourse_audit.render.templates import Pages
 from recourse_audit.render.pages.index import IndexView, index_view
 from recourse_audit.render.pages.index_rows import Links, decimals_of, natural
+from recourse_audit.render.templates import Templates
 from tests.render.indexes import HOSTILE, some_subjects
 from tests.render.stores import DIGEST, manifest_of, store_of, subject
 
@@ -28,7 +28,7 @@ def test_an_audit_of_nobody_has_an_index_without_shares() -> None:
     view = view_of()
     assert view.subjects == "0 subjects"
     assert {total.share for total in view.totals} == {"\N{EN DASH}"}
-    assert "This audit has no subjects." in Pages().text("scripts/index.js")
+    assert "This audit has no subjects." in Templates().text("scripts/index.js")
 
 
 def test_subjects_are_in_the_order_in_which_a_person_counts() -> None:
@@ -88,7 +88,7 @@ def test_no_protected_attribute_is_in_the_index() -> None:
     store = store_of([subject("A")])
     store.execute("INSERT INTO members VALUES (0, 'religion', 'quaker')")
     view = index_view(store, manifest=manifest_of(store), links={}, groups=None)
-    page = Pages().render("pages/index.html", view=view)
+    page = Templates().render("pages/index.html", view=view)
     assert "quaker" not in page
     assert "religion" not in page
 
@@ -134,5 +134,5 @@ def test_twenty_thousand_subjects_stay_under_two_megabytes() -> None:
         n: Links(file=f"{n:06d}-applicant-{n:05d}", page=True, letter=True) for n in range(20_000)
     }
     view = index_view(store, manifest=manifest_of(store), links=links, groups=None)
-    page = Pages().render("pages/index.html", view=view)
+    page = Templates().render("pages/index.html", view=view)
     assert len(page.encode()) < 2_000_000

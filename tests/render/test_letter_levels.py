@@ -11,7 +11,7 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.render.letters.wording import Wording
 from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import parse_settings, settings_schema
 from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
 
@@ -28,7 +28,7 @@ def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters:
     """A letter about one attribute that moves by one rule, and can reach this many levels."""
     recourse = {"attributes": [{"name": "a", "step": 1, **rule}]}
     given = TABLES | {"recourse": recourse, "letters": LETTERS | letters}
-    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Pages())
+    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Templates())
     found = report(option(action), permitted={"a": levels})
     return by.html(written(found, by)).split("</style>")[1].replace(SPACE, " ")
 
@@ -62,19 +62,19 @@ def test_a_unit_is_in_the_form_that_goes_with_its_number(language: str, words: s
     ],
 )
 def test_a_language_chooses_between_one_and_several(language: str, value: float, one: bool) -> None:
-    assert Wording(language, Pages()).form(value, ("one", "several")) == (
+    assert Wording(language, Templates()).form(value, ("one", "several")) == (
         "one" if one else "several"
     )
 
 
 def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
-    assert Wording("en", Pages()).form(5.0, ("km",)) == "km"
+    assert Wording("en", Templates()).form(5.0, ("km",)) == "km"
 
 
 @pytest.mark.parametrize(
     ("language", "yes", "no"),
     [
-        ("en", "A: from no to yes", "A: from yes to no"),
+        ("en", "A: change from no to yes", "A: change from yes to no"),
         ("de", "A: von Nein auf Ja ändern", "A: von Ja auf Nein ändern"),
         ("fr", "A : passer de non à oui", "A : passer de oui à non"),
         ("es", "A: cambiar de no a sí", "A: cambiar de sí a no"),
@@ -104,7 +104,7 @@ def test_what_may_be_another_number_stays_a_number(rule: dict[str, Any], levels:
 
 def test_a_range_of_0_to_1_in_the_rule_makes_it_yes_or_no() -> None:
     rule = {"direction": "down", "min": 0, "max": 1}
-    assert "A: from yes to no" in text_of(move("a", 1.0, 0.0), rule)
+    assert "A: change from yes to no" in text_of(move("a", 1.0, 0.0), rule)
 
 
 PHRASES = {

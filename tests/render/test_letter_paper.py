@@ -9,8 +9,8 @@ import pikepdf
 import pytest
 
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.render.pdf import Paper
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Printer
+from recourse_audit.render.templates import Templates
 from tests.render.letters import (
     LANGUAGES,
     OWN,
@@ -72,12 +72,12 @@ Read = Callable[..., Reading]
 
 
 @pytest.fixture(scope="module")
-def paper() -> Paper:
-    return Paper(Pages())
+def paper() -> Printer:
+    return Printer(Templates())
 
 
 @pytest.fixture(scope="module")
-def content(paper: Paper) -> Callable[..., bytes]:
+def content(paper: Printer) -> Callable[..., bytes]:
     """The PDF of one of the letters above in one language, made once."""
 
     @cache
@@ -141,14 +141,14 @@ def test_the_structure_reads_in_the_order_of_the_page(read: Read, signed: bool) 
         "The result is: declined.",
         "You can ask us for the main reasons.",
         "Part B: What could change the result",
-        "Option 1 (2 changes, all together)",
+        "Option 1 (2 changes, made together)",
         "Guarantors: end one of your connections of this kind",
-        "Option 2 (3 changes, all together)",
+        "Option 2 (3 changes, made together)",
         "Savings: raise from €2,000 to €17,000",
-        "Option 3 (2 changes, all together)",
-        "There is one more option that we cannot put in a letter",
+        "Option 3 (2 changes, made together)",
+        "There is one more option that we cannot describe in this letter",
         "Please keep in mind",
-        "This is no promise.",
+        "This is not a promise.",
         "the opposite effect",
         "What you can do",
         "Correct your data.",
@@ -194,7 +194,7 @@ def test_only_the_bundled_font_is_used(read: Read, language: str) -> None:
     assert "Łódź žluťoučký" in reading.text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_characters_that_no_font_has_are_found(paper: Paper) -> None:
+def test_characters_that_no_font_has_are_found(paper: Printer) -> None:
     # No font has a glyph for a code point that Unicode keeps free of characters.
     nobody = chr(0x10FFFF)
     assert paper.unprintable("Łódź žluťoučký €ß “x” <&>" + nobody) == {nobody}
@@ -202,7 +202,7 @@ def test_characters_that_no_font_has_are_found(paper: Paper) -> None:
 
 
 def test_the_date_of_a_letter_is_that_of_its_sign_off(
-    paper: Paper, content: Callable[..., bytes]
+    paper: Printer, content: Callable[..., bytes]
 ) -> None:
     with pikepdf.open(io.BytesIO(content("signed"))) as pdf:
         assert pdf.open_metadata()["xmp:CreateDate"] == "2026-11-16"
@@ -210,7 +210,7 @@ def test_the_date_of_a_letter_is_that_of_its_sign_off(
     assert content("signed") == paper.pdf(by.html(written(THREE_OPTIONS, by)))
 
 
-def test_tricks_in_an_id_are_text_on_paper_too(paper: Paper) -> None:
+def test_tricks_in_an_id_are_text_on_paper_too(paper: Printer) -> None:
     by = writer()
     tricks = "<b>h</b>\x1b[31m\n{{ 7 * 7 }}</title>"
     reading = read_pdf(paper.pdf(by.html(written(with_subject(report(), id=tricks), by))))

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recourse_audit.render.charts.classes import looks_of
-from recourse_audit.render.charts.neighbourhood import neighbourhood
-from recourse_audit.render.charts.rings import SPACING, capacity, ring_places
 from recourse_audit.render.charts.ego_network import (
     LABEL,
     LABEL_DROP,
@@ -24,6 +22,8 @@ from recourse_audit.render.charts.ego_network import (
     labels_of,
     layout_of,
 )
+from recourse_audit.render.charts.neighbourhood import neighbourhood
+from recourse_audit.render.charts.rings import SPACING, capacity, ring_places
 from recourse_audit.render.charts.svg import LARGEST, width_of
 
 CLASSES = ("denied", "approved")

@@ -2,9 +2,8 @@
 
 import io
 
-from rich.console import Console
-
 from recourse_audit.render.terminal.pace import pace
+from rich.console import Console
 
 
 class Clock:

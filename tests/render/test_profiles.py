@@ -11,7 +11,7 @@ import pytest
 from recourse_audit.errors import SettingsError, TemplateError
 from recourse_audit.render.letters.profiles import Profile, load_profile
 from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.templates import Pages, template_folder
+from recourse_audit.render.templates import Templates, template_folder
 from recourse_audit.settings import load_settings
 from tests.render.letters import LANGUAGES, OWN, SIGNED, report, settings, writer, written
 
@@ -19,8 +19,8 @@ NAMES = {"generic": LANGUAGES, "us-credit": ("en", "es"), "eu": LANGUAGES}
 GENERIC = (template_folder() / "profiles" / "generic.toml").read_text(encoding="utf-8")
 
 
-def loaded(name: str, pages: Pages | None = None, **letters: Any) -> Profile:
-    return load_profile(settings(profile=name, **letters).letters, pages or Pages())
+def loaded(name: str, pages: Templates | None = None, **letters: Any) -> Profile:
+    return load_profile(settings(profile=name, **letters).letters, pages or Templates())
 
 
 def text_of(**letters: Any) -> str:
@@ -100,7 +100,7 @@ def test_a_european_letter_says_which_part_the_machine_played(
     )
     assert words in text
     assert others not in text
-    assert "This is how it goes: It compares cases." in text
+    assert "This is how the decision is made: It compares cases." in text
     assert "you can contest the decision" in text
 
 
@@ -198,7 +198,7 @@ def test_a_mistake_in_a_profile_is_named(old: str, new: str, words: str, tmp_pat
     text = GENERIC.replace(old, new, 1)
     (folder / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(TemplateError, match=r"profiles/mine\.toml: ") as raised:
-        loaded("mine", Pages(tmp_path))
+        loaded("mine", Templates(tmp_path))
     assert raised.match(words)
 
 
@@ -206,7 +206,7 @@ def test_a_profile_of_the_user_is_used(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     text = GENERIC.replace("{sender} has decided.", "Hear, hear: {sender} has decided.")
     (tmp_path / "profiles" / "mine.toml").write_text(text, encoding="utf-8")
-    profile = loaded("mine", Pages(tmp_path))
+    profile = loaded("mine", Templates(tmp_path))
     assert profile.blocks[0].text["en"].startswith("Hear, hear")
 
 
@@ -225,7 +225,7 @@ LETTERS, PROFILE = (part.split("```")[0] for part in PAGE.split("```toml\n")[1:]
 def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "mine.toml").write_text(PROFILE, encoding="utf-8")
-    profile = loaded("mine", Pages(tmp_path), slots={"agency": "x"})
+    profile = loaded("mine", Templates(tmp_path), slots={"agency": "x"})
     assert profile.languages == ("de", "en")
     given = settings(**tomllib.loads(LETTERS)["letters"]).letters
     assert given.words["en"]["guarantor"] == ("guarantor", "guarantors")
@@ -250,7 +250,9 @@ def test_the_sample_has_words_for_all_its_letters() -> None:
     sample = load_settings(Path(__file__).parents[2] / "sample_models" / "lending" / "audit.toml")
     for language in LANGUAGES:
         letters = sample.letters.model_copy(update={"language": language})
-        by = LetterWriter(sample.model_copy(update={"letters": letters}), Pages(), sign_off=SIGNED)
+        by = LetterWriter(
+            sample.model_copy(update={"letters": letters}), Templates(), sign_off=SIGNED
+        )
         assert (by.unworded, by.open_slots) == ((), ())
         assert isinstance(letters.about, dict)
         assert set(letters.about) == set(LANGUAGES)

@@ -7,11 +7,11 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from recourse_audit.render.templates import Pages
+from recourse_audit.records.notes import NO_TIE_MOVES
 from recourse_audit.render.pages.redaction import LEVELS, Level, Names
 from recourse_audit.render.pages.subject import SubjectView, subject_view
 from recourse_audit.render.pages.tables import Table
-from recourse_audit.records.notes import NO_TIE_MOVES
+from recourse_audit.render.templates import Templates
 from tests.render.subject_documents import document, facts
 
 OTHERS = re.compile(r"P00\d[1-9]|P00[1-9]\d")
@@ -23,7 +23,7 @@ def viewed(level: Level = "auditor", **changes: Any) -> SubjectView:
 
 
 def page(view: SubjectView) -> str:
-    return Pages().render("pages/subject.html", view=view)
+    return Templates().render("pages/subject.html", view=view)
 
 
 def column(table: Table | None, heading: str) -> list[tuple[str, ...]]:

@@ -8,10 +8,10 @@ import pytest
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.render.letters.wording import PLACEHOLDER, Wording, catalogue_name
-from recourse_audit.render.templates import Pages, template_folder
+from recourse_audit.render.templates import Templates, template_folder
 from tests.render.letters import LANGUAGES, report, writer, written
 
-ENGLISH = Wording("en", Pages())
+ENGLISH = Wording("en", Templates())
 SPACE = "\N{NO-BREAK SPACE}"
 # Nothing on paper proves, promises or names a cause; each language's words for it.
 BANNED = {
@@ -33,12 +33,12 @@ PIECES = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_message_is_in_every_language(language: str) -> None:
-    assert set(Wording(language, Pages()).keys) == set(ENGLISH.keys)
+    assert set(Wording(language, Templates()).keys) == set(ENGLISH.keys)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_translation_has_the_placeholders_and_forms_of_the_english(language: str) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     for key in ENGLISH.keys:
         forms, english = wording.forms(key), ENGLISH.forms(key)
         assert len(forms) == len(english), key
@@ -52,7 +52,7 @@ def test_every_translation_has_the_placeholders_and_forms_of_the_english(languag
 
 @pytest.mark.parametrize("language", ["de", "fr", "es"])
 def test_a_translation_is_not_the_english_again(language: str) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     same = {key for key in ENGLISH.keys if wording.forms(key) == ENGLISH.forms(key)}
     assert same <= {"label.date", "label.contact", "value.no"}
 
@@ -68,21 +68,21 @@ def test_no_message_is_left_that_nothing_says() -> None:
 @pytest.mark.parametrize(
     ("language", "one", "several"),
     [
-        ("en", "1 change", "2 changes, all together"),
+        ("en", "1 change", "2 changes, made together"),
         ("de", "1 Änderung", "2 Änderungen, alle zusammen"),
         ("fr", "1 changement", "2 changements, tous ensemble"),
         ("es", "1 cambio", "2 cambios, todos juntos"),
     ],
 )
 def test_numbers_choose_the_plural_form(language: str, one: str, several: str) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     assert wording.say_count("option.changes", 1) == one
     assert wording.say_count("option.changes", 2) == several
 
 
 def test_french_counts_nothing_in_the_singular() -> None:
-    assert Wording("fr", Pages()).say_count("option.changes", 0) == "0 changement"
-    assert ENGLISH.say_count("option.changes", 0) == "0 changes, all together"
+    assert Wording("fr", Templates()).say_count("option.changes", 0) == "0 changement"
+    assert ENGLISH.say_count("option.changes", 0) == "0 changes, made together"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_french_counts_nothing_in_the_singular() -> None:
 def test_numbers_money_and_dates_are_written_as_the_language_does(
     language: str, money: str, cents: str, number: str, day: str
 ) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     assert wording.money(12500.0, "EUR") == money
     assert wording.money(0.5, "EUR") == cents
     assert wording.number(1234.5) == number
@@ -105,7 +105,7 @@ def test_numbers_money_and_dates_are_written_as_the_language_does(
 
 
 def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> None:
-    british = Wording("en_GB", Pages())
+    british = Wording("en_GB", Templates())
     assert british.say("closing") == ENGLISH.say("closing")
     assert british.day(date(2026, 11, 16)) == "16 November 2026"
     by = writer(language="en_GB")
@@ -114,7 +114,7 @@ def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> Non
 
 def test_a_missing_catalogue_is_one_sentence() -> None:
     with pytest.raises(TemplateError) as raised:
-        Wording("it", Pages())
+        Wording("it", Templates())
     assert str(raised.value) == (
         "there is no catalogue for letters in 'it'; write wording/it/LC_MESSAGES/letters.po in a "
         "folder for --templates, starting from wording/en/LC_MESSAGES/letters.po"
@@ -123,14 +123,14 @@ def test_a_missing_catalogue_is_one_sentence() -> None:
 
 def test_a_language_that_is_none_is_refused() -> None:
     with pytest.raises(TemplateError, match=r"letters\.language: 'qqq' is not a known language"):
-        Wording("qqq", Pages())
+        Wording("qqq", Templates())
 
 
-def own_catalogue(folder: Path, text: str) -> Pages:
+def own_catalogue(folder: Path, text: str) -> Templates:
     path = folder / catalogue_name("it")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    return Pages(folder)
+    return Templates(folder)
 
 
 HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'

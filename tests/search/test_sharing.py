@@ -11,7 +11,7 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model import batching as batching
+from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records.search import SearchResult

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from recourse_audit.errors import SettingsError, TemplateError
 from recourse_audit.render.letters.wording import PLACEHOLDER
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import LetterSettings, first_problem
 from recourse_audit.settings.section import Section
 
@@ -130,7 +130,7 @@ class Profile(Section):
         return tuple(name for name in self.facts if name in needed - set(facts))
 
 
-def load_profile(settings: LetterSettings, pages: Pages) -> Profile:
+def load_profile(settings: LetterSettings, pages: Templates) -> Profile:
     """Read and check the profile that the settings name, and the slots and facts they give."""
     name = f"profiles/{settings.profile}.toml"
     if not pages.has(name):

@@ -17,7 +17,7 @@ from babel.messages.pofile import PoFileError, read_po
 from babel.numbers import format_currency, format_decimal
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FEW = "#,##0.##"
@@ -38,7 +38,7 @@ class Wording:
         There is no catalogue for the language, or it cannot be read.
     """
 
-    def __init__(self, language: str, pages: Pages) -> None:
+    def __init__(self, language: str, pages: Templates) -> None:
         self.language = language
         self._locale = _locale(language)
         self._name, text = _catalogue(language, pages)
@@ -119,12 +119,11 @@ def _locale(language: str) -> Locale:
         return Locale.parse(language)
     except (UnknownLocaleError, ValueError):
         raise TemplateError(
-            f"letters.language: {language!r} is not a known language; use a code such as en or "
-            "de"
+            f"letters.language: {language!r} is not a known language; use a code such as en or de"
         ) from None
 
 
-def _catalogue(language: str, pages: Pages) -> tuple[str, str]:
+def _catalogue(language: str, pages: Templates) -> tuple[str, str]:
     """The name and the text of the catalogue; that of `es` also serves for `es_US`."""
     for one in dict.fromkeys((language, language.split("_", maxsplit=1)[0])):
         name = catalogue_name(one)

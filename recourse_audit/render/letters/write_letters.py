@@ -18,8 +18,8 @@ from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.letter import SignOff
 from recourse_audit.render.letters.source import NoLetter
 from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.pdf import Paper, open_printer
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.pdf import Printer, open_printer
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, load_settings
 
 
@@ -67,7 +67,7 @@ def write_letters(
     folder: Path, options: LetterOptions = DRAFTS, rendering: RenderOptions = ALONE
 ) -> WrittenLetters:
     """Write all letters of a bundle, in place of any that are there."""
-    pages = Pages(options.templates)
+    pages = Templates(options.templates)
     derived = DerivedFolder(bundle=folder, name="letters")
     with open_finished_audit(folder) as stored:
         names = stored.names()
@@ -104,7 +104,7 @@ def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
     return own.model_copy(update={"letters": letters})
 
 
-def _writer(settings: Settings, pages: Pages, options: LetterOptions) -> LetterWriter:
+def _writer(settings: Settings, pages: Templates, options: LetterOptions) -> LetterWriter:
     return LetterWriter(
         settings,
         pages,
@@ -115,7 +115,7 @@ def _writer(settings: Settings, pages: Pages, options: LetterOptions) -> LetterW
 
 
 def _made_with(
-    options: LetterOptions, settings: Settings, pages: Pages, *, on_paper: bool
+    options: LetterOptions, settings: Settings, pages: Templates, *, on_paper: bool
 ) -> MadeWith:
     signed = options.sign_off
     return MadeWith(
@@ -132,7 +132,7 @@ def _made_with(
     )
 
 
-def _unprintable(folder: Path, names: dict[int, str], printer: Paper) -> tuple[str, ...]:
+def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple[str, ...]:
     """The subjects whose letters contain characters that no font has."""
     used_by: dict[str, set[str]] = {}
     for number, name in names.items():
@@ -155,10 +155,10 @@ class _Factory:
     on_paper: bool
 
     def open(self) -> "_LetterFiles":
-        pages = Pages(self.options.templates)
+        pages = Templates(self.options.templates)
         return _LetterFiles(
             writer=_writer(self.settings, pages, self.options),
-            printer=Paper(pages) if self.on_paper else None,
+            printer=Printer(pages) if self.on_paper else None,
         )
 
 
@@ -167,7 +167,7 @@ class _LetterFiles:
     """Makes the letter of one subject after another, as HTML and PDF."""
 
     writer: LetterWriter
-    printer: Paper | None
+    printer: Printer | None
 
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         letter = self.writer.letter(report)

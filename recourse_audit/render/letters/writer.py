@@ -12,7 +12,7 @@ from recourse_audit.render.letters.profiles import check_sign_off, load_profile,
 from recourse_audit.render.letters.sentences import unworded
 from recourse_audit.render.letters.source import NoLetter, Vocabulary, letter_source
 from recourse_audit.render.letters.wording import Wording
-from recourse_audit.render.templates import Pages
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
 
 TEMPLATE = "letters/letter.html"
@@ -40,7 +40,7 @@ class LetterWriter:
     def __init__(
         self,
         settings: Settings,
-        pages: Pages,
+        pages: Templates,
         *,
         reasons: Path | None = None,
         addresses: Path | None = None,

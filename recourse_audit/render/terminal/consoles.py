@@ -7,8 +7,7 @@ from time import monotonic
 from rich.console import Console
 
 from recourse_audit.execute.progress import NoProgress, Progress
-from recourse_audit.render.terminal.pace import pace
-from recourse_audit.render.terminal.progress import Steps, progress
+from recourse_audit.render.terminal.progress import Steps, audit_progress, progress
 
 
 def message_console() -> Console:
@@ -30,5 +29,5 @@ def audit_progress_on_stderr(*, shown: bool) -> Iterator[Progress]:
     if not shown:
         yield NoProgress()
         return
-    with pace(message_console(), monotonic) as running:
+    with audit_progress(message_console(), monotonic) as running:
         yield running
