@@ -205,14 +205,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
                 float(cost[number]) if feasible[number] else None,
             ),
         )
-    return CommunityRecord(
-        method=found.method,
-        column=found.column,
-        seed=found.seed,
-        count=found.count,
-        reason=found.reason,
-        alone=int((np.bincount(found.numbers) == 1).sum()),
-    )
+    return found.record
 
 
 def _south(random: np.random.Generator, person: Any, plan: Plan) -> np.ndarray:
