@@ -8,8 +8,8 @@ import pikepdf
 import pytest
 
 from recourse_audit.errors import PaperError, TemplateError
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.pdf import Paper
+from recourse_audit.render.pdf import NO_PANGO, Printer, open_printer
+from recourse_audit.render.templates import Templates
 
 PAGE = (
     '<!doctype html><html lang="en"><head><title>A title</title></head>'
@@ -18,7 +18,7 @@ PAGE = (
 
 
 def test_a_page_on_paper_is_tagged_and_has_its_language_and_title() -> None:
-    content = Paper(Pages()).pdf(PAGE.format(""))
+    content = Printer(Templates()).pdf(PAGE.format(""))
     with pikepdf.open(io.BytesIO(content)) as pdf:
         assert pdf.Root.MarkInfo.Marked
         assert str(pdf.Root.Lang) == "en"
@@ -28,10 +28,12 @@ def test_a_page_on_paper_is_tagged_and_has_its_language_and_title() -> None:
 
 
 def test_the_same_page_gives_the_same_bytes() -> None:
-    paper = Paper(Pages())
-    first = paper.pdf(PAGE.format(""))
-    other = paper.pdf(PAGE.format("<p>Another.</p>"))
-    assert Paper(Pages()).pdf(PAGE.format("")) == first == paper.pdf(PAGE.format("")) != other
+    printer = Printer(Templates())
+    first = printer.pdf(PAGE.format(""))
+    other = printer.pdf(PAGE.format("<p>Another.</p>"))
+    assert (
+        Printer(Templates()).pdf(PAGE.format("")) == first == printer.pdf(PAGE.format("")) != other
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_the_same_page_gives_the_same_bytes() -> None:
 )
 def test_nothing_is_fetched_but_pieces_of_the_templates(piece: str) -> None:
     with pytest.raises(TemplateError):
-        Paper(Pages()).pdf(PAGE.format(piece))
+        Printer(Templates()).pdf(PAGE.format(piece))
 
 
 def test_without_pango_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +64,14 @@ def test_without_pango_one_sentence_says_how_to_get_it(monkeypatch: pytest.Monke
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     with pytest.raises(PaperError, match="Pango is missing; install libpango"):
-        Paper(Pages())
+        Printer(Templates())
+    assert open_printer(Templates()) == (None, NO_PANGO)
+
+
+def test_with_pango_there_is_a_printer_and_no_reason() -> None:
+    printer, why = open_printer(Templates())
+    assert printer is not None
+    assert why == ""
 
 
 def test_a_font_of_the_user_comes_from_their_templates(tmp_path: Path) -> None:
@@ -70,4 +79,4 @@ def test_a_font_of_the_user_comes_from_their_templates(tmp_path: Path) -> None:
     sheet = '@font-face { font-family: Mine; src: url("piece:fonts/absent.woff2") }'
     (tmp_path / "styles" / "paper.css").write_text(sheet, encoding="utf-8")
     with pytest.raises(TemplateError, match=r"fonts/absent\.woff2: there is no such piece"):
-        Paper(Pages(tmp_path)).pdf(PAGE.format(""))
+        Printer(Templates(tmp_path)).pdf(PAGE.format(""))

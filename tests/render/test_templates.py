@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.templates import Pages, eject, template_folder
+from recourse_audit.render.templates import Templates, eject_templates, template_folder
 
 
 def own(tmp_path: Path, **pieces: str) -> Path:
@@ -21,10 +21,10 @@ def own(tmp_path: Path, **pieces: str) -> Path:
 
 
 def test_what_comes_from_a_graph_is_escaped(tmp_path: Path) -> None:
-    pages = Pages(own(tmp_path, page="<p>{{ name }}</p>"))
+    templates = Templates(own(tmp_path, page="<p>{{ name }}</p>"))
     hostile = "<script>alert(1)</script>{{ 7*7 }}"
     assert (
-        pages.render("page.html", name=hostile)
+        templates.render("page.html", name=hostile)
         == "<p>&lt;script&gt;alert(1)&lt;/script&gt;{{ 7*7 }}</p>"
     )
 
@@ -33,7 +33,7 @@ def test_the_policy_of_a_page_names_its_styles_and_script_by_their_hashes(tmp_pa
     folder = own(tmp_path, page='{{ head("a.css", script="a.js") }}{{ script("a.js") }}')
     (folder / "a.css").write_text("p > b { color: #123 }", encoding="utf-8")
     (folder / "a.js").write_text("if (1 < 2 && 3 > 2) {}", encoding="utf-8")
-    page = Pages(folder).render("page.html")
+    page = Templates(folder).render("page.html")
     assert "<style>p > b { color: #123 }</style>" in page
     assert "<script>if (1 < 2 && 3 > 2) {}</script>" in page
     (policy,) = re.findall(r'content="([^"]*)"', page)
@@ -59,9 +59,9 @@ def test_the_policy_of_a_page_names_its_styles_and_script_by_their_hashes(tmp_pa
 def test_a_mistake_in_a_template_is_named_by_file_and_line(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    pages = Pages(own(tmp_path, page=text))
+    templates = Templates(own(tmp_path, page=text))
     with pytest.raises(TemplateError) as caught:
-        pages.render("page.html", view=object())
+        templates.render("page.html", view=object())
     assert words in str(caught.value)
 
 
@@ -69,37 +69,39 @@ def test_a_template_that_is_not_text_is_named(tmp_path: Path) -> None:
     folder = own(tmp_path, page="")
     (folder / "page.html").write_bytes(b"\xff\xfe")
     with pytest.raises(TemplateError, match=r"page\.html: is not text in UTF-8"):
-        Pages(folder).render("page.html", view=object())
+        Templates(folder).render("page.html", view=object())
 
 
 def test_a_piece_of_the_user_takes_the_place_of_ours_and_changes_the_digest(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     (folder / "styles").mkdir(parents=True)
     (folder / "styles" / "paper.css").write_text("/* mine */", encoding="utf-8")
-    assert Pages(folder).text("styles/paper.css") == "/* mine */"
-    assert Pages(folder).digest() != Pages().digest()
-    (folder / "styles" / "paper.css").write_text(Pages().text("styles/paper.css"), encoding="utf-8")
-    assert Pages(folder).digest() == Pages().digest()
+    assert Templates(folder).text("styles/paper.css") == "/* mine */"
+    assert Templates(folder).digest() != Templates().digest()
+    (folder / "styles" / "paper.css").write_text(
+        Templates().text("styles/paper.css"), encoding="utf-8"
+    )
+    assert Templates(folder).digest() == Templates().digest()
 
 
 @pytest.mark.parametrize("name", ["../pyproject.toml", "/etc/hostname", "styles/../../README.md"])
 def test_no_piece_lies_outside_the_templates(name: str) -> None:
     with pytest.raises(TemplateError, match="there is no such piece"):
-        Pages().piece(name)
+        Templates().piece(name)
 
 
 def test_ejected_templates_are_all_of_ours_and_never_overwrite(tmp_path: Path) -> None:
-    eject(tmp_path / "mine")
+    eject_templates(tmp_path / "mine")
     names = {path.relative_to(tmp_path / "mine") for path in (tmp_path / "mine").rglob("*")}
     assert names == {path.relative_to(template_folder()) for path in template_folder().rglob("*")}
-    assert Pages(tmp_path / "mine").digest() == Pages().digest()
+    assert Templates(tmp_path / "mine").digest() == Templates().digest()
     with pytest.raises(TemplateError, match="is not empty"):
-        eject(tmp_path / "mine")
+        eject_templates(tmp_path / "mine")
 
 
 def test_a_folder_of_templates_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="there is no such folder"):
-        Pages(tmp_path / "absent")
+        Templates(tmp_path / "absent")
 
 
 def test_templates_lie_beside_the_package_or_in_it(
@@ -110,5 +112,5 @@ def test_templates_lie_beside_the_package_or_in_it(
     monkeypatch.setattr("recourse_audit.render.templates.PACKAGE", tmp_path / "package")
     assert template_folder() == inside
     shutil.rmtree(inside)
-    with pytest.raises(TemplateError, match="install it again"):
+    with pytest.raises(TemplateError, match="install recourse-audit again"):
         template_folder()

@@ -168,8 +168,8 @@ def _group_files(
     folder: Path, templates: Templates, printer: Printer | None
 ) -> tuple[dict[str, bytes], GroupVerdicts]:
     """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
-    from recourse_audit.groups.bundle import groups_of
-    from recourse_audit.groups.documents import groups_csv
+    from recourse_audit.groups.csv_table import groups_csv
+    from recourse_audit.groups.report import groups_of
     from recourse_audit.records.codec import GROUPS
     from recourse_audit.render.pages.groups import groups_view, verdicts_of
 
