@@ -13,6 +13,7 @@ from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.digests import digest, digest_of
 from recourse_audit.bundle.layout import MANIFEST, writing
 from recourse_audit.bundle.reader import StoredAudit, open_finished_audit, open_stored_audit
+from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
@@ -170,7 +171,6 @@ def _group_files(
     """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
     from recourse_audit.groups.csv_table import groups_csv
     from recourse_audit.groups.report import groups_of
-    from recourse_audit.records.codec import GROUPS
     from recourse_audit.render.pages.groups import groups_view, verdicts_of
 
     report = groups_of(folder)
