@@ -1,5 +1,5 @@
-# Everything starts here, on a machine with nothing but Python 3.11 or newer and make:
-# `demo` and `test` set up what they need first. PYTHON=/path/to/python chooses the Python.
+# Start here, on a machine with nothing but Python 3.11 or newer and make: `demo` and `test` install
+# what they need first. PYTHON=/path/to/python chooses the Python.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,10 +7,10 @@ DATA ?=
 MODELS ?=
 WORK ?=
 QUICK ?=
-# Apart from the other one: torch is in no lock.
+# Separate from the other environment, because torch is not in the lock files.
 TABLES := .venv-tables
 
-# Homebrew's libraries lie where only Homebrew's own Python looks for them.
+# Homebrew installs its libraries where only Homebrew's own Python finds them.
 ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
@@ -24,7 +24,7 @@ help: ## Show this list
 demo: setup-run ## Audit the sample model and write a bundle
 	@$(BIN)/recourse-audit demo
 
-test: lint ## Check style and types, then run every test
+test: lint ## Check style and types, then run all tests
 	@$(BIN)/python -m pytest
 
 lint: setup-dev ## Check style and types only
@@ -35,22 +35,22 @@ lint: setup-dev ## Check style and types only
 bench: setup-dev ## Measure speed and scale; DATA=folder MODELS=folder adds real graphs
 	@$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)") $(if $(MODELS),--models "$(MODELS)")
 
-tables: ## Make the paper's tables again; DATA=folder WORK=folder, QUICK=1 for ten minutes
+tables: ## Reproduce the paper's tables; needs DATA=folder WORK=folder, QUICK=1 takes ten minutes
 	@test -n "$(DATA)" && test -n "$(WORK)" || \
-		{ echo "make tables needs DATA=folder of data sets and WORK=folder for models and results" >&2; exit 2; }
+		{ echo "make tables needs DATA=folder with the data sets and WORK=folder for models and results" >&2; exit 2; }
 	@test "$(TABLES)/ready" -nt pyproject.toml || { \
 		"$(or $(PYTHON),python3)" -m venv $(TABLES) && \
 		$(TABLES)/bin/python -m pip install --quiet -e '.[tables]' && touch $(TABLES)/ready; }
 	@$(TABLES)/bin/python -m benchmarks.paper --data "$(DATA)" --work "$(WORK)" $(if $(QUICK),--quick)
 
-lock: ## Pin every package again, to the newest that pyproject.toml allows (needs uv)
+lock: ## Pin all packages to the newest versions that pyproject.toml allows (needs uv)
 	@sh scripts/lock.sh
 
-clean: ## Remove the virtual environment and everything that was built
+clean: ## Remove the virtual environments and all build files
 	@rm -rf $(VENV) $(TABLES) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One after the other, so that `make -j demo test` never has two installers in one environment.
+# One depends on the other, so that `make -j demo test` never installs twice at the same time.
 setup-run:
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh run
 

@@ -1,1 +1,1 @@
-"""Speed and scale, measured as ratios within one run."""
+"""Benchmarks of speed and scale, reported as ratios within one run."""

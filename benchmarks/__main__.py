@@ -1,11 +1,11 @@
-"""All benchmarks: `python -m benchmarks [--data DIR --models DIR]`, or `make bench`."""
+"""Runs all benchmarks: `python -m benchmarks [--data DIR --models DIR]`, or `make bench`."""
 
 import sys
 
 from benchmarks import caveats, load_graph, packing, pages, recourse, run, search_speed
 
-if __name__ == "__main__":  # worker processes import this again
-    # Loading first: a process that is started later inherits this one's peak of memory.
+if __name__ == "__main__":  # worker processes import this module again
+    # Loading comes first: processes started later inherit this process's peak memory.
     load_graph.main([])
     packing.main()
     search_speed.main(sys.argv[1:])

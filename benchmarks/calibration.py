@@ -1,17 +1,17 @@
-"""How often groups are flagged where nothing differs, and how often where something does.
+"""How often groups are flagged when nothing differs, and how often when something does.
 
 `python -m benchmarks.calibration [--networks 400] [--communities 36 12] [--named]` draws networks
-as the lending sample was drawn, has the sample's own model decide on everybody, and compares the
-groups as `recourse-audit groups` does. Whether somebody who is refused has an option, and at what
-cost, is drawn by the circle they are in: an audit of everybody on all these networks would take
-days.
+in the same way as the lending sample, lets the sample's model decide about everyone, and compares
+the groups as `recourse-audit groups` does. Whether a refused person has an option, and at what
+cost, is drawn according to the circle the person belongs to: auditing everyone on all these
+networks would take days.
 
 Without a gap, communities differ in who lives there (origin) and in how many of their people are
-exposed to others' bad records, and the two have nothing to do with each other. That is the case in
-which tests of independent people are wrong. With the gap, origin follows exposure, as in the
-sample. A network is one draw, so the truth that an interval should cover is zero without a gap, and
-the mean over all networks with it. With `--named` communities are those that were dealt, as if a
-column named them; without, those that Louvain's method finds in the ties.
+exposed to other people's bad records, and the two are unrelated. Tests that assume independent
+people go wrong in this case. With the gap, origin follows exposure, as in the sample. Each network
+is one draw, so the true value that an interval should cover is zero without a gap, and the mean
+over all networks with one. With `--named`, the communities are those used to draw the network, as
+if a column named them; without it, they are those that Louvain's method finds in the ties.
 """
 
 import argparse
@@ -31,20 +31,27 @@ from typing import Any
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.readers import read_graph
-from recourse_audit.groups.records import Comparison
-from recourse_audit.groups.report import group_report
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.audit.communities import Communities, communities_of
 from recourse_audit.bundle.store import SCHEMA
-from recourse_audit.settings import GraphSettings, GroupSettings, ModelSettings
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.readers import read_graph
+from recourse_audit.groups.report import group_report
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.groups import Communities as CommunityRecord
+from recourse_audit.records.groups import Comparison
+from recourse_audit.settings import (
+    DecisionSettings,
+    GraphSettings,
+    GroupSettings,
+    ModelSettings,
+)
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"
-# Shares of the refused who have an option, by circle (plain, thin, entangled), such that the gap of
-# the simulated networks is that of the sample: 67 % of the north and 35 % of the south.
+# Shares of the refused who have an option, by circle (plain, thin, entangled), chosen so that the
+# simulated networks have the gap of the sample: 67 % of the north and 35 % of the south.
 FEASIBLE = np.array([0.62, 0.74, 0.27])
 COSTS = np.array([0.5, 1.0, 1.5, 2.0, 3.0])
 COST_SHARES = np.array([0.3, 0.3, 0.2, 0.15, 0.05])
@@ -64,7 +71,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What the comparison of south with north said about one measure."""
+    """The result of comparing south with north on one measure."""
 
     measure: str
     difference: float
@@ -75,12 +82,14 @@ class Finding:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the shares of flags and of intervals that cover the truth."""
+    """Print how often gaps are flagged, and how often intervals cover the true value."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--networks", type=int, default=400)
     parser.add_argument("--communities", type=int, nargs="+", default=[36, 12])
-    parser.add_argument("--only", choices=("gap", "no_gap"), help="One half of it.")
-    parser.add_argument("--named", action="store_true", help="Communities as they were dealt.")
+    parser.add_argument("--only", choices=("gap", "no_gap"), help="run only one of the two halves")
+    parser.add_argument(
+        "--named", action="store_true", help="use the communities that the network was drawn with"
+    )
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args(arguments)
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
@@ -125,17 +134,16 @@ def _share(events: Iterator[bool]) -> float:
 
 
 def findings_of(plan: Plan) -> list[Finding]:
-    """Draw a network, decide, and compare south with north."""
+    """Draw a network, let the model decide, and compare south with north."""
     with sqlite3.connect(":memory:") as store:
-        _fill(store, plan)
-        report = group_report(store, SETTINGS)
+        report = group_report(store, SETTINGS, _fill(store, plan))
     (table,) = report.tables
     turn = 1.0 if table.reference == "north" else -1.0
     return [_finding(one, turn) for one in table.comparisons if one.primary]
 
 
 def _finding(one: Comparison, turn: float) -> Finding:
-    intervals = one.intervals["difference"]
+    intervals = one.intervals.difference
     kinds = {
         "ordinary": intervals.ordinary,
         "bootstrap": intervals.bootstrap,
@@ -155,8 +163,8 @@ def _finding(one: Comparison, turn: float) -> Finding:
     )
 
 
-def _fill(store: sqlite3.Connection, plan: Plan) -> None:
-    """Write the tables of a store that groups are compared from."""
+def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
+    """Write the tables of a store that groups are compared from; return their communities."""
     lending = _lending(plan.communities)
     random = np.random.default_rng([plan.seed, plan.communities, plan.gap])
     person = lending.draw_people(random)
@@ -165,13 +173,12 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
         graph = _network(lending, random, person, Path(place))
     batcher = QueryBatcher(_model(), pool_of(graph))
     answers = batcher.ask_raw(whole(graph), np.arange(graph.node_count))
-    refused = answers.argmax(axis=1) == 0
+    refused = ~_decisions().favourable(answers)
     found = Communities(method="column", seed=0, column="dealt", numbers=person.community)
     if not plan.named:
         found = communities_of(graph, SETTINGS, seed=0)
     assert found.numbers is not None
     store.executescript(SCHEMA)
-    store.execute("INSERT INTO meta VALUES ('communities', ?)", [found.document])
     people = zip(graph.ids.tolist(), refused.tolist(), found.numbers.tolist(), strict=True)
     store.executemany(
         "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
@@ -188,7 +195,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
     cost = random.choice(COSTS, graph.node_count, p=COST_SHARES)
     for number in np.flatnonzero(refused).tolist():
         store.execute(
-            "INSERT INTO subjects (number, piece, id, decision, favourable, status, error, options,"
+            "INSERT INTO subjects (number, chunk, id, decision, favourable, status, error, options,"
             " cheapest_cost, document) VALUES (?, 0, ?, 'denied', 0, ?, '', ?, ?, '{}')",
             (
                 number,
@@ -198,10 +205,18 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> None:
                 float(cost[number]) if feasible[number] else None,
             ),
         )
+    return CommunityRecord(
+        method=found.method,
+        column=found.column,
+        seed=found.seed,
+        count=found.count,
+        reason=found.reason,
+        alone=int((np.bincount(found.numbers) == 1).sum()),
+    )
 
 
 def _south(random: np.random.Generator, person: Any, plan: Plan) -> np.ndarray:
-    """Origin: of the community without a gap, and of the exposed with it."""
+    """Draw origin: by community without a gap, by exposure with one."""
     if plan.gap:
         follows = random.random(len(person.exposed)) < 0.96
         return np.asarray(np.where(follows, person.exposed, ~person.exposed))
@@ -211,7 +226,7 @@ def _south(random: np.random.Generator, person: Any, plan: Plan) -> np.ndarray:
 
 
 def _network(lending: ModuleType, random: np.random.Generator, person: Any, place: Path) -> Graph:
-    """The network as the readers of the program read it."""
+    """Write a network and read it back with the program's own readers."""
     age = lending.draw_ages(random)
     attributes = lending.draw_attributes(random, person, age)
     ties = lending.draw_ties(random, person)
@@ -230,12 +245,17 @@ def _network(lending: ModuleType, random: np.random.Generator, person: Any, plac
 
 
 @cache
+def _decisions() -> Decisions:
+    return Decisions(DecisionSettings(classes=("denied", "approved"), favourable=("approved",)))
+
+
+@cache
 def _model() -> OnnxModel:
     return OnnxModel(ModelSettings(path=SAMPLES / "lending" / "gcn.onnx"))
 
 
 def _lending(communities: int) -> ModuleType:
-    """The module that draws lending networks, told how many communities to draw."""
+    """The module that draws lending networks, set to the given number of communities."""
     sys.path.insert(0, str(SAMPLES))
     try:
         lending = import_module("make_lending")

@@ -1,4 +1,4 @@
-"""What adjusted effects add to the time of a subject's search, one subject at a time."""
+"""How much time adjusted effects add to a search, one subject at a time."""
 
 import argparse
 import time
@@ -8,26 +8,26 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench
 from benchmarks.search_speed import SAMPLE, open_sample, report, some_subjects
 from recourse_audit.caveats.findings import Caveats
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from recourse_audit.settings import CaveatSettings
 
 DEPTH = 2
-WARMING = 2
+WARM_UP = 2
 
 
 def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
-    """Print the time of all caveats over that of the searches that they go with."""
+    """Print the time of all caveats divided by the time of the searches they belong to."""
     caveats = Caveats(bench.graph, bench.batcher, DEPTH, CaveatSettings(), bench.scope.seed)
-    classes = tuple(str(number) for number in range(bench.whole.shape[1]))
+    decided = bench.decisions.classes_of(bench.whole).tolist()
     searching = adjusting = 0.0
     subjects = some_subjects(bench, count, 2, most, seed=3)
-    for number, subject in enumerate([*subjects[:WARMING].tolist(), *subjects.tolist()]):
+    for number, subject in enumerate([*subjects[:WARM_UP].tolist(), *subjects.tolist()]):
         start = time.perf_counter()
-        [result] = bench.search.run_block(alone(bench, subject))
+        [result] = bench.search.run_block(alone(subject))
         middle = time.perf_counter()
-        found = caveats.on(result, classes, int(bench.whole[subject].argmax()))
+        found = caveats.on(result, bench.decisions.classes, decided[subject])
         end = time.perf_counter()
-        if number >= WARMING:
+        if number >= WARM_UP:
             searching += middle - start
             adjusting += end - middle
             assert found
@@ -37,8 +37,8 @@ def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of npz data sets")
-    parser.add_argument("--models", type=Path, help="folder of models (see benchmarks.train)")
+    parser.add_argument("--data", type=Path, help="folder with the npz data sets")
+    parser.add_argument("--models", type=Path, help="folder with the models (see benchmarks.train)")
     options = parser.parse_args(argv)
     added_by_caveats(open_sample(SAMPLE), "lending", 100, 60_000)
     if options.data is None or options.models is None:

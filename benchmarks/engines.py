@@ -1,4 +1,4 @@
-"""What is compared: the engine, the bare runtime on the same questions, the plain algorithm."""
+"""What is compared: our search, the bare runtime on the same queries, the plain algorithm."""
 
 import time
 from collections.abc import Iterator
@@ -11,40 +11,44 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.scope import Scope
-from recourse_audit.settings import ModelSettings
+from recourse_audit.search.results import Scope
+from recourse_audit.settings import DecisionSettings, ModelSettings
 
 
 @dataclass
 class Bench:
-    """A graph, a model, and the search over them."""
+    """A graph, a model, the search over them, and the rule that names its decisions."""
 
     graph: Graph
     model: OnnxModel
     batcher: QueryBatcher
     whole: np.ndarray
     search: Search
+    decisions: Decisions
     scope: Scope
 
 
 def open_bench(graph: Graph, model: Path, scope: Scope) -> Bench:
+    """Open a model, probe it, and ask it once about the whole graph."""
     settings = ModelSettings(path=model)
     opened = OnnxModel(settings)
     probe(opened, settings, pool_of(graph))
     batcher = QueryBatcher(opened, pool_of(graph))
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
-    classes = [str(number) for number in range(answers.shape[1])]
+    classes = tuple(str(number) for number in range(answers.shape[1]))
     search = Search(graph, batcher, answers, classes, scope)
-    return Bench(graph, opened, batcher, answers, search, scope)
+    decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[:1]))
+    return Bench(graph, opened, batcher, answers, search, decisions, scope)
 
 
 class Recorder:
-    """Stands in for a session, and keeps a copy of every question it passes on."""
+    """Stands in for a session and keeps a copy of every query it passes on."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -55,17 +59,16 @@ class Recorder:
         return self.session.run(outputs, feeds)
 
 
-def alone(bench: Bench, subject: int) -> Block:
-    """A block of one subject that is searched exhaustively."""
-    del bench
+def alone(subject: int) -> Block:
+    """A block with a single subject, who is searched exhaustively."""
     return Block(subjects=np.array([subject]), bounds=np.zeros(1))
 
 
 def search_against_runtime(bench: Bench, subjects: np.ndarray) -> tuple[float, float, int]:
-    """Seconds of the engine, seconds of the bare runtime on the same questions, and answers.
+    """Return the seconds of our search, the seconds of the bare runtime, and the number of answers.
 
-    For each subject in turn: the questions are recorded, the engine is timed, and the runtime is
-    timed on the recorded questions, so that both meet the machine in the same mood.
+    For each subject in turn, the queries are recorded, the search is timed, and then the runtime
+    is timed on the recorded queries, so that both run under the same load.
     """
     engine = runtime = 0.0
     answers = 0
@@ -73,22 +76,22 @@ def search_against_runtime(bench: Bench, subjects: np.ndarray) -> tuple[float, f
     for subject in subjects.tolist():
         recorder = Recorder(session)
         bench.model._session = recorder
-        [result] = bench.search.run_block(alone(bench, subject))
+        [result] = bench.search.run_block(alone(subject))
         bench.model._session = session
         start = time.perf_counter()
-        list(bench.search.run_block(alone(bench, subject)))
+        list(bench.search.run_block(alone(subject)))
         middle = time.perf_counter()
         for outputs, feeds in recorder.asked:
             session.run(outputs, feeds)
         end = time.perf_counter()
         engine += middle - start
         runtime += end - middle
-        answers += result.queries - 1
+        answers += result.extent.queries - 1
     return engine, runtime, answers
 
 
 def plain_search(bench: Bench, subject: int) -> int:
-    """The paper's algorithm as printed: depth-first, one networkx subgraph and one query each."""
+    """Run the paper's algorithm as printed: depth-first, one query per networkx subgraph."""
     graph, scope = bench.graph, bench.scope
     ties = list(zip(graph.pair_low.tolist(), graph.pair_high.tolist(), strict=True))
     near = nx.ego_graph(_networkx(graph, ties), subject, radius=scope.max_hops)
@@ -129,7 +132,7 @@ def _networkx(graph: Graph, ties: list[tuple[int, int]]) -> nx.Graph:
 
 
 def _depth_first(near: nx.Graph, root: int, most: int) -> Iterator[frozenset[tuple[int, int]]]:
-    """Every rooted subtree once: a tie that was tried is flagged for the rest of its branch."""
+    """Yield every rooted subtree once: a tried tie stays flagged for the rest of its branch."""
 
     def grow(
         nodes: frozenset[int], tie_set: frozenset[tuple[int, int]], flagged: set[tuple[int, int]]

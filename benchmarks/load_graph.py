@@ -1,7 +1,7 @@
-"""How long a million nodes and ten million ties take from Parquet, and how much memory.
+"""How long loading a million nodes and ten million ties from Parquet takes, and how much memory.
 
-The load runs in a process of its own, so that its peak is its own; a bare read of the same two
-files, in another, is the measure it is compared with.
+Loading runs in its own process, so that the peak memory is its own. It is compared with a bare
+read of the same two files in another process.
 """
 
 import argparse
@@ -24,7 +24,7 @@ FEATURES = tuple(f"feature_{number}" for number in range(10))
 
 
 def make_files(folder: Path, nodes: int, ties: int, seed: int) -> None:
-    """Write a random graph: ids that are neither sorted nor without gaps, three kinds of ties."""
+    """Write a random graph with unsorted ids that have gaps, and three kinds of ties."""
     generator = np.random.default_rng(seed)
     ids = generator.permutation(3 * nodes)[:nodes]
     columns = {name: generator.standard_normal(nodes, np.float32) for name in FEATURES}
@@ -52,7 +52,7 @@ def read_bare(folder: Path) -> None:
 
 
 def measure(task: str, folder: Path) -> tuple[float, float]:
-    """Run one task in a fresh process; its seconds (without imports) and its peak in MB."""
+    """Run one task in a fresh process; return its seconds, without imports, and its peak in MB."""
     command = [sys.executable, "-m", "benchmarks.load_graph", "--task", task, str(folder)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     return float(answer[0]), float(answer[1])
@@ -63,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--ties", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--task", choices=("load", "bare"), help="for the processes measured")
+    parser.add_argument(
+        "--task", choices=("load", "bare"), help="used internally by the measured processes"
+    )
     parser.add_argument("folder", type=Path, nargs="?")
     given = parser.parse_args(argv)
     if given.task is not None:
@@ -75,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         make_files(Path(name), given.nodes, given.ties, given.seed)
-        # By turns, so that a busy moment of the machine slows both; the fastest of each counts.
+        # The two take turns, so that a busy machine slows both; the fastest run of each counts.
         turns = [[measure(task, Path(name)) for task in ("bare", "load")] for _ in range(3)]
     bare = min(turn[0][0] for turn in turns)
     fastest, largest = min(turn[1][0] for turn in turns), max(turn[1][1] for turn in turns)

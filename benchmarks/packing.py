@@ -1,4 +1,4 @@
-"""How much faster small graphs are answered side by side than one by one, on the GCN sample."""
+"""How much faster small graphs are answered side by side than one by one (GCN sample)."""
 
 import time
 

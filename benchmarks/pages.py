@@ -1,8 +1,8 @@
-"""How fast letters are made, how much of that is layout, and how large pages get.
+"""How fast letters are made, how much of that time is layout, and how large pages get.
 
-An audit of some subjects of the lending sample; letters by two processes, then by this one with a
-watch on WeasyPrint. The index is that of 20,000 subjects, who are the same few over and over, each
-with an id of its own.
+Audits some subjects of the lending sample and writes their letters, first with two processes, then
+with one while timing WeasyPrint. The index lists 20,000 subjects: the same few repeated, each time
+with a new id.
 """
 
 import argparse
@@ -14,35 +14,31 @@ from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
-from recourse_audit.render.letters.write_letters import Mailing, mail
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.pdf import Paper
-from recourse_audit.render.batch import Work, file_name
-from recourse_audit.render.pages.write_pages import Edition, publish
+from benchmarks.audits import audit, write_letters, write_pages
+from recourse_audit.bundle.store import open_store
+from recourse_audit.render.batch import file_name
 from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.index_rows import Links
-from recourse_audit.execute.pipeline import Request, run_audit
-from recourse_audit.audit.selection import Selection
-from recourse_audit.bundle.store import open_store
-from recourse_audit.execute.process_pool import Workers
+from recourse_audit.render.pdf import Printer
+from recourse_audit.render.templates import Templates
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending" / "audit.toml"
 MANY = 20_000
 
 
-def letters_a_second(bundle: Path, letters: int) -> float:
-    """Letters of a whole command with two processes, their start included."""
+def letters_per_second(bundle: Path, letters: int) -> float:
+    """The letters per second of a whole command with two processes, start-up included."""
     start = time.perf_counter()
-    mail(bundle, Mailing(), Work(workers=2))
+    write_letters(bundle, workers=2)
     return letters / (time.perf_counter() - start)
 
 
 def outside_layout(bundle: Path) -> float:
-    """The share of one process's time that is not spent inside WeasyPrint."""
+    """The share of one process's time that is spent outside WeasyPrint."""
     inside = 0.0
-    pdf = Paper.pdf
+    pdf = Printer.pdf
 
-    def watched(paper: Paper, html: str) -> bytes:
+    def watched(paper: Printer, html: str) -> bytes:
         nonlocal inside
         start = time.perf_counter()
         content = pdf(paper, html)
@@ -50,13 +46,13 @@ def outside_layout(bundle: Path) -> float:
         return content
 
     start = time.perf_counter()
-    with patch.object(Paper, "pdf", watched):
-        mail(bundle, Mailing())
+    with patch.object(Printer, "pdf", watched):
+        write_letters(bundle, workers=1)
     return 1 - inside / (time.perf_counter() - start)
 
 
 def index_of_many(bundle: Path, folder: Path) -> int:
-    """Bytes of the index of 20,000 subjects."""
+    """The size in bytes of an index of 20,000 subjects."""
     copy = folder / "many.sqlite"
     shutil.copy(bundle / "store.sqlite", copy)
     with closing(sqlite3.connect(copy)) as store:
@@ -74,7 +70,7 @@ def index_of_many(bundle: Path, folder: Path) -> int:
     manifest = (bundle / "manifest.json").read_text(encoding="utf-8")
     with open_store(copy) as store:
         view = index_view(store, manifest=manifest, links=links, groups=None)
-    return len(Pages().render("pages/index.html", view=view).encode())
+    return len(Templates().render("pages/index.html", view=view).encode())
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -83,11 +79,10 @@ def main(argv: list[str] | None = None) -> None:
     given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as place:
         bundle = Path(place) / "bundle"
-        request = Request(settings=SAMPLE, out=bundle, selection=Selection(sample=given.subjects))
-        run_audit(request, Workers(2, timeout=3600.0, clock=time.monotonic), now=lambda: "")
-        print(f"letters_a_second: {letters_a_second(bundle, given.subjects):.3g}", flush=True)
+        audit(SAMPLE, bundle, sample=given.subjects, workers=2)
+        print(f"letters_per_second: {letters_per_second(bundle, given.subjects):.3g}", flush=True)
         print(f"letters_outside_layout: {outside_layout(bundle):.3g}", flush=True)
-        publish(bundle, Edition(), Work(workers=2))
+        write_pages(bundle, workers=2)
         pages = [path.stat().st_size for path in (bundle / "pages" / "subjects").glob("*.html")]
         print(f"report_page_kb: {max(pages) / 1000:.0f}")
         print(f"index_of_20000_mb: {index_of_many(bundle, Path(place)) / 1e6:.2f}", flush=True)

@@ -1,10 +1,10 @@
-"""How close verification comes to what the runtime allows, and what policies make possible.
+"""How close verification comes to the speed of the bare runtime, and what policies make possible.
 
     python -m benchmarks.recourse [--data DIR --models DIR] [--subjects N] [--budget B]
 
-`recourse_vs_limit`: evaluations a second of the verifier, over those of the bare runtime on the
-very same packed queries. Then, for ties only, attributes only and both: the share of subjects with
-each status, and the mean cost of the cheapest option.
+`recourse_vs_limit` is the number of evaluations per second of the verifier, divided by that of the
+bare runtime on the same packed queries. Then, for ties only, attributes only and both, come the
+share of subjects with each status and the mean cost of the cheapest option.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
@@ -30,7 +31,7 @@ from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.settings import (
     DecisionSettings,
     ModelSettings,
@@ -58,7 +59,7 @@ WORDS = 12
 
 @dataclass
 class World:
-    """A graph with a model; without favourable classes, any but the one decided is."""
+    """A graph with a model. If no class is favourable, every class but the decided one counts."""
 
     name: str
     graph: Graph
@@ -79,16 +80,25 @@ class World:
         }
         return open_policy(parse_settings(tables, folder=Path(), origin="benchmark"), self.graph)
 
+    def decisions(self, favourable: tuple[str, ...] = ()) -> Decisions:
+        """The rule that turns answers into decisions, with some classes favourable."""
+        hoped = favourable or self.favourable or self.classes[:1]
+        return Decisions(DecisionSettings(classes=self.classes, favourable=hoped))
+
+    def decided(self) -> list[str]:
+        """The class that the model decides on for each node of the whole graph."""
+        return self.decisions().names_of(self.answers)
+
     def hoped_for(self, subject: int) -> tuple[str, ...]:
+        """The classes that count as favourable for a subject."""
         if self.favourable:
             return self.favourable
-        decided = self.classes[int(self.answers[subject].argmax())]
+        [decided] = self.decisions().names_of(self.answers[[subject]])
         return tuple(name for name in self.classes if name != decided)
 
     def refused(self, count: int, seed: int) -> list[int]:
-        """Subjects drawn uniformly among those the model refused."""
-        decided = np.array(self.classes)[self.answers.argmax(axis=1)]
-        refused = np.flatnonzero(~np.isin(decided, self.favourable))
+        """Draw subjects uniformly among those whom the model refused."""
+        refused = np.flatnonzero(~np.isin(self.decided(), self.favourable))
         return np.random.default_rng(seed).permutation(refused)[:count].tolist()
 
 
@@ -106,10 +116,10 @@ def open_world(
 
 
 def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: int) -> None:
-    """Print the verifier's rate over the runtime's on singles and pairs of changes."""
+    """Print the verifier's rate divided by the runtime's, on single changes and on pairs."""
     policy = world.policy(ties=[rules], attributes=world.attributes)
-    favourable = np.arange(len(world.classes)) == len(world.classes) - 1
-    bench = Bench(world.graph, world.batcher, world.probes, world.answers, favourable)
+    decisions = world.decisions(world.classes[-1:])
+    context = RecourseContext(world.graph, world.batcher, world.probes, world.answers, decisions)
     session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
     for subject in world.refused(12, seed=1):
         table = action_table(policy, subject, world.probes.depth)
@@ -119,10 +129,10 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
         rows = np.concatenate((singles, pairs))
         recorder = Recorder(session)
         world.model._session = recorder
-        Verifier(bench, table).answers(rows)
+        Verifier(context, table).answers(rows)
         world.model._session = session
         start = time.perf_counter()
-        verifier = Verifier(bench, table)
+        verifier = Verifier(context, table)
         verifier.answers(rows)
         middle = time.perf_counter()
         for outputs, feeds in recorder.asked:
@@ -134,7 +144,7 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
     report(f"recourse_vs_limit_{name}", runtime / engine)
     print(
         f"# {name}: {answers} evaluations of {len(nodes)} subjects, {np.mean(nodes):.0f} nodes "
-        f"around each, {answers / engine:.0f} a second"
+        f"around each, {answers / engine:.0f} per second"
     )
 
 
@@ -148,9 +158,14 @@ def shares(world: World, kind: str, recourse: dict[str, Any], count: int, budget
     for subject in subjects:
         hoped = world.hoped_for(subject)
         if hoped not in searches:
-            decision = DecisionSettings(classes=world.classes, favourable=hoped)
             searches[hoped] = RecourseSearch(
-                world.graph, world.batcher, world.probes, world.answers, policy, decision, 0
+                world.graph,
+                world.batcher,
+                world.probes,
+                world.answers,
+                policy,
+                world.decisions(hoped),
+                0,
             )
         found = searches[hoped].run(subject, None)
         statuses[found.status] += 1
@@ -162,7 +177,7 @@ def shares(world: World, kind: str, recourse: dict[str, Any], count: int, budget
     seconds = (time.perf_counter() - start) / len(subjects)
     print(
         f"# {world.name}, {kind}: {len(subjects)} subjects, at most {budget} evaluations each, "
-        f"{seconds:.2f} s a subject"
+        f"{seconds:.2f} s per subject"
     )
 
 
@@ -177,7 +192,7 @@ def measure(world: World, count: int, budget: int, evaluations: int) -> None:
 
 
 def common_words(graph: Graph) -> list[dict[str, Any]]:
-    """The most frequent words of papers may be added or left out."""
+    """Rules that let the most frequent words of a paper be added or removed."""
     words = np.argsort(-graph.features.sum(axis=0), kind="stable")[:WORDS]
     names = [graph.feature_names[word] for word in words.tolist()]
     return [{"name": name, "step": 1, "min": 0, "max": 1, "integer": True} for name in names]
@@ -185,24 +200,24 @@ def common_words(graph: Graph) -> list[dict[str, Any]]:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of npz data sets")
-    parser.add_argument("--models", type=Path, help="folder of models (see benchmarks.train)")
-    parser.add_argument("--subjects", type=int, default=24, help="people for each share")
-    parser.add_argument("--budget", type=int, default=1000, help="evaluations for each of them")
+    parser.add_argument("--data", type=Path, help="folder with the npz data sets")
+    parser.add_argument("--models", type=Path, help="folder with the models (see benchmarks.train)")
+    parser.add_argument("--subjects", type=int, default=24, help="subjects per policy")
+    parser.add_argument("--budget", type=int, default=1000, help="evaluations per subject")
     options = parser.parse_args(argv)
     settings = load_settings(SAMPLE / "audit.toml")
     graph = read_graph(settings.graph)
     lending = open_world("lending", graph, settings.model.path, 1, LENDING_ATTRIBUTES)
     measure(lending, options.subjects, options.budget, 300)
     if options.data is None or options.models is None:
-        print("# real graphs need --data DIR and --models DIR")
+        print("# for real graphs, pass --data DIR and --models DIR")
         return
     graph = load_graph(options.data, "cora")
     cora = open_world("cora", graph, options.models / "cora.onnx", None, common_words(graph))
     measure(cora, options.subjects, options.budget, 300)
     graph = load_graph(options.data, "german")
     german = open_world("german", graph, options.models / "german.onnx", 1, GERMAN_ATTRIBUTES)
-    # Nearly everybody is around everybody here, so an evaluation is one of the whole graph.
+    # Nearly everyone is within two hops of everyone, so each evaluation covers the whole graph.
     measure(german, max(options.subjects // 4, 1), max(options.budget // 4, 1), 60)
 
 

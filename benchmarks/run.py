@@ -1,9 +1,10 @@
-"""What a second core adds to an audit of many, workers, store and files included.
+"""How much a second core speeds up a whole audit, including workers, store and files.
 
-Whole runs of the lending sample with its own settings, by turns, so that a busy moment of the
-machine slows both; the fastest of each counts. Beside it stand what two busy processes get on the
-machine at the same time, since nothing can do better, and the processor time of two workers over
-that of one, which others on the machine hardly change.
+Whole runs of the lending sample with its own settings take turns with one and two workers, so that
+a busy machine slows both; the fastest run of each counts. Two more figures put the result in
+context: what two busy processes achieve on the machine at the same time, since nothing can do
+better, and the processor time of two workers divided by that of one, which other programs on the
+machine hardly affect.
 """
 
 import argparse
@@ -14,27 +15,21 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from recourse_audit.execute.pipeline import Request, run_audit
-from recourse_audit.audit.selection import Selection
-from recourse_audit.execute.process_pool import Workers
+from benchmarks.audits import audit
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending" / "audit.toml"
 
 
 def seconds(workers: int, subjects: int) -> tuple[float, float]:
-    """How long a whole run takes, and how much processor time of its workers."""
+    """Run a whole audit; return its seconds and the processor time of its workers."""
     with tempfile.TemporaryDirectory() as folder:
-        request = Request(
-            settings=SAMPLE, out=Path(folder) / "bundle", selection=Selection(sample=subjects)
-        )
-        crew = Workers(workers, timeout=3600.0, clock=time.monotonic)
         start, used = time.perf_counter(), processor_time()
-        run_audit(request, crew, now=lambda: "")
+        audit(SAMPLE, Path(folder) / "bundle", sample=subjects, workers=workers)
         return time.perf_counter() - start, processor_time() - used
 
 
 def processor_time() -> float:
-    """Seconds that processes used which have ended."""
+    """The processor seconds used by child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -45,7 +40,7 @@ def spin(_: int) -> int:
 
 
 def bare() -> tuple[float, float]:
-    """How long a busy process takes alone, and how long two take side by side."""
+    """Time one busy process alone, and then two side by side."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(spin, range(2)))
         start = time.perf_counter()

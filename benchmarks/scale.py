@@ -1,13 +1,13 @@
-"""What an audited subject costs on a graph of a million nodes, against one of ten thousand.
+"""How the cost per subject grows from a graph of ten thousand nodes to one of a million.
 
     python -m benchmarks.scale [--subjects N] [--nodes N --ties N]
 
-Random graphs of the same mean degree, with people drawn from the lending sample; a whole run with
-two workers on each, with small explanations and single changes. Prints the ratio of the seconds a
-subject took, from the first to the last; the same of processor time, which other programs on the
-machine change much less, from the first piece to the last; and the most memory that all processes
-had together, what they share counted once: in all, and from when the model had answered for
-everybody on the whole graph.
+Audits two random graphs of the same mean degree, with people drawn from the lending sample, each in
+a whole run with two workers, small explanations and single changes. Prints the ratio of the seconds
+per subject, from the first subject to the last; the ratio of the processor time per subject, which
+other programs on the machine affect much less, from the first chunk to the last; and the peak
+memory of all processes together, with shared memory counted once: over the whole run, and after
+the model has answered for everyone on the whole graph.
 """
 
 import argparse
@@ -22,13 +22,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from benchmarks.audits import audit
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.execute.pipeline import Request, run_audit
-from recourse_audit.audit.selection import Selection
-from recourse_audit.execute.process_pool import Workers
 from recourse_audit.settings import load_settings
 
-SMALL = 100  # how many times smaller the other graph is
+SMALL = 100  # how many times smaller the small graph is
 SETTINGS = """
 [model]
 path = "{model}"
@@ -49,8 +47,8 @@ draws = 10
 """
 
 
-class Watch:
-    """Notes when the first and the last subject came, and the most memory held meanwhile."""
+class Recorder:
+    """Times an audit from its first subject to its last, and records the peak memory."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -63,7 +61,7 @@ class Watch:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "Recorder":
         self._thread.start()
         return self
 
@@ -85,7 +83,7 @@ class Watch:
 
     @property
     def processor_time(self) -> float:
-        """Seconds a subject that workers were busy, after the first piece."""
+        """The processor seconds of the workers per subject, after the first chunk."""
         assert self._first is not None
         subjects, busy = self._first
         return (self._busy - busy) / max(self._subjects - subjects, 1)
@@ -110,7 +108,7 @@ def _busy(process: psutil.Process) -> float:
 
 
 def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
-    """Write a random graph of people drawn from the lending sample, and settings for it."""
+    """Write a random graph of people drawn from the lending sample, and its settings."""
     generator = np.random.default_rng(seed)
     people = pyarrow.csv.read_csv(SAMPLE / "nodes.csv")
     drawn = people.take(pa.array(generator.integers(0, len(people), nodes)))
@@ -129,19 +127,14 @@ def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
     return path
 
 
-def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, Watch]:
-    """Seconds a subject of one run, and what was seen of its memory."""
-    with tempfile.TemporaryDirectory() as name, Watch() as watch:
+def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, Recorder]:
+    """Run one audit; return its seconds per subject and what was recorded about it."""
+    with tempfile.TemporaryDirectory() as name, Recorder() as recorder:
         settings = make_files(Path(name), nodes, ties, seed)
-        request = Request(
-            settings=settings,
-            out=Path(name) / "bundle",
-            selection=Selection(sample=subjects),
-        )
-        crew = Workers(2, timeout=3600.0, clock=time.monotonic)
-        summary = run_audit(request, crew, now=lambda: "", watcher=watch)
+        out = Path(name) / "bundle"
+        summary = audit(settings, out, sample=subjects, workers=2, progress=recorder)
     print(f"# {nodes} nodes: {summary.subjects} subjects, {summary.statuses}")
-    return watch.seconds / summary.subjects, watch
+    return recorder.seconds / summary.subjects, recorder
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -150,13 +143,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--ties", type=int, default=10_000_000)
     given = parser.parse_args(argv)
-    small, other = measured(given.nodes // SMALL, given.ties // SMALL, given.subjects, 0)
-    large, watch = measured(given.nodes, given.ties, given.subjects, 0)
+    small, small_run = measured(given.nodes // SMALL, given.ties // SMALL, given.subjects, 0)
+    large, large_run = measured(given.nodes, given.ties, given.subjects, 0)
     report("scale_cost_per_subject", large / small)
-    report("scale_processor_time_per_subject", watch.processor_time / other.processor_time)
-    report("scale_peak_mb", watch.peak / 2**20)
-    report("scale_peak_at_work_mb", watch.peak_at_work / 2**20)
-    print(f"# {1000 * small:.1f} ms a subject on the small graph, {1000 * large:.1f} on the large")
+    report("scale_processor_time_per_subject", large_run.processor_time / small_run.processor_time)
+    report("scale_peak_mb", large_run.peak / 2**20)
+    report("scale_peak_at_work_mb", large_run.peak_at_work / 2**20)
+    print(
+        f"# {1000 * small:.1f} ms per subject on the small graph, "
+        f"{1000 * large:.1f} ms on the large one"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How close the search comes to what the runtime allows, and what sharing adds.
+"""How close the search comes to the speed of the bare runtime, and what sharing queries adds.
 
-Each line is `name: value`; all are ratios of two things measured in the same run.
+Each line is `name: value`; the speeds are ratios of two things measured in the same run.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from benchmarks.engines import Bench, alone, open_bench, plain_search, search_ag
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.search.blocks import Block, subtree_bounds
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from recourse_audit.settings import load_settings
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending"
@@ -38,29 +38,31 @@ def open_sample(folder: Path) -> Bench:
 
 
 def some_subjects(bench: Bench, count: int, least: float, most: float, seed: int) -> np.ndarray:
-    """Subjects drawn uniformly among those with a bearable number of subtrees."""
+    """Draw subjects uniformly among those with a manageable number of subtrees."""
     bounds = subtree_bounds(bench.graph, bench.scope.max_nodes)
     able = np.flatnonzero((bounds >= least) & (bounds <= most))
     return np.random.default_rng(seed).permutation(able)[:count]
 
 
 def one_subject_at_a_time(bench: Bench, name: str, count: int, most: float) -> float:
-    """Print the engine's rate over the runtime's; return the runtime's answers a second."""
+    """Print our rate divided by the runtime's; return the runtime's answers per second."""
     subjects = some_subjects(bench, count, 2, most, seed=1)
     search_against_runtime(bench, subjects[:2])
     engine, runtime, answers = search_against_runtime(bench, subjects)
     report(f"search_vs_limit_{name}", runtime / engine)
-    print(f"# {name}: {len(subjects)} subjects, {answers} answers, {answers / engine:.0f} a second")
+    print(
+        f"# {name}: {len(subjects)} subjects, {answers} answers, {answers / engine:.0f} per second"
+    )
     return answers / runtime
 
 
 def everyone_together(bench: Bench, name: str, limit: float) -> float:
-    """Print the engine's rate for a whole population over the runtime's; return the rate."""
+    """Print our rate for a whole population divided by the runtime's; return our rate."""
     bounds = subtree_bounds(bench.graph, bench.scope.max_nodes)
     subjects = np.flatnonzero(bounds <= bench.scope.budget)
     bench.batcher.graphs = 0
     start = time.perf_counter()
-    answers = sum(outcome.queries - 1 for outcome in bench.search.run(subjects))
+    answers = sum(outcome.extent.queries - 1 for outcome in bench.search.run(subjects))
     rate = answers / (time.perf_counter() - start)
     report(f"population_vs_limit_{name}", rate / limit)
     report(f"sharing_{name}", answers / bench.batcher.graphs)
@@ -69,7 +71,7 @@ def everyone_together(bench: Bench, name: str, limit: float) -> float:
 
 
 def against_the_plain_way(bench: Bench, name: str, population: float) -> float:
-    """Print both rates over that of the paper's plain algorithm; return the plain rate."""
+    """Print both rates divided by that of the paper's plain algorithm; return the plain rate."""
     subjects = some_subjects(bench, 40, 20, 5_000, seed=2)
     engine = plain = 0.0
     done = 0
@@ -77,10 +79,10 @@ def against_the_plain_way(bench: Bench, name: str, population: float) -> float:
         start = time.perf_counter()
         found = plain_search(bench, subject)
         middle = time.perf_counter()
-        [result] = bench.search.run_block(alone(bench, subject))
+        [result] = bench.search.run_block(alone(subject))
         engine += time.perf_counter() - middle
         plain += middle - start
-        assert result.subgraphs == found, "the two count different subgraphs"
+        assert result.extent.subgraphs == found, "the two searches count different subgraphs"
         done += found
     report(f"search_vs_naive_{name}", plain / engine)
     report(f"population_one_core_vs_naive_{name}", population * plain / done)
@@ -94,17 +96,17 @@ def _start_worker(graph: Graph, model: Path, scope: Scope) -> None:
 
 def _work(block: Block) -> int:
     assert _bench is not None
-    return sum(outcome.queries - 1 for outcome in _bench.search.run_block(block))
+    return sum(outcome.extent.queries - 1 for outcome in _bench.search.run_block(block))
 
 
 def on_two_cores(bench: Bench, model: Path, name: str, plain: float, one_core: float) -> None:
-    """The population again, blocks handed to two processes, the largest first."""
+    """Search the population again with two processes, starting with the largest blocks."""
     bounds = subtree_bounds(bench.graph, bench.scope.max_nodes)
     blocks = list(bench.search.blocks(np.flatnonzero(bounds <= bench.scope.budget)))
     blocks.sort(key=lambda block: -float(block.bounds.sum()))
     arguments = (bench.graph, model, bench.scope)
     with ProcessPoolExecutor(2, initializer=_start_worker, initargs=arguments) as pool:
-        list(pool.map(_work, [alone(bench, 0)] * 4))
+        list(pool.map(_work, [alone(0)] * 4))
         start = time.perf_counter()
         answers = sum(pool.map(_work, blocks))
         rate = answers / (time.perf_counter() - start)
@@ -113,7 +115,7 @@ def on_two_cores(bench: Bench, model: Path, name: str, plain: float, one_core: f
 
 
 class MemoryWatch:
-    """How much more memory the process holds at its highest than when the watch began."""
+    """Measures how far memory use rises above its level at the start."""
 
     def __enter__(self) -> "MemoryWatch":
         self._process = psutil.Process()
@@ -134,23 +136,24 @@ class MemoryWatch:
 
 
 def a_hub(bench: Bench, name: str) -> None:
-    """The subject with the most ties, within its budget."""
+    """Search for the subject with the most ties, within the budget."""
     hub = int(np.argmax(np.diff(bench.graph.starts)))
     with MemoryWatch() as memory:
         start = time.perf_counter()
         [result] = bench.search.run(np.array([hub]))
         seconds = time.perf_counter() - start
-    coverage = result.coverage
-    print(
-        f"# {name}: subject with {bench.graph.degree(hub)} ties: {coverage.kind}, "
-        f"{coverage.drawn} of {coverage.total}, bound {coverage.bound:.2g}, {seconds:.1f} s"
-    )
-    report(f"hub_queries_over_budget_{name}", (result.queries - 1) / bench.scope.budget)
+    extent = result.extent
+    about = extent.coverage
+    if extent.sample is not None:
+        drawn = extent.sample
+        about += f", {drawn.drawn} of {drawn.of} subgraphs drawn, bound {drawn.bound:.2g}"
+    print(f"# {name}: subject with {bench.graph.degree(hub)} ties: {about}, {seconds:.1f} s")
+    report(f"hub_queries_over_budget_{name}", (extent.queries - 1) / bench.scope.budget)
     report(f"hub_extra_memory_mb_{name}", memory.extra / 2**20)
 
 
 def quality(bench: Bench, name: str, test: np.ndarray) -> None:
-    """Mean objectives of the winners over test nodes, to set beside the paper's Table III."""
+    """Print the mean objectives of the winners over test nodes, for comparison with Table III."""
     found = [r.counterfactuals[0] for r in bench.search.run(test) if r.counterfactuals]
     report(f"mean_simulatability_{name}", float(np.mean([c.simulatability for c in found])))
     report(f"mean_relevance_{name}", float(np.mean([c.relevance for c in found])))
@@ -159,14 +162,14 @@ def quality(bench: Bench, name: str, test: np.ndarray) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of npz data sets")
-    parser.add_argument("--models", type=Path, help="folder of models (see benchmarks.train)")
+    parser.add_argument("--data", type=Path, help="folder with the npz data sets")
+    parser.add_argument("--models", type=Path, help="folder with the models (see benchmarks.train)")
     options = parser.parse_args(argv)
     bench = open_sample(SAMPLE)
     limit = one_subject_at_a_time(bench, "lending", 60, ONE_BY_ONE)
     everyone_together(bench, "lending", limit)
     if options.data is None or options.models is None:
-        print("# real graphs need --data DIR and --models DIR")
+        print("# for real graphs, pass --data DIR and --models DIR")
         return
     german = open_bench(load_graph(options.data, "german"), options.models / "german.onnx", Scope())
     one_subject_at_a_time(german, "german", 12, 400_000)

@@ -1,10 +1,10 @@
-"""Trains the paper's target models on real graphs and exports them; needs the `samples` extra.
+"""Trains the paper's models on real graphs and exports them; needs the `samples` extra.
 
     python -m benchmarks.train --data DIR --models DIR [NAME …]
 
-Two-layer GCN, 16 hidden units, Adam at 0.01, at most 500 epochs with early stopping, nodes split
-50:20:30 at random with a fixed seed. Writes NAME.onnx, NAME.test.npy with the test nodes, and,
-last, NAME.pt with the weights for those who look inside.
+Each model is a two-layer GCN with 16 hidden units, trained with Adam at 0.01 for at most 500 epochs
+with early stopping. Nodes are split 50:20:30 at random with a fixed seed. Writes NAME.onnx,
+NAME.test.npy with the test nodes and, last, NAME.pt with the weights, for methods that need them.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def thinned(x: torch.Tensor) -> torch.Tensor:
-    """Features as a sparse matrix, if most of them are zero."""
+    """The features as a sparse matrix, if most of them are zero."""
     return x.to_sparse().coalesce() if float((x != 0).float().mean()) < 0.1 else x
 
 
@@ -54,7 +54,7 @@ def multiplied(words: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def sparse_forward(model: GCN, x: torch.Tensor, edges: torch.Tensor) -> Callable[[], torch.Tensor]:
-    """The model on its whole graph by sparse products, which wide features need to be fast."""
+    """The model on its whole graph, by sparse products: wide features are slow otherwise."""
     count = x.shape[0]
     ends, weight = gcn_norm(edges, None, count)
     ties = torch.sparse_coo_tensor(
@@ -73,7 +73,7 @@ def sparse_forward(model: GCN, x: torch.Tensor, edges: torch.Tensor) -> Callable
 
 
 def train(folder: Path, out: Path, name: str, seed: int) -> None:
-    """Train and export one model; nodes without a label, or with one by convention, stay out."""
+    """Train and export one model; nodes without a real label are left out."""
     torch.manual_seed(seed)
     arrays = load_arrays(folder, name)
     x, edges = torch.tensor(arrays["x"]).float(), torch.tensor(arrays["edge_index"])
@@ -84,7 +84,7 @@ def train(folder: Path, out: Path, name: str, seed: int) -> None:
     labelled = np.flatnonzero(known)
     fit, check, test = (labelled[part] for part in split(len(labelled), seed))
     model = GCN(x.shape[1], int(y.max()) + 1)
-    # Measured quantities, and bags of so many words that raw ones kill the hidden units (Amazon).
+    # Standardise measurements, and word lists so long that raw ones kill the hidden units (Amazon).
     if x.max() > 10 or x.mean() > 0.1:
         model.shift, model.scale = x[fit].mean(0), x[fit].std(0).clamp_min(1e-6)
     forward = sparse_forward(model, x, edges)
@@ -109,10 +109,12 @@ def train(folder: Path, out: Path, name: str, seed: int) -> None:
     model.eval()
     with torch.no_grad():
         answers = model(x, edges)
-        assert torch.allclose(answers, forward(), atol=1e-3), "the fast way must be the same way"
+        assert torch.allclose(answers, forward(), atol=1e-3), (
+            "the sparse products must give the model's own answers"
+        )
         right = (answers.argmax(1) == y).float()
     out.mkdir(parents=True, exist_ok=True)
-    # It warns of every library that it could also export for.
+    # The exporter warns about every optional library that is not installed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     node, arc = torch.export.Dim("nodes"), torch.export.Dim("arcs")
     torch.onnx.export(

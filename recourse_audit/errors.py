@@ -5,10 +5,11 @@
     │   ├── SettingsError              a key or value of audit.toml
     │   ├── GraphError                 a node or tie table
     │   ├── ModelError                 a model file, its inputs or its outputs
+    │   │   └── RoomError              a graph too large for a model exported with a fixed size
     │   ├── SubjectError               an id that is not in the graph
+    │   ├── DocumentError              a JSON document, by its format or its content
     │   └── TemplateError              a template, style sheet, catalogue or profile
     ├── AnswerError                4   the model answered, but not with numbers that can be used
-    ├── BudgetError                4   the query limit was reached before the work was done
     ├── PaperError                 4   no PDF can be made on this machine
     ├── FindingError               3   a finding over a threshold of `--fail-on`
     └── VerificationError          5   a bundle is not what its manifest says
@@ -53,14 +54,12 @@ class TemplateError(InputError):
     """A template, or a piece it needs, is missing or has a mistake in it."""
 
 
+class DocumentError(InputError):
+    """A document is not one of ours, is damaged, or has a format that cannot be read here."""
+
+
 class AnswerError(AuditError):
     """The model gave an answer that is not a number; the subject at hand cannot be judged."""
-
-    exit_code = 4
-
-
-class BudgetError(AuditError):
-    """The limit on queries was reached before the question was answered."""
 
     exit_code = 4
 

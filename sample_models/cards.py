@@ -1,4 +1,4 @@
-"""Every sample model has a card: how it was made, how good it is, what goes in and out."""
+"""Every sample model has a card: how it was made, how accurate it is, its inputs and output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("torch", "torch_geometric", "onnx", "onnxscript", "numpy", "onnxrunt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """Accuracy against the true outcome, as shares of people, and how many are denied."""
+    """Shares of people: decided in line with the true outcome, and denied."""
 
     train: float
     test: float
@@ -26,7 +26,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """All that a card says about one model."""
+    """Everything a card says about one model."""
 
     title: str
     about: str
@@ -58,7 +58,7 @@ def card_lines(card: Card) -> list[str]:
         "",
         card.about,
         "",
-        "**Intended use**: synthetic; for tests and the demo only. It decides about nobody.",
+        "**Intended use**: synthetic; for tests and the demo only. It decides on no real person.",
         "",
         "## How it was made",
         "",
@@ -70,17 +70,17 @@ def card_lines(card: Card) -> list[str]:
         "- The model does not see gender, origin, age_band or community, nor the kind, weight or",
         "  year of a tie.",
         "",
-        "## How good it is",
+        "## Accuracy",
         "",
-        "| accuracy against the true outcome | train | test |",
+        "| share of correct decisions | train | test |",
         "|---|---|---|",
         f"| this model | {quality.train:.3f} | {quality.test:.3f} |",
-        f"| blind to ties | {quality.baseline_train:.3f} | {quality.baseline_test:.3f} |",
+        f"| baseline without ties | {quality.baseline_train:.3f} | {quality.baseline_test:.3f} |",
         "",
-        "Blind to ties: a perceptron with as many hidden units that sees the person only.",
+        "The baseline is a perceptron of the same size that sees only the person.",
         f"It denies {100 * quality.denied:.1f} % of the people.",
         "",
-        "## What goes in and out",
+        "## Inputs and output",
         "",
         *(f"- in: {port}" for port in exported.inputs),
         *(f"- out: {port}" for port in exported.outputs),
@@ -92,6 +92,6 @@ def card_lines(card: Card) -> list[str]:
         "",
         f"- `{exported.path.name}`, {exported.path.stat().st_size:,} bytes, one file, opset 18.",
         f"- sha256 `{digest}`",
-        "- onnxruntime against torch, largest difference relative to the largest answer:",
+        "- Largest difference between onnxruntime and torch, relative to the largest output:",
         *(f"  - {check}" for check in exported.checks),
     ]

@@ -1,13 +1,13 @@
-"""The planted gap is in `lending` and not in `lending_twin`: this script measures both.
+"""Measures the planted gap, which is in `lending` and not in `lending_twin`.
 
-Comes in: the two folders with their `gcn.onnx`. Goes out: a table on stdout, by group: how many
-people the model refuses, and how many of the refused it would approve after a small change,
-asked of the model itself. Needs onnxruntime and numpy; nothing here knows the generator's
-hidden traits.
+Input: the two folders with their `gcn.onnx`. Output: a table on stdout with, for each group, how
+many people the model refuses and how many of those it would approve after a small change. The
+answers come from the model itself. Needs onnxruntime and numpy; nothing here knows the hidden
+traits of the generator.
 
-Every set of up to three droppable own ties is tried. A set is asked on the person's three-hop
-neighbourhood (two hops reach the person, the third carries the degrees); before that is relied
-on, a sample is asked on the whole graph as well, and a difference stops the script.
+Every set of up to three droppable own ties is tried. Each set is evaluated on the person's
+three-hop neighbourhood (people two hops away affect the person, the third hop provides their
+degrees). A sample is evaluated on the whole graph as well, and any difference stops the script.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SMALL_CHANGES = (("savings", 5000.0), ("loan_amount", -5000.0), ("late_payments"
 
 
 class Model:
-    """One onnxruntime session that answers with logits, denied then approved."""
+    """One onnxruntime session that returns logits for denied and approved."""
 
     def __init__(self, path: Path) -> None:
         options = onnxruntime.SessionOptions()
@@ -52,7 +52,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """A person's surroundings; row 0 is the person, ties are numbered by their local rows."""
+    """A person's neighbourhood; row 0 is the person, and the ends of ties are local rows."""
 
     features: Floats
     ties: Ints
@@ -61,7 +61,7 @@ class Neighbourhood:
 
 
 def neighbourhood(lending: Lending, person: int) -> Neighbourhood:
-    """All people within three hops and every tie among them."""
+    """All people within three hops, and every tie among them."""
     inside = np.zeros(lending.people, dtype=bool)
     inside[person] = True
     for _ in range(HOPS):
@@ -83,7 +83,7 @@ def neighbourhood(lending: Lending, person: int) -> Neighbourhood:
 
 
 def drop_sets(droppable: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Every set of one, two or three droppable ties, small sets first."""
+    """Every set of one, two or three droppable ties, smallest sets first."""
     for size in range(1, MOST_DROPS + 1):
         yield from combinations(droppable, size)
 
@@ -91,7 +91,7 @@ def drop_sets(droppable: Sequence[int]) -> Iterator[tuple[int, ...]]:
 def logits_after_drops(
     model: Model, near: Neighbourhood, dropped: Sequence[tuple[int, ...]]
 ) -> Floats:
-    """The person's logits [sets, 2] after each set of drops, asked side by side in one query."""
+    """The person's logits [sets, 2] after each set of drops, all in one query."""
     people = near.features.shape[0]
     copies = [np.delete(near.ties, drop, axis=0) + n * people for n, drop in enumerate(dropped)]
     answer = model.logits(np.tile(near.features, (len(dropped), 1)), np.concatenate(copies))
@@ -99,7 +99,7 @@ def logits_after_drops(
 
 
 def fewest_drops(model: Model, lending: Lending, person: int) -> int:
-    """The least number of dropped ties that flips a refusal, or 0 when three do not."""
+    """The smallest number of dropped ties that flips a refusal, or 0 if three do not."""
     near = neighbourhood(lending, person)
     pending = drop_sets(near.droppable)
     while batch := list(islice(pending, BATCH)):
@@ -126,7 +126,7 @@ def largest_local_error(model: Model, lending: Lending, refused: Ints) -> float:
 def flips_with_change(
     model: Model, lending: Lending, refused: Ints, name: str, amount: float
 ) -> Mask:
-    """Which of the refused are approved once one attribute of theirs has changed."""
+    """Which refused people are approved after a change to one of their attributes."""
     flipped = np.zeros(refused.size, dtype=bool)
     for place, person in enumerate(refused):
         near = neighbourhood(lending, int(person))
@@ -139,12 +139,12 @@ def flips_with_change(
 
 
 def percent(part: Mask, among: Mask) -> str:
-    """A share in per cent of the people in `among`, or a dash when there are none."""
+    """The share in per cent of the people in `among`, or a dash if there are none."""
     return f"{100 * part[among].mean():5.1f}" if among.any() else "    -"
 
 
 def measure(folder: Path) -> None:
-    """Print one network's table; stop if a neighbourhood ever disagrees with the whole graph."""
+    """Print the table of one network; stop if a neighbourhood disagrees with the whole graph."""
     lending = read_lending(folder)
     model = Model(folder / "gcn.onnx")
     answer = model.logits(lending.features, lending.ties)
@@ -166,7 +166,7 @@ def measure(folder: Path) -> None:
 
 
 def print_table(lending: Lending, adverse: Mask, drops: Ints, changed: dict[str, Mask]) -> None:
-    """One line a group: people, adverse rate, and what flips the refused, all in per cent."""
+    """Print one line per group: people, share refused, and what flips refusals, in per cent."""
     titles = ["1 drop", "<=2", "<=3", *changed]
     print(f"{'group':<16} people refused adverse% | of the refused, % flipped by: ", end="")
     print(" | ".join(titles))

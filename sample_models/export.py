@@ -1,7 +1,7 @@
 """A trained network becomes one ONNX file that answers as torch does, or the build stops.
 
-Comes in: a network in evaluation mode and example inputs. Goes out: a single file (weights
-inside), opset 18, checked in onnxruntime against torch on graphs of several sizes.
+Input: a network in evaluation mode and example inputs. Output: a single file with its weights,
+opset 18, checked in onnxruntime against torch on graphs of several sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Inputs = dict[str, Tensor]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What a file turned out to be: its ports as onnxruntime reports them, and its errors."""
+    """An exported file: its inputs and outputs as onnxruntime reports them, and its checks."""
 
     path: Path
     inputs: tuple[str, ...]
@@ -39,9 +39,9 @@ def export(
     dynamic: bool,
     strict: bool,
 ) -> None:
-    """Write `path` with torch's exporter; `strict` traces first with torch.export.
+    """Write `path` with torch's exporter; `strict` traces with torch.export first.
 
-    The strict route is for attention with self-loops, which the direct route cannot guard.
+    Attention with self-loops needs the strict route: the direct one cannot express its guards.
     """
     people, arcs = torch.export.Dim("people", min=1), torch.export.Dim("arcs", min=0)
     axes: dict[str, dict[int, torch.export.Dim]] = {
@@ -71,7 +71,7 @@ def export(
 
 
 def forget_sources(path: Path) -> None:
-    """Remove the exporter's notes (source lines, folders of this computer) from the file."""
+    """Remove the exporter's metadata (source lines, local paths) from the file."""
     model = onnx.load(path)
     for node in model.graph.node:
         del node.metadata_props[:]
@@ -94,7 +94,7 @@ def forget_sources(path: Path) -> None:
 
 
 def compare(network: nn.Module, path: Path, cases: dict[str, Inputs]) -> Exported:
-    """Ask torch and onnxruntime the same questions; stop at the first answer that differs."""
+    """Give torch and onnxruntime the same inputs, and stop at the first output that differs."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     checks = []
     for title, case in cases.items():
@@ -117,5 +117,5 @@ def compare(network: nn.Module, path: Path, cases: dict[str, Inputs]) -> Exporte
 
 
 def shape_text(shape: list[int | str]) -> str:
-    """A shape as people write it: [people, 7]."""
+    """A shape as text, such as [people, 7]."""
     return "[" + ", ".join(str(size) for size in shape) + "]"

@@ -1,6 +1,6 @@
 """A lending folder becomes arrays: features in the model's order, ties in both directions.
 
-Comes in: `nodes.csv` and `edges.csv`. Goes out: one `Lending` record. Needs numpy only.
+Input: `nodes.csv` and `edges.csv`. Output: one `Lending` record. Needs only numpy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lending:
-    """One network: people as rows, and every tie once, as row numbers of its two people."""
+    """One network: people as rows, and every tie once, as the row numbers of two people."""
 
     features: NDArray[np.float32]
     approved: NDArray[np.int64]
@@ -26,12 +26,12 @@ class Lending:
 
     @property
     def people(self) -> int:
-        """How many people the network has."""
+        """The number of people in the network."""
         return int(self.features.shape[0])
 
     @property
     def edge_index(self) -> NDArray[np.int64]:
-        """Ties in both directions [2, 2 x ties]: first all as written, then all reversed."""
+        """Ties in both directions [2, 2 x ties]: first as written, then reversed."""
         return both_directions(self.ties)
 
 

@@ -1,21 +1,21 @@
-"""Two synthetic lending networks come out of here: one with a planted gap, and its twin without.
+"""Writes two synthetic lending networks: one with a planted gap, and its twin without a gap.
 
-Comes in: nothing but the seeds below. Goes out: `lending/` and `lending_twin/`, each with
-`nodes.csv` (one person a row, real units) and `edges.csv` (one undirected tie a row).
+Input: only the seeds below. Output: `lending/` and `lending_twin/`, each with `nodes.csv` (one row
+per person, real units) and `edges.csv` (one row per undirected tie).
 
 Vocabulary
 ----------
-record      a person's own payment history; about one person in seventeen has a bad one.
-circle      which people someone is tied to, apart from their own attributes:
-            *plain*      ties to people with good records only;
-            *thin*       few ties, one or two of them to bad records, of kinds easy to drop;
-            *entangled*  many ties to bad records, so that dropping three leaves several more.
-exposed     a hidden trait that decides how likely each circle is.
-origin      the protected attribute. With the gap on it follows *exposed*; with the gap off it is
-            dealt out at random among people of the same hidden trait, circle and record, so that
-            it has nothing to do with ties or risk.
+record      a person's own payment history; about one person in seventeen has a bad record.
+circle      whom a person is tied to, whatever their own attributes:
+            *plain*      only people with good records;
+            *thin*       few people, one or two with bad records, by ties that are easy to drop;
+            *entangled*  many people with bad records, so that several remain after three drops.
+exposed     a hidden trait that determines how likely each circle is.
+origin      the protected attribute. With the gap, it follows *exposed*. Without the gap, it is
+            assigned at random among people with the same trait, circle and record, so that it is
+            unrelated to ties and risk.
 
-Everything else (attributes, circles, ties, outcomes) is drawn the same way in both networks.
+Everything else (attributes, circles, ties, outcomes) is drawn in the same way in both networks.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PLAIN, THIN, ENTANGLED = 0, 1, 2
 # Rows: not exposed, exposed. Columns: plain, thin, entangled.
 CIRCLE_SHARES = np.array([[0.825, 0.17, 0.005], [0.62, 0.03, 0.35]])
 
-# How likely each kind of tie is, in the order of KINDS.
+# The probability of each kind of tie, in the order of KINDS.
 KINDS_OF_GOOD_TIES = np.array([0.12, 0.12, 0.20, 0.16, 0.18, 0.22])
 KINDS_OF_THIN_TIES = np.array([0.38, 0.24, 0.03, 0.03, 0.30, 0.02])
 KINDS_OF_ENTANGLED_TIES = np.array([0.04, 0.04, 0.08, 0.38, 0.42, 0.04])
@@ -67,7 +67,7 @@ KINDS_OF_ENTANGLED_TIES = np.array([0.04, 0.04, 0.08, 0.38, 0.42, 0.04])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """What is true of every person before any tie exists: one array entry a person."""
+    """What is true of people before any tie exists; arrays have one entry per person."""
 
     community: Ints
     exposed: Mask
@@ -88,7 +88,7 @@ class Tie:
 
 
 def draw_people(random: np.random.Generator) -> Person:
-    """Deal communities, the hidden trait, records and circles; none of it depends on origin."""
+    """Draw communities, the hidden trait, records and circles; none depends on origin."""
     community = random.permutation(np.arange(PEOPLE) % COMMUNITIES)
     exposed_share = np.where(random.permutation(COMMUNITIES) < COMMUNITIES // 2, 0.70, 0.10)
     exposed = random.random(PEOPLE) < exposed_share[community]
@@ -108,7 +108,7 @@ def draw_people(random: np.random.Generator) -> Person:
 
 
 def draw_ages(random: np.random.Generator) -> Ints:
-    """Ages in years, 20 to 74, independent of everything but the years in the present job."""
+    """Ages in years, from 20 to 74; they limit the years in the present job and nothing else."""
     return np.asarray(np.clip(random.normal(42, 13, PEOPLE), 20, 74), dtype=np.int64)
 
 
@@ -135,10 +135,10 @@ def draw_attributes(random: np.random.Generator, person: Person, age: Ints) -> d
 
 
 def draw_origin(random: np.random.Generator, person: Person, *, gap: bool) -> NDArray[np.str_]:
-    """Origin follows the hidden trait when the gap is on, and is dealt at random when it is off.
+    """Origin follows the hidden trait with the gap, and is assigned at random without it.
 
-    Dealing at random happens inside blocks of equal trait, circle and record (as a stratified
-    trial deals its arms), with the same number of southerners overall as following would give.
+    Random assignment takes place within blocks of equal trait, circle and record, as in a
+    stratified trial, and keeps the overall share of southerners that the trait would give.
     """
     follows = random.random(PEOPLE) < SOUTH_FOLLOWS_EXPOSED
     south = np.where(follows, person.exposed, ~person.exposed)
@@ -148,7 +148,7 @@ def draw_origin(random: np.random.Generator, person: Person, *, gap: bool) -> ND
 
 
 def deal_in_blocks(random: np.random.Generator, person: Person, *, share: float) -> Mask:
-    """Mark `share` of every block of people alike, at random inside the block."""
+    """Mark a random `share` of every block of similar people."""
     block = person.exposed * 6 + person.bad_record * 3 + person.circle
     marked = np.zeros(PEOPLE, dtype=bool)
     for number in np.unique(block):
@@ -158,7 +158,7 @@ def deal_in_blocks(random: np.random.Generator, person: Person, *, share: float)
 
 
 class TieBook:
-    """Collects ties and refuses a second one of the same kind between the same two people."""
+    """Collects ties, and refuses a second tie of the same kind between the same two people."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self.random = random
@@ -167,7 +167,7 @@ class TieBook:
         self.partners: set[tuple[int, int]] = set()
 
     def add(self, first: int, second: int, kind: str, *, parallel: bool = False) -> bool:
-        """Add a tie unless the two are one person or (without `parallel`) already tied."""
+        """Add a tie, unless both ends are one person or (without `parallel`) already tied."""
         low, high = min(first, second), max(first, second)
         if low == high or (low, high, kind) in self.taken:
             return False
@@ -181,12 +181,12 @@ class TieBook:
         return True
 
     def draw_kind(self, shares: Floats) -> str:
-        """One kind of tie, drawn with the given shares."""
+        """Draw one kind of tie with the given shares."""
         return KINDS[int(self.random.choice(len(KINDS), p=shares))]
 
 
 def draw_ties(random: np.random.Generator, person: Person) -> list[Tie]:
-    """Ties follow communities and circles; origin is not an input, so it can have no effect."""
+    """Draw ties from communities and circles; origin is not an input, so it has no effect."""
     book = TieBook(random)
     good = np.flatnonzero(~person.bad_record & ~person.isolated)
     bad = np.flatnonzero(person.bad_record)
@@ -195,7 +195,7 @@ def draw_ties(random: np.random.Generator, person: Person) -> list[Tie]:
         tie_to_good(book, person, int(member), good, count=good_tie_count(random, circle))
         tie_to_bad(book, person, int(member), bad, circle)
     for member in bad:
-        # People with bad records know each other, which keeps their own surroundings bad.
+        # People with bad records know each other, which keeps their neighbourhoods bad.
         count = 3 + int(random.integers(0, 3))
         for partner in near(random, person, int(member), bad, count, inside=0.3):
             book.add(int(member), partner, book.draw_kind(KINDS_OF_GOOD_TIES))
@@ -204,22 +204,22 @@ def draw_ties(random: np.random.Generator, person: Person) -> list[Tie]:
 
 
 def good_tie_count(random: np.random.Generator, circle: int) -> int:
-    """How many ties to good records a person starts; others may start more towards them."""
+    """The number of ties to good records that a person starts; others may add more."""
     if circle == PLAIN:
         return 1 + int(random.random() < 0.8)
     return int(random.integers(0, 2))
 
 
 def tie_to_good(book: TieBook, person: Person, member: int, good: Ints, *, count: int) -> None:
-    """Start `count` ties to people with good records, most inside the community."""
-    # Partners with plain circles only: a thin circle stays thin.
+    """Add `count` ties to people with good records, most of them within the community."""
+    # Only partners with plain circles, so that a thin circle stays thin.
     candidates = good[person.circle[good] == PLAIN]
     for partner in near(book.random, person, member, candidates, count, inside=0.85):
         book.add(member, partner, book.draw_kind(KINDS_OF_GOOD_TIES))
 
 
 def tie_to_bad(book: TieBook, person: Person, member: int, bad: Ints, circle: int) -> None:
-    """Start the ties to bad records that a thin or an entangled circle consists of."""
+    """Add the ties to bad records that make a circle thin or entangled."""
     if circle == THIN:
         count, shares = int(book.random.integers(1, 3)), KINDS_OF_THIN_TIES
     elif circle == ENTANGLED:
@@ -239,10 +239,10 @@ def near(
     *,
     inside: float,
 ) -> list[int]:
-    """Draw partners from the member's own community with probability `inside`, else next door.
+    """Draw partners from the member's own community with probability `inside`, else from nearby.
 
-    Communities stand in a ring and next door is at most two places away, so that three hops
-    reach a district and not the whole network.
+    Communities form a ring, and nearby means at most two places away, so that three hops reach
+    one part of the network and not all of it.
     """
     apart = np.abs(person.community[candidates] - person.community[member])
     apart = np.minimum(apart, COMMUNITIES - apart)
@@ -255,7 +255,7 @@ def near(
 
 
 def add_parallel_ties(book: TieBook) -> None:
-    """Give a few pairs of people a second tie of another kind."""
+    """Give some pairs of people a second tie of another kind."""
     for tie in list(book.ties):
         if book.random.random() < PARALLEL_SHARE:
             kind = book.draw_kind(KINDS_OF_GOOD_TIES)
@@ -265,7 +265,7 @@ def add_parallel_ties(book: TieBook) -> None:
 def draw_outcome(
     random: np.random.Generator, attributes: dict[str, Floats], ties: Sequence[Tie]
 ) -> NDArray[np.str_]:
-    """Repaid or defaulted, from a person's own attributes and their partners' late payments."""
+    """Draw repaid or defaulted from a person's attributes and their partners' late payments."""
     late = np.minimum(attributes["late_payments"], 8)
     total, degree = np.zeros(PEOPLE), np.zeros(PEOPLE)
     for tie in ties:
@@ -292,12 +292,12 @@ def age_bands(age: Ints) -> NDArray[np.str_]:
 
 
 def person_name(row: int) -> str:
-    """The public id of the person in a row: P0001 is row 0."""
+    """The id of the person in a row: P0001 for row 0."""
     return f"P{row + 1:04d}"
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV file with line feeds on every system, so that its bytes repeat."""
+    """Write a CSV file with line feeds on every system, so that its bytes are reproducible."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -305,7 +305,7 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def make_network(folder: Path, *, seed: int, gap: bool) -> None:
-    """Write `nodes.csv` and `edges.csv` of one network; same seed and gap, same bytes."""
+    """Write the two files of one network; the same seed and gap give the same bytes."""
     random = np.random.default_rng(seed)
     person = draw_people(random)
     age = draw_ages(random)
@@ -332,7 +332,7 @@ def make_network(folder: Path, *, seed: int, gap: bool) -> None:
 
 
 def main() -> None:
-    """Write both networks below the chosen folder."""
+    """Write both networks into the chosen folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--into", type=Path, default=Path(__file__).parent)
     into: Path = parser.parse_args().into

@@ -1,8 +1,8 @@
-"""Every network here takes people in real units: standardisation is a layer, not a preparation.
+"""Every network here takes features in real units, because standardisation is one of its layers.
 
-Comes in: `x` float32 [N, F], and the ties as the network wants them. Goes out: two columns of
-logits, denied then approved, or (for `Sigmoid`) one column with the probability of approved.
-All have two layers of 16 hidden units, so at most two hops of ties reach a person.
+Input: `x` float32 [N, F], and the ties in the form that the network takes. Output: two columns of
+logits, for denied and approved, or (for `Sigmoid`) one column with the probability of approved. All
+have two layers and 16 hidden units, so only people within two hops affect a decision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLASSES = 2
 
 
 class Standardise(nn.Module):
-    """Shift and scale every feature by figures of the training people, kept as buffers."""
+    """Shift and scale every feature by the training people's mean and deviation."""
 
     mean: Tensor
     deviation: Tensor
@@ -32,7 +32,7 @@ class Standardise(nn.Module):
         self.register_buffer("deviation", people.std(dim=0).clamp(min=1e-6))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features with mean 0 and deviation 1 over the training people."""
+        """Features with mean 0 and standard deviation 1 over the training people."""
         return (x - self.mean) / self.deviation
 
 
@@ -54,23 +54,23 @@ class TwoLayers(nn.Module):
 
 
 def gcn(people: Tensor) -> nn.Module:
-    """Graph convolution: self-loops and symmetric normalisation inside the model."""
+    """Graph convolution with self-loops and symmetric normalisation inside the model."""
     return TwoLayers(people, GCNConv(people.size(1), HIDDEN), GCNConv(HIDDEN, CLASSES))
 
 
 def sage(people: Tensor) -> nn.Module:
-    """GraphSAGE: the mean of the partners beside the person."""
+    """GraphSAGE: combines a person with the mean of their neighbours."""
     return TwoLayers(people, SAGEConv(people.size(1), HIDDEN), SAGEConv(HIDDEN, CLASSES))
 
 
 def gat(people: Tensor) -> nn.Module:
-    """Graph attention: two heads of eight, then one, softmax over a person's ties."""
+    """Graph attention: two heads of eight units, then one head; softmax over a person's ties."""
     first = GATConv(people.size(1), HIDDEN // 2, heads=2)
     return TwoLayers(people, first, GATConv(HIDDEN, CLASSES))
 
 
 def gin(people: Tensor) -> nn.Module:
-    """Graph isomorphism network: sums over partners, then a small perceptron."""
+    """Graph isomorphism network: sums over neighbours, then a small perceptron."""
     return TwoLayers(
         people,
         GINConv(perceptron(people.size(1), HIDDEN), train_eps=True),
@@ -79,12 +79,12 @@ def gin(people: Tensor) -> nn.Module:
 
 
 def perceptron(inputs: int, outputs: int) -> nn.Module:
-    """One hidden layer, as GIN applies after each sum."""
+    """A perceptron with one hidden layer, as GIN applies it after each sum."""
     return nn.Sequential(nn.Linear(inputs, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, outputs))
 
 
 class Dense(nn.Module):
-    """Graph convolution over a dense matrix; it adds self-loops and normalises inside."""
+    """Graph convolution over a dense matrix, with self-loops and normalisation inside."""
 
     def __init__(self, people: Tensor) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class Dense(nn.Module):
 
 
 class OutsideNormalised(nn.Module):
-    """Plain weighted sums: self-loops and normalisation must already be in the ties."""
+    """Weighted sums only: self-loops and normalisation must already be in the ties."""
 
     def __init__(self, people: Tensor) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class OutsideNormalised(nn.Module):
 
 
 class Sigmoid(nn.Module):
-    """A graph convolution whose one column is the probability of approved."""
+    """A graph convolution with one output column, the probability of approved."""
 
     def __init__(self, people: Tensor) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Sigmoid(nn.Module):
 
 
 class WithoutTies(nn.Module):
-    """The baseline: the same size of network, blind to every tie."""
+    """The baseline: a network of the same size that sees no ties."""
 
     def __init__(self, people: Tensor) -> None:
         super().__init__()

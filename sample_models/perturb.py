@@ -1,10 +1,11 @@
-"""Makes copies of a model whose last layer is moved by a growing distance.
+"""Makes copies of a model whose last layer is moved by increasing distances.
 
     python sample_models/perturb.py MODEL.onnx OUT_FOLDER [DISTANCE …]
 
-Every floating-point constant behind the last matrix product is moved in one random direction, the
-same for all copies, to the Euclidean distance given. Needs the onnx package. The copies are for
-`recourse-audit stability --perturbed-model`, and for the right-hand picture of the paper's Fig. 8.
+All floating-point constants of the last matrix product and of what follows it are moved in one
+random direction, the same for all copies, by the given Euclidean distance. Needs the onnx package.
+The copies are for `recourse-audit stability --perturbed-model`, and for the right-hand panel of the
+paper's Fig. 8.
 """
 
 import argparse
@@ -19,7 +20,7 @@ PRODUCTS = ("MatMul", "Gemm")
 
 
 def last_weights(model: onnx.ModelProto) -> list[str]:
-    """The constants that the last matrix product, and what comes after it, takes."""
+    """The constants that the last matrix product and the nodes after it take."""
     constants = {constant.name: constant for constant in model.graph.initializer}
     nodes = list(model.graph.node)
     last = max(
@@ -37,7 +38,7 @@ def last_weights(model: onnx.ModelProto) -> list[str]:
 
 
 def perturbed(model: onnx.ModelProto, distance: float, seed: int) -> onnx.ModelProto:
-    """A copy whose last layer lies `distance` away."""
+    """A copy of the model whose last layer is moved by `distance`."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     wanted = set(last_weights(model))

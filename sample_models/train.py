@@ -1,7 +1,7 @@
-"""All sample models are trained, exported, checked and described by one run of this script.
+"""One run of this script trains, exports, checks and describes all sample models.
 
-Comes in: `lending/` and `lending_twin/` from make_lending.py. Goes out: the ONNX files and, in
-`cards/`, one card each. Needs torch and torch_geometric, which the audit itself never does.
+Input: `lending/` and `lending_twin/` from make_lending.py. Output: the ONNX files and, in `cards/`,
+one card per model. Needs torch and torch_geometric, which the audit itself never needs.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ SEED = 7
 EPOCHS = 300
 TRAIN_SHARE = 0.6
 
-TWO_COLUMNS = "two logits a person, in the order denied, approved; column 1 is favourable."
-ONE_COLUMN = "one probability a person, that of approved; 0.5 is the threshold."
+TWO_COLUMNS = "two logits per person, in the order denied, approved; column 1 is favourable."
+ONE_COLUMN = "one probability per person, that of approved; the threshold is 0.5."
 DIRECT = "`torch.onnx.export(dynamo=True)`."
 STRICT = "`torch.export.export(strict=True)`, then `torch.onnx.export(dynamo=True)`."
-TIES_TWICE = "`edge_index` holds every undirected tie in both directions, and no self-loop."
+TIES_TWICE = "`edge_index` holds every undirected tie in both directions, without self-loops."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How one sample model is built: its network, the shape its ties take, its export."""
+    """How one sample model is built: its network, the form of its ties, and its export."""
 
     name: str
     network: Callable[[Tensor], nn.Module]
@@ -44,12 +44,12 @@ class Recipe:
 
 
 def as_arcs(people: int, edge_index: Tensor) -> Inputs:
-    """Ties as they are: both directions, no self-loops."""
+    """Ties as they are: in both directions, without self-loops."""
     return {"edge_index": edge_index}
 
 
 def as_matrix(people: int, edge_index: Tensor) -> Inputs:
-    """Ties as a dense matrix of how many ties two people share."""
+    """Ties as a dense matrix that counts the ties between two people."""
     adj = torch.zeros(people, people)
     adj.index_put_((edge_index[0], edge_index[1]), torch.ones(edge_index.size(1)), accumulate=True)
     return {"adj": adj}
@@ -93,23 +93,24 @@ RECIPES = (
         name="dense",
         network=networks.Dense,
         about="A graph convolution over a dense matrix: `adj[i, j]` is the number of ties between "
-        "i and j, the diagonal is zero; self-loops and normalisation happen inside.",
+        "i and j, and the diagonal is zero; self-loops and normalisation are added inside the "
+        "model.",
         ties=as_matrix,
     ),
     Recipe(
         name="fixed",
         network=networks.gcn,
-        about="The graph convolution network of `gcn.onnx`, same weights, exported without dynamic "
-        f"sizes: it answers for exactly this many people and arcs. {TIES_TWICE}",
+        about="The graph convolution network of `gcn.onnx`, with the same weights but without "
+        f"dynamic sizes: it takes exactly this many people and arcs. {TIES_TWICE}",
         ties=as_arcs,
         dynamic=False,
     ),
     Recipe(
         name="outside_normalised",
         network=networks.OutsideNormalised,
-        about="A graph convolution that only does weighted sums. Whoever asks it must append one "
-        "self-loop a person to `edge_index` and give D^-1/2 (A + I) D^-1/2 as `edge_weight`, with "
-        "A counting ties (the `weight` column of `edges.csv` is not used). In training the "
+        about="A graph convolution that only computes weighted sums. The caller must append one "
+        "self-loop per person to `edge_index` and pass D^-1/2 (A + I) D^-1/2 as `edge_weight`, "
+        "where A counts ties (the `weight` column of `edges.csv` is not used). In training, the "
         "self-loops came last.",
         ties=as_normalised_arcs,
     ),
@@ -126,7 +127,7 @@ RECIPES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """The people of one network, split once and for all models."""
+    """The people of one network, split once for all models."""
 
     name: str
     features: Tensor
@@ -136,16 +137,16 @@ class Material:
 
     @property
     def train_people(self) -> Tensor:
-        """Features of the people trained on: standardisation may see no others."""
+        """Features of the training people, the only ones that standardisation may see."""
         return self.features[self.train]
 
     def inputs(self, recipe: Recipe) -> Inputs:
-        """The whole network as a recipe's model wants it."""
+        """The whole network in the form that a recipe's model takes."""
         return {"x": self.features, **recipe.ties(self.features.size(0), self.edge_index)}
 
 
 def read_material(folder: Path) -> Material:
-    """Read a network and split its people at random, with this script's seed."""
+    """Read a network and split its people at random with this script's seed."""
     lending = read_lending(folder)
     chance = torch.rand(lending.people, generator=torch.Generator().manual_seed(SEED))
     return Material(
@@ -172,7 +173,7 @@ def decide(answer: Tensor) -> Tensor:
 def fit(
     build: Callable[[Tensor], nn.Module], material: Material, arguments: tuple[Tensor, ...]
 ) -> nn.Module:
-    """Train one network from the seed on, over the whole graph, and leave it in evaluation mode."""
+    """Train one network from the seed, on the whole graph, and leave it in evaluation mode."""
     torch.manual_seed(SEED)
     network = build(material.train_people)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4)
@@ -188,7 +189,7 @@ def fit(
 def shares_right(
     network: nn.Module, material: Material, arguments: tuple[Tensor, ...]
 ) -> tuple[float, float, float]:
-    """Accuracy on the training people, on the others, and the share of people denied."""
+    """Accuracy on the training people and on the others, and the share of people denied."""
     with torch.no_grad():
         decided = decide(network(*arguments))
     right = (decided == material.approved).float()
@@ -200,17 +201,18 @@ def shares_right(
 
 
 def check_cases(recipe: Recipe, material: Material) -> dict[str, Inputs]:
-    """The whole graph and, for models with dynamic sizes, graphs unlike the training one."""
+    """The whole graph and, for models with dynamic sizes, graphs unlike the training graph."""
     cases = {"the whole graph": material.inputs(recipe)}
     if not recipe.dynamic:
         return cases
     random = torch.Generator().manual_seed(SEED)
     for people, ties in ((1, 0), (5, 0), (2, 1), (4, 3), (37, 60), (400, 900), (3000, 9000)):
-        title = f"{people} people, {ties} random ties"
+        title = f"{people} {'person' if people == 1 else 'people'}, "
+        title += f"{ties} random {'tie' if ties == 1 else 'ties'}"
         chosen = torch.randint(0, material.features.size(0), (people,), generator=random)
         ends = torch.randint(0, people, (2, ties), generator=random)
         if people > 1:
-            # A step of at least one: no tie from a person to themselves.
+            # A step of at least one, so that nobody is tied to themselves.
             step = torch.randint(1, people, (ties,), generator=random)
             ends[1] = (ends[0] + step) % people
         arcs = torch.cat([ends, ends.flip(0)], dim=1)
@@ -218,7 +220,7 @@ def check_cases(recipe: Recipe, material: Material) -> dict[str, Inputs]:
     half = torch.arange(10)
     path = torch.stack([half[:-1], half[1:]])
     arcs = torch.cat([path, path.flip(0)], dim=1)
-    title = "a path of 10 people beside 10 without ties"
+    title = "a path of 10 people, and 10 people without ties"
     cases[title] = {"x": material.features[:20], **recipe.ties(20, arcs)}
     return cases
 

@@ -1,7 +1,7 @@
-"""Prints what PDF pages need and this machine lacks, one word a line: `pango`, `subset`, `font`.
+"""Prints what this machine lacks for PDF output, one word per line: `pango`, `subset`, `font`.
 
-Runs before any package is installed, so it uses the standard library only. It opens the libraries
-as WeasyPrint does, because a package's name says nothing about whether the library can be opened.
+Runs before any package is installed, so it uses only the standard library. It opens the libraries
+in the same way as WeasyPrint, because an installed package need not mean a library that opens.
 """
 
 import ctypes
@@ -20,13 +20,13 @@ FONTCONFIG = ("fontconfig", "libfontconfig.so.1", "libfontconfig.1.dylib")
 
 
 class FontSet(ctypes.Structure):
-    """The head of fontconfig's FcFontSet: how many fonts it holds."""
+    """The first fields of fontconfig's FcFontSet, with the number of fonts."""
 
     _fields_ = (("count", ctypes.c_int), ("capacity", ctypes.c_int))
 
 
 def open_library(names: tuple[str, ...]) -> ctypes.CDLL | None:
-    """Open the first of the names that can be opened."""
+    """Open the first library of these names that can be opened."""
     for name in (*names[1:], ctypes.util.find_library(names[0])):
         if name is None:
             continue
@@ -38,7 +38,7 @@ def open_library(names: tuple[str, ...]) -> ctypes.CDLL | None:
 
 
 def count_fonts(fontconfig: ctypes.CDLL) -> int:
-    """Count the fonts that fontconfig knows, in system folders and in the user's own."""
+    """Count the fonts that fontconfig finds in the system's and the user's folders."""
     fontconfig.FcConfigGetFonts.restype = ctypes.POINTER(FontSet)
     fontconfig.FcConfigGetFonts.argtypes = (ctypes.c_void_p, ctypes.c_int)
     fontconfig.FcInit()
@@ -47,7 +47,7 @@ def count_fonts(fontconfig: ctypes.CDLL) -> int:
 
 
 def find_missing() -> Iterator[str]:
-    """Yield a word for each thing that is missing."""
+    """Yield one word for each missing thing."""
     fontconfig = open_library(FONTCONFIG)
     if fontconfig is None or not all(map(open_library, PANGO)):
         yield "pango"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Pins every package with its hashes: requirements/run.txt for the program, dev.txt for its tests.
 #
-# One lock serves Python 3.11 and newer on Linux and macOS, with one version of each package for
-# all of them: the numbers in a report must not depend on which Python the auditor has.
+# One lock serves Python 3.11 and newer on Linux and macOS, with the same version of each package on
+# all of them, because the figures in a report must not depend on the auditor's Python.
 set -eu
 cd "$(dirname "$0")/.."
 
 if ! command -v uv >/dev/null 2>&1; then
-    echo "lock: uv is not installed; run 'python3 -m pip install uv' and try again." >&2
+    echo "lock: uv is not installed; install it with 'python3 -m pip install uv' and rerun." >&2
     exit 1
 fi
 
@@ -17,6 +17,6 @@ pin() {
 }
 
 pin pyproject.toml requirements/run.in --output-file requirements/run.txt
-# The tests run with exactly the packages that the program runs with.
+# The tests use exactly the package versions that the program uses.
 pin pyproject.toml requirements/run.in --extra dev --constraint requirements/run.txt \
     --output-file requirements/dev.txt

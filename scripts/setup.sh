@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes .venv ready, and says nothing when it is ready already.
+# Prepares .venv; prints nothing if it is ready already.
 #
 #   sh scripts/setup.sh run    what the program needs (requirements/run.txt)
-#   sh scripts/setup.sh dev    after that, what its tests need too (requirements/dev.txt)
+#   sh scripts/setup.sh dev    afterwards: what its tests need as well (requirements/dev.txt)
 #
-# Brings what is missing of: the virtual environment, the pinned packages, the program itself
-# (editable), and the system libraries for PDF pages; for the tests, a browser and poppler-utils.
-# Only what comes from the system may be missing in the end.
+# Installs whatever is missing: the virtual environment, the pinned packages, the program itself
+# (editable) and the system libraries for PDF output; for the tests, also a browser and
+# poppler-utils. If a system package cannot be installed, setup prints a warning and continues.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ fail() {
     exit 1
 }
 
-# quietly WHAT COMMAND...: say WHAT, run it, and show its last words if it fails.
+# quietly WHAT COMMAND...: print WHAT, run the command, and show the end of its output if it fails.
 quietly() {
     say "$1"
     shift
@@ -33,7 +33,7 @@ quietly() {
     }
 }
 
-[ -f "$lock" ] || fail "there is no lock $lock; use 'run' or 'dev'."
+[ -f "$lock" ] || fail "there is no lock file $lock; use 'run' or 'dev'."
 
 # ------------------------------------------------------------------ system packages
 
@@ -54,7 +54,7 @@ apt_install() {
     command -v apt-get >/dev/null 2>&1 && can_be_root || return 1
     if [ "$apt_updated" = no ]; then
         apt_updated=yes
-        # Offline the lists at hand may still do.
+        # Offline, the lists from last time may still be enough.
         quietly "updating the list of system packages" as_root apt-get update -qq || true
     fi
     quietly "installing $* with apt-get" \
@@ -74,7 +74,7 @@ install_libraries() {
             apt_install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz0b || return 0
             ;;
         esac
-        # Apart from Pango: not every Debian or Ubuntu has it as a package of its own.
+        # Separate from Pango, because not every Debian or Ubuntu has this package.
         case $missing in *subset*) apt_install libharfbuzz-subset0 || true ;; esac
         case $(missing_libraries) in *font*) apt_install fonts-dejavu-core || true ;; esac
     elif command -v brew >/dev/null 2>&1; then
@@ -89,12 +89,12 @@ ensure_libraries() {
     missing=$(missing_libraries)
     case $missing in
     *pango* | *font*)
-        say "warning: no PDF on this machine (everything else works) until you install Pango and" \
+        say "warning: PDFs cannot be made on this machine (everything else works); install Pango and" \
             "a font: libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz0b libharfbuzz-subset0" \
             "fonts-dejavu-core on Debian and Ubuntu, 'brew install pango' on macOS."
         ;;
     *subset*)
-        say "warning: PDF files take longer to make until you install libharfbuzz-subset0" \
+        say "warning: making PDFs is slower than necessary; install libharfbuzz-subset0" \
             "(part of harfbuzz on other systems)."
         ;;
     esac
@@ -112,14 +112,14 @@ find_python() {
         echo "$PYTHON"
         return
     fi
-    # python3.13 may be there and not run (a version manager's shim), so each one is tried.
+    # python3.13 may exist but not run (as a version manager's shim), so each one is tried.
     for candidate in python3.13 python3.12 python3.11 python3 python; do
         if is_new_enough "$candidate"; then
             echo "$candidate"
             return
         fi
     done
-    fail "no Python 3.11 or newer was found; install one, or name it with PYTHON=/path/to/python."
+    fail "no Python 3.11 or newer was found; install one, or set PYTHON=/path/to/python."
 }
 
 version_of() { "$1" -c 'import sys; print(sys.version)' 2>/dev/null; }
@@ -129,15 +129,15 @@ can_make_venv() { "$1" -c 'import ensurepip, venv' >/dev/null 2>&1; }
 make_venv() {
     python=$1
     release=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
-    # Debian keeps this part of Python's own library in a package of its own.
+    # Debian puts this part of the standard library into a separate package.
     can_make_venv "$python" || apt_install "$release-venv" || true
     can_make_venv "$python" ||
-        fail "$release cannot make a virtual environment: install the package $release-venv."
-    quietly "making $venv with $release" "$python" -m venv --clear "$venv" ||
-        fail "$venv could not be made."
+        fail "$release cannot create virtual environments; install the package $release-venv."
+    quietly "creating $venv with $release" "$python" -m venv --clear "$venv" ||
+        fail "$venv could not be created; see the lines above."
 }
 
-# Changes with whatever the environment was made from; $PWD, because a moved one is broken.
+# Changes with everything the environment depends on; $PWD, because a moved environment is broken.
 key_of() {
     cat "$lock" pyproject.toml scripts/setup.sh | cksum
     echo "$PWD"
@@ -161,20 +161,20 @@ if ! fits; then
 fi
 
 if ! is_ready; then
-    # Wheels only: building from source would bring packages that no lock pins.
+    # Wheels only: building from source would pull in packages that no lock file pins.
     quietly "installing the packages in $lock (the first time takes a minute or two)" \
         pip install --require-hashes --only-binary :all: -r "$lock" ||
-        fail "the packages in $lock could not be installed; the lines above say why."
-    # Not in dev too: under `make -j` the program may be running by then.
+        fail "the packages in $lock could not be installed; see the lines above."
+    # Not for dev: under `make -j` the program may already be running.
     if [ "$kind" = run ]; then
         quietly "installing recourse-audit" \
             pip install --no-deps --no-build-isolation -e . ||
-            fail "recourse-audit could not be installed; the lines above say why."
+            fail "recourse-audit could not be installed; see the lines above."
     fi
     key_of >"$stamp"
 fi
 
-# The libraries belong to the machine, not to the environment: looked at anew until all are there.
+# The libraries belong to the machine, not to the environment: check again until all are there.
 if [ ! -f "$venv/has-libraries" ]; then
     ensure_libraries
     [ -n "$(missing_libraries)" ] || : >"$venv/has-libraries"

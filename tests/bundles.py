@@ -7,18 +7,28 @@ import sys
 from pathlib import Path
 from time import monotonic, sleep
 
-from recourse_audit.execute.pipeline import Request, Summary, run_audit
+from recourse_audit.audit.loaded import load_audit
 from recourse_audit.audit.selection import Selection
-from recourse_audit.execute.process_pool import Serve, Workers, serve
+from recourse_audit.execute.chunks import Answers, FinishedChunk, Part
+from recourse_audit.execute.executors import Executor, InProcess
+from recourse_audit.execute.pipeline import Request, RunSummary, run_audit
+from recourse_audit.execute.process_pool import ProcessPool
 from tests.audits import quick_audit
 
 ROOT = Path(__file__).parents[1]
 LOG = "run.jsonl"
 PATIENCE = 120.0
+# Ctrl-C is ignored in the background of a shell, and a command that is started there inherits
+# that; so the command that is to be interrupted listens to it again, whatever started the tests.
+LISTENING = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT}); "
+    "from recourse_audit.cli import main; main()"
+)
 
 
-class Quiet:
-    """A watcher that remembers what it was told."""
+class Remembered:
+    """Progress that remembers what it was told."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -35,30 +45,39 @@ class Quiet:
         self.said.append(text)
 
 
-def request(folder: Path, out: Path, *, sample: int = 32) -> Request:
+def request(folder: Path, out: Path, *, sample: int = 32, seed: int | None = None) -> Request:
     """A small audit of the lending sample; its files are written if they are not there."""
     settings = folder / "audit.toml"
     if not settings.exists():
         quick_audit(folder)
-    return Request(settings=settings, out=out, selection=Selection(sample=sample))
+    return request_for(settings, out, Selection(sample=sample), seed=seed)
+
+
+def request_for(
+    settings: Path, out: Path, selection: Selection, *, seed: int | None = None
+) -> Request:
+    """An audit of some subjects, opened and probed."""
+    audit = load_audit(settings, seed=seed)
+    return Request(audit=audit, origin=settings, out=out, selection=selection)
 
 
 def words_for(folder: Path, out: Path, sample: int) -> tuple[str | Path, ...]:
-    """The command that audits so many, and makes no pages."""
+    """The command that audits a sample of this size, and makes no pages."""
     settings = folder / "audit.toml"
     return ("run", "--no-pages", settings, "--out", out, "--sample", str(sample))
 
 
 def run_here(
-    asked: Request,
-    watcher: Quiet | None = None,
-    *,
-    workers: int = 1,
-    timeout: float = 600.0,
-    serve: Serve = serve,
-) -> Summary:
-    crew = Workers(workers, timeout=timeout, clock=monotonic, serve=serve)
-    return run_audit(asked, crew, now=lambda: "now", watcher=watcher or Quiet())
+    asked: Request, progress: Remembered | None = None, executor: Executor | None = None
+) -> RunSummary:
+    """Run an audit in this process, unless somebody else is to do the work."""
+    executor = InProcess() if executor is None else executor
+    return run_audit(asked, executor, now=lambda: "now", progress=progress or Remembered())
+
+
+def processes(count: int, *, timeout: float = 600.0) -> Executor:
+    """Worker processes, where these are what is tested."""
+    return ProcessPool[Part, Answers, FinishedChunk](count, timeout=timeout)
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -73,7 +92,7 @@ def contents(out: Path) -> dict[str, bytes]:
 def started(*words: str | Path) -> subprocess.Popen[str]:
     """The real command in a process of its own, with its own group so that Ctrl-C can be sent."""
     return subprocess.Popen(
-        [sys.executable, "-m", "recourse_audit", *map(str, words)],
+        [sys.executable, "-c", LISTENING, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -83,15 +102,15 @@ def started(*words: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def pieces_done(out: Path) -> int:
+def chunks_done(out: Path) -> int:
     log = out / LOG
-    return log.read_text(encoding="utf-8").count('"event":"piece"') if log.exists() else 0
+    return log.read_text(encoding="utf-8").count('"event":"chunk"') if log.exists() else 0
 
 
-def stop_after(process: subprocess.Popen[str], out: Path, pieces: int, how: signal.Signals) -> None:
-    """Send a signal once so many pieces are done."""
+def stop_after(process: subprocess.Popen[str], out: Path, chunks: int, how: signal.Signals) -> None:
+    """Send a signal once this many chunks are done."""
     until = monotonic() + PATIENCE
-    while pieces_done(out) < pieces and process.poll() is None:
+    while chunks_done(out) < chunks and process.poll() is None:
         assert monotonic() < until, "nothing happens"
         sleep(0.005)
     process.send_signal(how)

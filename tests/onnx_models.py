@@ -193,6 +193,21 @@ def sum_network(
     return sheet.save(path, values, shape, opset=opset)
 
 
+def degree_network(path: Path, *, features: int = 5, classes: int = 3, seed: int = 0) -> Path:
+    """A model to which ties matter only by their number: no other node's features reach a node."""
+    sheet = Sheet(seed=seed)
+    x = sheet.input("x", "float32", ["N", features])
+    source, target = ends(sheet, sheet.input("edge_index", "int64", [2, "E"]))
+    count = node_count(sheet, x)
+    zero = sheet.op("Expand", sheet.constant(0, "float32"), count)
+    ones = sheet.op("Expand", sheet.constant(1, "float32"), sheet.op("Shape", source))
+    degree = sheet.op("ScatterElements", zero, target, ones, axis=0, reduction="add")
+    column = sheet.op("Unsqueeze", degree, sheet.constant([1], "int64"))
+    own = sheet.op("MatMul", x, sheet.weight(features, classes))
+    by_degree = sheet.op("MatMul", column, sheet.weight(1, classes))
+    return sheet.save(path, sheet.op("Add", own, by_degree), [None, classes])
+
+
 def _ties(
     sheet: Sheet, form: str, index: str, nodes: int | str, arcs: int | str, count: str
 ) -> Parts:

@@ -1,4 +1,4 @@
-"""A settings file is checked once, in words that name the file, the key and the value."""
+"""Settings are checked once, with messages that name the file, the key and the value."""
 
 import copy
 import json
@@ -9,7 +9,15 @@ import pytest
 from pydantic import ValidationError
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.settings import Settings, load_settings, parse_settings, settings_schema
+from recourse_audit.settings import (
+    Settings,
+    fingerprint_text,
+    load_bundle_settings,
+    load_settings,
+    parse_settings,
+    settings_schema,
+    settings_text,
+)
 
 TABLES: dict[str, Any] = {
     "model": {"path": "model.onnx"},
@@ -58,7 +66,7 @@ cost = 0.1
 
 
 def parsed(**changes: Any) -> Settings:
-    """Settings with some keys changed; a key that is None is left out."""
+    """Settings with some keys changed; a key whose value is None is left out."""
     tables = copy.deepcopy(TABLES)
     for section, keys in changes.items():
         if isinstance(keys, dict):
@@ -69,7 +77,7 @@ def parsed(**changes: Any) -> Settings:
     return parse_settings(tables, folder=Path("there"), origin="there/audit.toml")
 
 
-def complaint(**changes: Any) -> str:
+def message_of(**changes: Any) -> str:
     with pytest.raises(SettingsError) as raised:
         parsed(**changes)
     assert raised.value.exit_code == 2
@@ -79,7 +87,7 @@ def complaint(**changes: Any) -> str:
     return message.removeprefix("there/audit.toml: ")
 
 
-def test_the_file_of_the_design_is_accepted(tmp_path: Path) -> None:
+def test_the_example_from_the_design_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     path.write_text(DESIGN, encoding="utf-8")
     settings = load_settings(path)
@@ -88,7 +96,7 @@ def test_the_file_of_the_design_is_accepted(tmp_path: Path) -> None:
     assert settings.recourse.attributes[0].step == 500
 
 
-def test_what_is_left_out_has_the_documented_default() -> None:
+def test_absent_keys_have_the_documented_defaults() -> None:
     settings = parsed()
     assert (settings.search.max_nodes, settings.search.max_hops) == (4, None)
     assert settings.search.budget == 200_000
@@ -118,7 +126,7 @@ def test_settings_are_frozen() -> None:
     [
         ({"model": {"pth": "m"}}, "model.pth: is not a known key; did you mean path?"),
         ({"serch": {}}, "serch: is not a known key; did you mean search?"),
-        ({"zzzzz": 1}, "zzzzz: is not a known key; known here: model, graph"),
+        ({"zzzzz": 1}, "zzzzz: is not a known key; known keys here: model, graph"),
         ({"model": {"path": None}}, "model.path: is missing"),
         ({"model": {"path": 3}}, "model.path: must be a path, in quotes (got 3)"),
         ({"model": [1]}, "model: must be a table"),
@@ -131,7 +139,7 @@ def test_settings_are_frozen() -> None:
         ({"model": {"normalisation": "l2"}}, "model.normalisation: must be 'none', 'symmetric'"),
         ({"graph": {"nodes": None, "edges": None}}, "graph: needs exactly one of nodes"),
         ({"graph": {"npz": "g.npz"}}, "(got nodes and npz)"),
-        ({"graph": {"edges": None}}, "graph: needs edges beside nodes"),
+        ({"graph": {"edges": None}}, "graph: needs edges as well as nodes"),
         ({"graph": {"features": None}}, "graph: needs features"),
         ({"graph": {"features": ["a", 1]}}, "graph.features[1]: must be text, in quotes (got 1)"),
         ({"graph": {"directed": "perhaps"}}, "graph.directed: must be true or false"),
@@ -187,7 +195,7 @@ def test_settings_are_frozen() -> None:
         ),
         (
             {"recourse": {"attributes": [{"name": "x", "step": 1}, {"name": "x", "step": 2}]}},
-            "recourse.attributes: has two rules for 'x'; keep one of them",
+            "recourse.attributes: has two rules for 'x'; remove one of them",
         ),
         (
             {"recourse": {"attributes": [{"name": "x", "step": 1, "implies": [{"name": "x"}]}]}},
@@ -209,11 +217,11 @@ def test_settings_are_frozen() -> None:
                     "attributes": [{"name": "x", "step": 1, "implies": [{"name": "y", "bi": 1}]}]
                 }
             },
-            "recourse.attributes[0].implies[0].bi: is not a known key; known here: name, by",
+            "recourse.attributes[0].implies[0].bi: is not a known key; known keys here: name, by",
         ),
         (
             {"recourse": {"ties": [{"kind": "x", "whose": "others", "allow": ["add"]}]}},
-            "recourse.ties[0]: nobody can be told to add a tie between two others",
+            "recourse.ties[0]: a person cannot add a tie between two other people",
         ),
         (
             {"recourse": {"ties": [{"kind": "x", "whose": "mine", "allow": []}]}},
@@ -221,15 +229,15 @@ def test_settings_are_frozen() -> None:
         ),
         (
             {"groups": {"attributes": ["a", "b", "a"]}},
-            "groups.attributes: names 'a' twice; keep one of the two",
+            "groups.attributes: names 'a' twice; remove one of them",
         ),
         (
             {"groups": {"attributes": ["age"], "bins": {"age": [30, 50, 50]}}},
-            "groups.bins: the edges for 'age' must rise (got 30, 50, 50)",
+            "groups.bins: the boundaries for 'age' must be in ascending order (got 30, 50, 50)",
         ),
         (
             {"groups": {"attributes": ["age"], "bins": {"age": []}}},
-            "groups.bins: must name at least one edge for 'age' (got [])",
+            "groups.bins: must give at least one boundary for 'age' (got [])",
         ),
         (
             {"groups": {"attributes": ["age"], "bins": {"age": ["old"]}}},
@@ -237,52 +245,50 @@ def test_settings_are_frozen() -> None:
         ),
         (
             {"groups": {"attributes": ["sex", "age"], "bins": {"aeg": [30]}}},
-            "groups: bins is about 'aeg', which is not in groups.attributes (sex, age)",
+            "groups: bins names 'aeg', which is not in groups.attributes (sex, age)",
         ),
         (
             {"groups": {"reference": {"sex": "f"}}},
-            "groups: reference is about 'sex', which is not in groups.attributes (it is empty)",
+            "groups: reference names 'sex', which is not in groups.attributes (it is empty)",
         ),
         ({"groups": {"smallest": 1}}, "groups.smallest: must be at least 2 (got 1)"),
         ({"groups": {"alpha": 0}}, "groups.alpha: must be more than 0 (got 0)"),
         ({"groups": {"atributes": []}}, "groups.atributes: is not a known key; did you mean att"),
         (
             {"letters": {"about": 5}},
-            "letters.about: must be a text, or texts by language (got 5)",
+            "letters.about: must be text, or a table of texts by language (got 5)",
         ),
         (
             {"letters": {"about": {"german": "x"}}},
-            "letters.about: needs texts by language, such as en or de (got 'german')",
+            "letters.about: needs languages such as en or de as keys (got 'german')",
         ),
         (
             {"letters": {"about": {"en": "x", "de": " "}}},
-            "letters.about: needs a text for de (got ' ')",
+            "letters.about: needs text for de (got ' ')",
         ),
         ({"recourse": {"jitter": 2}}, "recourse.jitter: must be at most 1 (got 2)"),
         ({"recourse": {"candidates": 3}}, "recourse.candidates: must be a path, in quotes"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_key_and_the_value(
-    changes: dict[str, Any], words: str
-) -> None:
-    assert words in complaint(**changes)
+def test_a_problem_is_reported_with_its_key_and_value(changes: dict[str, Any], words: str) -> None:
+    assert words in message_of(**changes)
 
 
-def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"audit\.toml: there is no such file; `recourse-audit"):
+def test_the_message_about_a_missing_file_says_how_to_create_one(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"audit\.toml: there is no such file; create one"):
         load_settings(tmp_path / "audit.toml")
 
 
-def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_settings_file(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"is a folder; name the audit\.toml inside it"):
         load_settings(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"\xff\xfe\x00", "is not text in UTF-8"), (b"[model\npath", "is not valid TOML (")],
+    [(b"\xff\xfe\x00", "is not UTF-8 text"), (b"[model\npath", "is not valid TOML (")],
 )
-def test_a_file_of_another_kind_is_named(content: bytes, words: str, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_refused(content: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     path.write_bytes(content)
     with pytest.raises(SettingsError) as raised:
@@ -290,8 +296,82 @@ def test_a_file_of_another_kind_is_named(content: bytes, words: str, tmp_path: P
     assert str(raised.value).startswith(f"{path}: {words}")
 
 
+def written(folder: Path, settings: Settings) -> Path:
+    (folder / "settings.json").write_text(settings_text(settings, folder), encoding="utf-8")
+    return folder
+
+
+def test_the_settings_of_a_bundle_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    letters = """
+[groups.bins]
+age_band = [30, 50.5]
+[letters]
+sender = "Bürgschaftsbank"
+about = { en = "Your loan", de = "Ihr Kredit" }
+data_date = 2026-03-31
+[letters.words.en]
+guarantor = ["guarantor", "guarantors"]
+"""
+    candidates = 'budget = 5000\ncandidates = "/data/candidates.csv"'
+    design = DESIGN.replace("budget = 5000", candidates)
+    path.write_text(f"{design}{letters}", encoding="utf-8")
+    settings = load_settings(path)
+    assert load_bundle_settings(written(tmp_path, settings)) == settings
+
+
+def test_a_bundle_keeps_every_setting_with_paths_relative_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "audit.toml"
+    path.write_text(DESIGN.replace('"nodes.csv"', '"/data/nodes.csv"'), encoding="utf-8")
+    settings = load_settings(path)
+    text = settings_text(settings, tmp_path)
+    document = json.loads(text)
+    assert text == f"{json.dumps(document, ensure_ascii=False, indent=2)}\n"
+    assert list(document) == list(Settings.model_fields)
+    assert document["model"]["path"] == "model.onnx"
+    assert document["graph"]["nodes"] == "/data/nodes.csv"
+    assert document["graph"]["npz"] is None
+    assert document["recourse"]["ties"][0]["allow"] == ["drop", "add"]
+    assert document["search"]["counterfactuals"] == 3
+
+
+def test_the_fingerprint_covers_the_settings_that_results_depend_on(tmp_path: Path) -> None:
+    text = fingerprint_text(parsed(), Path("there"))
+    assert text == fingerprint_text(parsed(search={"seed": 7}), Path("there"))
+    assert text == fingerprint_text(parsed(letters={"sender": "A"}), Path("there"))
+    assert text != fingerprint_text(parsed(search={"budget": 100_000}), Path("there"))
+    assert json.loads(text)["model"]["path"] == "model.onnx"
+    assert ": " not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read (No such file or directory); restore it"),
+        (b"{", "was changed, it is not valid JSON; restore it"),
+        (b"\xff\xfe\x00", "was changed, it is not valid JSON; restore it"),
+        (b"[]", "was changed, or written by another version"),
+        (b"{}", "was changed, or written by another version of recourse-audit (model: is missing"),
+        (b'{"serch": {}}', "serch: is not a known key; did you mean search?"),
+    ],
+)
+def test_a_problem_with_the_settings_of_a_bundle_is_reported(
+    content: bytes | None, words: str, tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / "settings.json").write_bytes(content)
+    with pytest.raises(SettingsError) as raised:
+        load_bundle_settings(tmp_path)
+    message = str(raised.value)
+    assert message.startswith(f"{tmp_path / 'settings.json'}: ")
+    assert words in message
+    assert "rerun the audit" in message
+    assert "\n" not in message
+
+
 def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
     schema = json.loads(settings_schema())
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert set(schema["properties"]) == set(Settings.model_fields)
     assert set(schema["required"]) == {"model", "graph", "decision"}
     assert schema["additionalProperties"] is False
@@ -302,7 +382,7 @@ def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
         assert definition["additionalProperties"] is False
 
 
-def test_the_schema_takes_one_text_or_texts_by_language() -> None:
+def test_the_schema_accepts_one_text_or_one_per_language() -> None:
     about = json.loads(settings_schema())["$defs"]["LetterSettings"]["properties"]["about"]
     assert about["anyOf"] == [
         {"type": "string"},
@@ -310,7 +390,7 @@ def test_the_schema_takes_one_text_or_texts_by_language() -> None:
     ]
 
 
-def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:
+def test_the_settings_page_lists_every_key_with_its_meaning() -> None:
     page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
     definitions = json.loads(settings_schema())["$defs"]
     for definition in definitions.values():
@@ -320,7 +400,7 @@ def test_the_page_about_settings_names_every_key_with_its_meaning() -> None:
             assert field.get("description", "") in page
 
 
-def test_the_page_about_settings_has_the_limits_of_whole_numbers() -> None:
+def test_the_settings_page_gives_the_limits_of_whole_numbers() -> None:
     page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
     definitions = json.loads(settings_schema())["$defs"]
     seen = 0

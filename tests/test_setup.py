@@ -1,4 +1,4 @@
-"""The set-up keeps its promises: the lock fits, no file names a machine, the wheel is whole."""
+"""Setup keeps its promises: locks match, no file names a machine, the wheel is complete."""
 
 import os
 import re
@@ -22,7 +22,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 SYSTEMS = ("linux", "darwin")
 LOCKS = ("run", "dev")
 
-SET_UP_FILES = (
+SETUP_FILES = (
     ".ci/run",
     ".gitignore",
     "CONTRIBUTING.md",
@@ -43,7 +43,7 @@ def read_project() -> dict[str, Any]:
 
 
 def read_lock(name: str) -> Iterator[tuple[Requirement, list[str]]]:
-    """Yield each entry of a lock with its hashes."""
+    """Yield each entry of a lock file with its hashes."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
     for line in text.splitlines():
         entry, *hashes = line.split("--hash=")
@@ -52,7 +52,7 @@ def read_lock(name: str) -> Iterator[tuple[Requirement, list[str]]]:
 
 
 def pins_for(name: str, python: str, system: str) -> dict[str, list[Version]]:
-    """List, for one Python on one system, the versions that a lock pins of each package."""
+    """The versions that a lock file pins of each package, for one Python on one system."""
     environment = {
         "implementation_name": "cpython",
         "platform_python_implementation": "CPython",
@@ -81,7 +81,7 @@ def direct_requirements(name: str) -> list[Requirement]:
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("name", LOCKS)
-def test_the_lock_pins_one_fitting_version_of_every_dependency(
+def test_the_lock_file_pins_one_matching_version_of_every_dependency(
     name: str, python: str, system: str
 ) -> None:
     pins = pins_for(name, python, system)
@@ -92,7 +92,7 @@ def test_the_lock_pins_one_fitting_version_of_every_dependency(
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_every_entry_of_the_lock_is_exact_and_hashed(name: str) -> None:
+def test_every_entry_of_the_lock_file_is_exact_and_hashed(name: str) -> None:
     entries = list(read_lock(name))
     assert entries
     for requirement, hashes in entries:
@@ -101,7 +101,7 @@ def test_every_entry_of_the_lock_is_exact_and_hashed(name: str) -> None:
         assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in hashes), requirement
 
 
-def test_the_tests_run_with_the_packages_that_the_program_runs_with() -> None:
+def test_the_tests_use_the_same_packages_as_the_program() -> None:
     run, dev = (pins_for(name, "3.11", "linux") for name in LOCKS)
     assert {package: dev.get(package) for package in run} == run
 
@@ -112,14 +112,14 @@ def test_every_python_gets_the_same_version_of_a_package() -> None:
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_the_lock_brings_the_build_backend_and_no_torch(name: str) -> None:
+def test_the_lock_file_has_the_build_backend_and_no_torch(name: str) -> None:
     packages = {canonicalize_name(requirement.name) for requirement, _ in read_lock(name)}
     assert "hatchling" in packages
     assert not {each for each in packages if each.startswith(("torch", "nvidia"))}
 
 
-@pytest.mark.parametrize("name", SET_UP_FILES)
-def test_a_set_up_file_names_no_registry_and_no_machine(name: str) -> None:
+@pytest.mark.parametrize("name", SETUP_FILES)
+def test_a_setup_file_names_no_registry_and_no_machine(name: str) -> None:
     text = (ROOT / name).read_text()
     assert not re.findall(r"pypi|pythonhosted|artifactory|index-url\s*=|--find-links", text)
     assert not re.findall(r"https?://|file://", text)
@@ -148,9 +148,7 @@ def test_continuous_integration_runs_make_test(tmp_path: Path) -> None:
         ("bench", ["setup.sh dev", "-m benchmarks --data"]),
     ],
 )
-def test_a_make_target_sets_up_first_and_then_does_its_work(
-    target: str, commands: list[str]
-) -> None:
+def test_a_make_target_runs_setup_before_its_own_work(target: str, commands: list[str]) -> None:
     make = shutil.which("make")
     if make is None:
         pytest.skip("make is not installed")
@@ -166,7 +164,7 @@ def test_a_make_target_sets_up_first_and_then_does_its_work(
     assert places == sorted(places), done.stdout
 
 
-def test_setup_says_in_one_sentence_that_a_python_is_too_old(tmp_path: Path) -> None:
+def test_setup_reports_in_one_sentence_that_python_is_too_old(tmp_path: Path) -> None:
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
@@ -185,7 +183,7 @@ def test_setup_says_in_one_sentence_that_a_python_is_too_old(tmp_path: Path) -> 
     assert done.stderr == f"setup: PYTHON={old} is not a Python 3.11 or newer.\n"
 
 
-def test_the_wheel_shows_the_readme_if_there_is_one() -> None:
+def test_the_wheel_has_the_readme_if_there_is_one() -> None:
     assert (ROOT / "README.md").exists() == ("readme" in read_project())
 
 
@@ -202,7 +200,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_holds_the_package_and_its_types(wheel: Path) -> None:
+def test_the_wheel_contains_the_package_and_its_types(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "recourse_audit").rglob("*.py")}
     assert modules <= names
@@ -210,7 +208,7 @@ def test_the_wheel_holds_the_package_and_its_types(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["sample_models", "templates"])
-def test_the_wheel_holds_the_data_that_lies_beside_the_package(wheel: Path, folder: str) -> None:
+def test_the_wheel_contains_the_data_folders(wheel: Path, folder: str) -> None:
     names = {
         name
         for name in zipfile.ZipFile(wheel).namelist()
@@ -225,7 +223,7 @@ def test_the_wheel_holds_the_data_that_lies_beside_the_package(wheel: Path, fold
     assert names == expected
 
 
-def test_the_wheel_holds_nothing_that_only_developers_need(wheel: Path) -> None:
+def test_the_wheel_contains_nothing_that_only_developers_need(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     (metadata,) = tops - {"recourse_audit"}
     assert metadata.endswith(".dist-info")

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recourse_audit.groups.documents import groups_csv
-from recourse_audit.groups.report import group_report
-from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
+from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.records.spreadsheets import FULL_WIDTH, csv_lines, guarded, unguarded
-from tests.groups.stores import drawn_people, make_store, settings
-from tests.run import audits
+from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
+from tests import audits
 from tests.audits import small_audit
 from tests.command import command
+from tests.groups.stores import drawn_people, report_on, settings
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", *FULL_WIDTH)
 IDS = ["=1+1", "'=1+1", "-x", "+x", "@SUM(1)", "\tx", "\rx", "-5", "'quoted'", "plain"]
@@ -126,7 +125,7 @@ def test_the_table_of_groups_is_guarded_and_its_figures_are_not() -> None:
     people = drawn_people(1, gap=0.35)
     for one in people:
         one.groups = {"origin": {"south": "=south", "north": "-1"}[one.groups["origin"]]}
-    report = group_report(make_store(people), settings("origin", reference={"origin": "-1"}))
+    report = report_on(people, settings("origin", reference={"origin": "-1"}))
     rows = list(csv.DictReader(groups_csv(report).splitlines()))
     assert {row["group"] for row in rows} == {"everybody", "'=south", "-1", "unknown"}
     [gap] = [row for row in rows if row["group"] == "'=south" and row["measure"] == "feasibility"]

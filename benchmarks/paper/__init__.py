@@ -1,1 +1,1 @@
-"""The paper's tables again, and the tools that people would use instead (docs/benchmarks.md)."""
+"""The paper's tables reproduced, and other tools on the same nodes (docs/benchmarks.md)."""

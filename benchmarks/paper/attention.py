@@ -1,15 +1,15 @@
-"""GAT: attention of a network that learns to say what the explained one says; needs torch.
+"""GAT: the attention of a network trained to imitate the explained one; needs torch.
 
-Two layers, eight hidden units, two heads; it learns the explained network's decisions on nodes
-outside the test set. The weight of an arc is its mean attention over heads and layers; that of a
-tie is the larger of its two arcs'.
+The network has two layers, eight hidden units and two heads, and learns the explained network's
+decisions on nodes outside the test set. The weight of an arc is its mean attention over heads and
+layers; the weight of a tie is the larger of its two arcs' weights.
 """
 
 import numpy as np
 import torch
 from torch_geometric.nn import GATConv
 
-from benchmarks.paper.paper_datasets import Place
+from benchmarks.paper.datasets import Dataset
 from benchmarks.train import multiplied, thinned
 from recourse_audit.graph.arrays import Graph
 
@@ -17,12 +17,12 @@ HIDDEN, HEADS, EPOCHS, PATIENCE = 8, 2, 150, 20
 
 
 class Attending(torch.nn.Module):
-    """A two-layer GAT that can show its attention."""
+    """A two-layer GAT that returns its attention."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        # In front of the layer's own product, and no wider: together they are one linear map, and
-        # this one takes sparse features.
+        # Applied before the layer's own product, and no wider: together they are one linear map,
+        # but this one accepts sparse features.
         self.words = torch.nn.Parameter(torch.empty(features, HIDDEN * HEADS))
         torch.nn.init.xavier_uniform_(self.words)
         self.first = GATConv(HIDDEN * HEADS, HIDDEN, heads=HEADS)
@@ -37,29 +37,29 @@ class Attending(torch.nn.Module):
         return logits, [one, two]
 
 
-def attention(graph: Graph, place: Place) -> np.ndarray:
-    """The weight of every pair."""
+def attention(graph: Graph, dataset: Dataset) -> np.ndarray:
+    """Return the weight of every pair."""
     torch.manual_seed(0)
-    state = place.network.state
+    state = dataset.network.state
     x = torch.from_numpy(np.asarray(graph.features, np.float32))
     x = thinned((x - state["shift"]) / state["scale"])
     arcs = torch.from_numpy(np.stack((graph.arc_source, graph.arc_target)).astype(np.int64))
-    said = place.network.whole()[1].argmax(1)
+    said = dataset.network.whole()[1].argmax(1)
     model = Attending(x.shape[1], int(said.max()) + 1)
-    learned(model, x, arcs, said, place)
+    fit_to_decisions(model, x, arcs, said, dataset)
     model.eval()
     with torch.no_grad():
         layers = [layer.mean(1).numpy() for layer in model(x, arcs)[1]]
-    # GATConv puts loops behind the arcs.
+    # GATConv appends self-loops after the arcs.
     weight = np.mean(layers, axis=0)[: arcs.shape[1]]
     return np.maximum.reduceat(weight, graph.pair_starts[:-1])
 
 
-def learned(
-    model: Attending, x: torch.Tensor, arcs: torch.Tensor, said: torch.Tensor, place: Place
+def fit_to_decisions(
+    model: Attending, x: torch.Tensor, arcs: torch.Tensor, said: torch.Tensor, dataset: Dataset
 ) -> None:
-    """Fit until what it says on held-out nodes stops getting better."""
-    nodes = np.array(place.training_nodes(place.graph.node_count))
+    """Train until the agreement on held-out nodes stops improving."""
+    nodes = np.array(dataset.training_nodes(dataset.graph.node_count))
     cut = int(0.8 * len(nodes))
     fit, check = torch.from_numpy(nodes[:cut]), torch.from_numpy(nodes[cut:])
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)

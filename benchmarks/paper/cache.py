@@ -1,8 +1,8 @@
-"""Every result is on the disk the moment it is made, so that a run that was stopped goes on.
+"""Saves every result as soon as it is made, so that a stopped run can be resumed.
 
-One SQLite file in the working folder. A result belongs to a part of the benchmark, a graph, a
-method, a subject and a setting; the setting holds all that would change the result, the model's
-fingerprint included, so that a result of another model is never taken for one of this.
+The cache is one SQLite file in the working folder. A result belongs to a part of the benchmark, a
+graph, a method, a subject and a setting. The setting contains everything that affects the result,
+including the model's fingerprint, so that results of another model are never used by mistake.
 """
 
 import json
@@ -26,7 +26,7 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """Whose result it is; `subject` is NOBODY for what concerns a whole graph."""
+    """Identifies a result; `subject` is NOBODY for results about a whole graph."""
 
     part: str
     graph: str
@@ -37,14 +37,14 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What was found, with whose it is."""
+    """A result with its key."""
 
     key: Key
     document: dict[str, Any]
 
 
-class Kept:
-    """The results so far; several processes may write to one file, each its own graphs."""
+class ResultCache:
+    """The results so far; several processes may share a file if they work on different graphs."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class Kept:
         self._store.close()
 
     def put(self, key: Key, document: dict[str, Any]) -> None:
-        """Keep a result for good."""
+        """Save a result permanently."""
         with self._store:
             self._store.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
@@ -78,8 +78,8 @@ class Kept:
                 ),
             )
 
-    def holds(self, key: Key) -> bool:
-        """Whether a result was made already."""
+    def has(self, key: Key) -> bool:
+        """Whether there is a result for a key."""
         found = self._store.execute(
             "SELECT 1 FROM results WHERE part = ? AND graph = ? AND method = ? AND subject = ?"
             " AND setting = ?",
@@ -88,7 +88,7 @@ class Kept:
         return found.fetchone() is not None
 
     def rows(self, part: str, **wanted: str) -> Iterator[Result]:
-        """The results of a part, of the graph, method or setting named, by subject."""
+        """Yield a part's results by subject, optionally for one graph, method or setting."""
         columns = ("graph", "method", "setting")
         assert set(wanted) <= set(columns), wanted
         where = "".join(f" AND {name} = ?" for name in wanted)
@@ -103,10 +103,10 @@ class Kept:
 
 
 def setting_of(**values: str | float) -> str:
-    """A setting as text; the same values always give the same text."""
+    """Turn a setting into text; equal values always give the same text."""
     return json.dumps(values, sort_keys=True)
 
 
 def fingerprint(path: Path) -> str:
-    """Which file a result was made with."""
+    """A short digest of the file that a result was made with."""
     return sha256(path.read_bytes()).hexdigest()[:12]

@@ -1,12 +1,13 @@
-"""CF-GNNExplainer (Lucic and others, 2022), written for our GCN; needs torch.
+"""CF-GNNExplainer (Lucic et al., 2022), implemented for our GCN; needs torch.
 
-A mask over the ties around a subject is lowered until the thresholded mask changes the decision:
-loss 1[same decision] log p(decision) + β |removed|. As in its authors' code the distance does not
-reach the mask's gradient, since it is taken from the thresholded mask; so, once the decision
-changes, nothing moves any more, and we stop there instead of going on to the last step. Settings
-are theirs: 500 steps, rate 0.1, the mask starts at one, gradients are cut at a norm of 2. Degrees
-follow the mask, but no gradient goes through them. Only the ties are held, not a dense matrix,
-which makes it faster than theirs and changes nothing else: `DenseMask` is their way, for its time.
+A mask over the ties around a subject is lowered until the thresholded mask changes the decision.
+The loss is 1[same decision] log p(decision) + β |removed|. As in the authors' code, the distance
+term does not contribute to the gradient, since it is computed from the thresholded mask. Nothing
+moves once the decision has changed, so we stop there instead of taking the remaining steps. The
+settings are theirs: 500 steps, learning rate 0.1, a mask that starts at one, gradients clipped to
+a norm of 2. Degrees follow the mask, but no gradient flows through them. Only the ties are stored,
+not a dense matrix, which makes this faster than their code and changes nothing else. `DenseMask`
+works as theirs does, for comparing times.
 """
 
 from collections.abc import Callable
@@ -25,14 +26,14 @@ STEPS, RATE, LONGEST, DEPTH = 500, 0.1, 2.0, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was removed, if the decision changed by the network's own account, and the passes."""
+    """The removed pairs, or None if the decision never changed, and the number of passes."""
 
     removed: tuple[int, ...] | None
     passes: int
 
 
 class Mask(Protocol):
-    """A mask around one subject: how many weights it has, and the network's answer under it."""
+    """A mask around one subject: its number of weights, and the network's answer under it."""
 
     count: int
 
@@ -42,7 +43,7 @@ class Mask(Protocol):
 
 
 class TieMask:
-    """A weight for every tie around one subject."""
+    """One weight per tie around a subject."""
 
     def __init__(self, network: Network, subject: int) -> None:
         graph = network.graph
@@ -79,7 +80,7 @@ class TieMask:
 
 
 class DenseMask:
-    """A weight for any two nodes within one hop more than the network has layers."""
+    """One weight per pair of nodes, up to one hop beyond the depth of the network."""
 
     def __init__(self, network: Network, subject: int) -> None:
         graph = network.graph
@@ -123,9 +124,9 @@ def counterfactual(
     *,
     to_the_end: bool = False,
 ) -> Found:
-    """Lower the mask until the decision changes, 500 steps at most.
+    """Lower the mask until the decision changes, in at most 500 steps.
 
-    `to_the_end` takes all the steps, as the authors do, though nothing moves after the change.
+    `to_the_end` takes all steps, as the authors do, although nothing moves after the change.
     """
     mask = masked(network, subject)
     logits = torch.ones(mask.count, requires_grad=True)

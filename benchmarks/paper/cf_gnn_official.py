@@ -1,10 +1,10 @@
-"""CF-GNNExplainer by its authors' own code, on our network; needs torch, pandas and their folder.
+"""CF-GNNExplainer by its authors' own code; needs torch, pandas and their repository.
 
-Their code knows one kind of network: three layers, of which it sees all hidden states. Ours is
-written as one of that kind: the second layer gives the logits and, because a rectifier follows,
-their negatives; the last map takes the one from the other; the third layer is nought. The answers
-are the same, which is checked for every subject, so their code is timed on the very network that
-all others get.
+Their code supports one kind of network: three layers, with all hidden states visible. Ours is
+rewritten in that form: the second layer gives the logits and, because a rectifier follows, their
+negatives as well; the last linear map subtracts the two; the third layer is zero. The answers are
+the same, which is checked for every subject, so their code is timed on the same network as every
+other method.
 """
 
 import io
@@ -26,8 +26,8 @@ BETA = 0.5
 SAME = 1e-3
 
 
-def authors_way(network: Network, code: Path) -> Callable[[int], dict[str, Any]]:
-    """What their code removes for a subject; `code` is the folder of their repository."""
+def official_explainer(network: Network, code: Path) -> Callable[[int], dict[str, Any]]:
+    """Return a function that runs their code on a subject; `code` is their repository."""
     sys.path.insert(0, str(code / "src"))
     try:
         their_network = import_module("gcn").GCNSynthetic
@@ -51,7 +51,9 @@ def authors_way(network: Network, code: Path) -> Callable[[int], dict[str, Any]]
             with torch.no_grad():
                 answer = model(words, tools.normalize_adj(ties))[places[subject]]
             difference = (answer - logits[subject].log_softmax(0)).abs().max()
-            assert difference < SAME, f"node {subject}: their network differs by {difference}"
+            assert difference < SAME, (
+                f"node {subject}: the rewritten network differs by {difference}"
+            )
             made = explainer(
                 model=model,
                 sub_adj=ties,
@@ -86,7 +88,7 @@ def authors_way(network: Network, code: Path) -> Callable[[int], dict[str, Any]]
 
 
 def as_theirs(network: Network, kind: Callable[..., Any]) -> Any:
-    """Our network as one of their kind."""
+    """Rewrite our network in the form that their code supports."""
     state = network.state
     hidden, classes = state["first.bias"].shape[0], state["second.bias"].shape[0]
     width = max(hidden, 2 * classes)

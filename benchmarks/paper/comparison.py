@@ -1,4 +1,4 @@
-"""Methods beside each other on the same subjects: means, marks, paired tests, dominance."""
+"""Compares methods on the same subjects: means, marks, paired tests, dominance."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ Column = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """The mean of a method on a graph and where it stands among the others.
+    """The mean of a method on a graph, and its place among the others.
 
-    `mark` is "best", "certain" for a best that a paired t-test at 5 % tells from every other
-    method, "runner-up", "worst", "second-worst" or nothing. Means that are equal at the digits
-    shown share a mark.
+    `mark` is "best"; "certain" if a paired t-test at 5 % tells the best apart from every other
+    method; "runner-up", "worst", "second-worst" or empty. Means that are equal to the digits shown
+    share a mark.
     """
 
     mean: float
@@ -27,7 +27,7 @@ class Marked:
 
 
 def marked(columns: Mapping[str, Column], digits: int = 3) -> dict[str, Marked]:
-    """Mark methods by their means, the higher the better; a column holds the same subjects."""
+    """Mark methods by their means (higher is better); all columns have the same subjects."""
     means = {name: round(float(np.mean(column)), digits) + 0.0 for name, column in columns.items()}
     levels = sorted(set(means.values()), reverse=True)
     places = dict(zip(levels, _marks(len(levels)), strict=True))
@@ -41,7 +41,7 @@ def marked(columns: Mapping[str, Column], digits: int = 3) -> dict[str, Marked]:
 
 
 def _marks(count: int) -> list[str]:
-    """Marks from the best to the worst; good ones first where there are few."""
+    """The marks from best to worst; if there are few methods, good marks take precedence."""
     marks = [""] * count
     for place, mark in ((-2, "second-worst"), (-1, "worst"), (1, "runner-up"), (0, "best")):
         if -count <= place < count:
@@ -50,17 +50,17 @@ def _marks(count: int) -> list[str]:
 
 
 def p_value(one: Column, other: Column) -> float:
-    """The paired t-test's p-value, two-sided; 1 where there is nothing to tell apart."""
+    """The two-sided p-value of a paired t-test; 1 if there is nothing to tell apart."""
     difference = one - other
     if len(difference) < 2 or np.ptp(difference) == 0:
-        # Without spread the test has no answer: all alike, or all apart by the same amount.
+        # Without spread the test is undefined: all are equal, or all differ by the same amount.
         return 1.0 if len(difference) < 2 or difference[0] == 0 else 0.0
     return float(stats.ttest_rel(one, other).pvalue)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dominance:
-    """Shares of subjects: one method dominates the other, is dominated, is equal, or neither."""
+    """The shares of subjects on which a method dominates another, is dominated, or is equal."""
 
     dominates: float
     dominated: float
@@ -74,10 +74,11 @@ class Dominance:
 def dominance(
     one: tuple[Column, Column], other: tuple[Column, Column], *, scored_twice: bool = True
 ) -> Dominance:
-    """How often a method's pair of objectives dominates another's, subject by subject.
+    """Count on how many subjects one method's pair of objectives dominates the other's.
 
-    Figures that differ by no more than two steps of the resolution count as equal if the two were
-    scored apart: the same pair scored twice may come out so. Picks of one search differ or do not.
+    If the two methods were scored separately, figures that differ by at most two steps of the
+    resolution count as equal, since scoring the same pair twice can give such a difference. Choices
+    from one search are compared exactly.
     """
     steps = 2.5 if scored_twice else 0.5
     ahead = [_compared(mine, theirs, steps) for mine, theirs in zip(one, other, strict=True)]
@@ -95,20 +96,20 @@ def _compared(one: Column, other: Column, steps: float) -> Column:
 
 
 def agreement(own: Mapping[str, float], published: Mapping[str, float]) -> float:
-    """How alike two tables order the same methods: Spearman's rank correlation."""
+    """Spearman's rank correlation between two tables' orders of the same methods."""
     names = list(own)
     found = stats.spearmanr([own[name] for name in names], [published[name] for name in names])
     return float(found.statistic)
 
 
 def beats(one: Column, other: Column) -> str:
-    """What a paired test says of two methods: "better", "worse" or "no telling"."""
+    """Say whether one method is "better" or "worse" by a paired test, or "inconclusive"."""
     if p_value(one, other) >= LEVEL:
-        return "no telling"
+        return "inconclusive"
     return "better" if float(np.mean(one - other)) > 0 else "worse"
 
 
 def common(columns: Iterable[Iterable[int]]) -> list[int]:
-    """The subjects that every method has, ascending."""
+    """The subjects that all methods have in common, in ascending order."""
     shared = [set(column) for column in columns]
     return sorted(set.intersection(*shared)) if shared else []

@@ -1,7 +1,7 @@
-"""EMB: DeepWalk, and how alike the two ends of a tie are in it; needs torch.
+"""EMB: how similar the two ends of a tie are in a DeepWalk embedding; needs torch.
 
-Random walks from every node and a skip-gram model with negative samples (Perozzi and others, 2014,
-with the sampling that is usual since). The weight of a tie is the cosine of its ends.
+Random walks from every node train a skip-gram model (Perozzi et al., 2014, with negative sampling,
+which has since become standard). The weight of a tie is the cosine similarity of its ends.
 """
 
 import numpy as np
@@ -15,17 +15,17 @@ RATE = 0.01
 
 
 def similarities(graph: Graph) -> np.ndarray:
-    """The cosine of the ends of every pair."""
+    """The cosine similarity of the ends of every pair."""
     found = embedding(graph, seed=0)
     found /= np.linalg.norm(found, axis=1, keepdims=True) + 1e-12
-    pieces = np.array_split(np.arange(graph.pair_count), graph.pair_count // 100_000 + 1)
+    chunks = np.array_split(np.arange(graph.pair_count), graph.pair_count // 100_000 + 1)
     return np.concatenate(
-        [(found[graph.pair_low[p]] * found[graph.pair_high[p]]).sum(axis=1) for p in pieces]
+        [(found[graph.pair_low[p]] * found[graph.pair_high[p]]).sum(axis=1) for p in chunks]
     )
 
 
 def walks(graph: Graph, random: np.random.Generator) -> np.ndarray:
-    """A walk from every node that has a tie, a row each."""
+    """Draw one walk from every node that has a tie; one row per walk."""
     degree = np.diff(graph.starts)
     node = random.permutation(np.flatnonzero(degree > 0))
     steps = [node]
@@ -38,7 +38,7 @@ def walks(graph: Graph, random: np.random.Generator) -> np.ndarray:
 
 
 def embedding(graph: Graph, seed: int) -> np.ndarray:
-    """Vectors of nodes in which those that walks meet together are alike."""
+    """Embed the nodes so that nodes close to each other on walks are similar."""
     random = np.random.default_rng(seed)
     torch.manual_seed(seed)
     inner = torch.nn.Embedding(graph.node_count, DIMENSIONS, sparse=True)
@@ -66,7 +66,7 @@ def embedding(graph: Graph, seed: int) -> np.ndarray:
 
 
 def _met(walk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of nodes that stand at most a window apart on a walk, both ways."""
+    """All pairs of nodes within a window of each other on a walk, in both orders."""
     ahead = [(walk[:, :-gap].ravel(), walk[:, gap:].ravel()) for gap in range(1, WINDOW + 1)]
     first = np.concatenate([one for one, _ in ahead])
     second = np.concatenate([other for _, other in ahead])

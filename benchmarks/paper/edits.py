@@ -1,4 +1,4 @@
-"""The whole graph with some ties gone and some new: what every counterfactual is judged on."""
+"""The graph with ties removed and added: what every counterfactual is judged on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Pairs of the graph that lose their ties, and new ties by their ends."""
+    """The pairs of the graph that lose their ties, and the ends of new ties."""
 
     removed: tuple[int, ...] = ()
     added: tuple[tuple[int, int], ...] = field(default=())
@@ -25,7 +25,7 @@ class Edit:
 
 
 def edited(graph: Graph, edit: Edit) -> Union:
-    """The whole graph after an edit, as one question; for models that are told ends only."""
+    """The whole graph after an edit, as one query; for models that see only the ends of ties."""
     union = whole(graph)
     gone, _ = spans(graph.pair_starts, np.array(edit.removed, np.int64))
     left = np.ones(len(union.sources), bool)
@@ -43,13 +43,13 @@ def edited(graph: Graph, edit: Edit) -> Union:
 
 
 def answer_after(graph: Graph, batcher: QueryBatcher, subject: int, edit: Edit) -> np.ndarray:
-    """The log-probabilities of the subject on the whole graph after an edit."""
-    assert not batcher.needs_ties, "an edited graph says nothing of its ties but their ends"
+    """Ask for the subject's log-probabilities on the whole graph after an edit."""
+    assert not batcher.needs_ties, "an edited graph knows only the ends of its ties"
     return np.asarray(batcher.ask(edited(graph, edit), np.array([subject]))[0])
 
 
 class Around:
-    """All that a subject's answer can come from in a model of some depth, one tie beyond it."""
+    """All that a subject's answer can depend on at the given depth, and one hop more."""
 
     def __init__(self, graph: Graph, batcher: QueryBatcher, subject: int, depth: int) -> None:
         self._batcher = batcher
@@ -58,14 +58,14 @@ class Around:
         inside = np.isin(graph.neighbour[positions], nodes)
         pairs = np.unique(graph.neighbour_pair[positions[inside]])
         self._base = with_pairs(graph, nodes, pairs)
-        # Which pair each arc belongs to; loops come last and belong to none.
+        # The pair of each arc; self-loops come last and belong to no pair.
         self._pair = np.full(len(self._base.sources), -1)
         _, owner = spans(graph.pair_starts, pairs)
         self._pair[: len(owner)] = pairs[owner]
         self._row = np.searchsorted(nodes, [subject])
 
     def answers(self, removals: Sequence[tuple[int, ...]]) -> np.ndarray:
-        """Log-probabilities of the subject after each of several removals."""
+        """The subject's log-probabilities after each of several removals."""
         found = []
         for first in range(0, len(removals), AT_ONCE):
             unions = [self._without(gone) for gone in removals[first : first + AT_ONCE]]
@@ -86,7 +86,7 @@ class Around:
 
 
 def pair_between(graph: Graph, one: int, other: int) -> int:
-    """The number of the pair of two nodes that are tied."""
+    """The number of the pair that two tied nodes form."""
     place = int(np.searchsorted(graph.neighbours(one), other))
     assert graph.neighbours(one)[place] == other, "the two are not tied"
     return int(graph.neighbour_pair[graph.starts[one] + place])

@@ -1,9 +1,9 @@
-"""Explanations from weights of ties, and every counterfactual of one (section V-A of the paper).
+"""Explanations from tie weights, and all counterfactuals of one (section V-A of the paper).
 
-A method that weighs ties gets its explanation by adding, again and again, the heaviest tie that
-leads from the explanation to a new node, until C nodes are in. A tie between two nodes that are in
-already would close a cycle and is passed over. The counterfactuals of an explanation are all its
-parts that hold the subject and hang together.
+A method that weighs ties gets its explanation by repeatedly adding the heaviest tie that leads from
+the explanation to a new node, until it has C nodes. A tie between two nodes of the explanation
+would close a cycle and is skipped. The counterfactuals of an explanation are all its connected
+parts that contain the subject.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ Pairs = tuple[int, ...]
 
 
 def pairs_around(graph: Graph, subject: int, hops: int) -> NDArray[np.int64]:
-    """The numbers of all pairs that an explanation of the subject may hold, ascending."""
+    """The numbers of all pairs that an explanation of the subject may contain, ascending."""
     return local_graph(graph, np.array([subject]), hops).pairs.astype(np.int64)
 
 
@@ -29,9 +29,10 @@ def grown(
     weights: NDArray[np.floating],
     max_nodes: int,
 ) -> Pairs:
-    """The explanation that weights of pairs lead to; equal weights go by the pairs' numbers.
+    """Grow an explanation by the weights of pairs; among equal weights, the lower number wins.
 
-    Fewer than `max_nodes` nodes only if no more can be reached. O(C times the pairs).
+    It has fewer than `max_nodes` nodes only if no more can be reached. Time is O(C times the
+    number of pairs).
     """
     low, high = graph.pair_low[pairs], graph.pair_high[pairs]
     inside = {subject}
@@ -50,15 +51,15 @@ def grown(
 
 
 def parts(graph: Graph, subject: int, tree: Pairs) -> Iterator[Pairs]:
-    """Every connected part of a tree that holds the subject, the tree itself last."""
+    """Yield every connected part of a tree that contains the subject, the tree itself last."""
     ends = {pair: (int(graph.pair_low[pair]), int(graph.pair_high[pair])) for pair in tree}
     for mask in range(1 << len(tree)):
         part = tuple(pair for place, pair in enumerate(tree) if mask >> place & 1)
-        if _hangs_together(subject, [ends[pair] for pair in part]):
+        if _is_connected(subject, [ends[pair] for pair in part]):
             yield part
 
 
-def _hangs_together(subject: int, ties: list[tuple[int, int]]) -> bool:
+def _is_connected(subject: int, ties: list[tuple[int, int]]) -> bool:
     reached, left = {subject}, ties
     while left:
         touching = [tie for tie in left if tie[0] in reached or tie[1] in reached]
@@ -70,6 +71,6 @@ def _hangs_together(subject: int, ties: list[tuple[int, int]]) -> bool:
 
 
 def nodes_of(graph: Graph, subject: int, tree: Pairs) -> NDArray[np.int64]:
-    """The nodes of a tree, ascending."""
+    """The nodes of a tree, in ascending order."""
     chosen = np.array(tree, np.int64)
     return np.unique(np.concatenate(([subject], graph.pair_low[chosen], graph.pair_high[chosen])))

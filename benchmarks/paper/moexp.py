@@ -1,8 +1,8 @@
-"""Our side: one search a subject, which sees nothing but the ONNX file.
+"""Our side: one search per subject, which sees nothing but the ONNX file.
 
-The choice of GNN-MOExp, and what Shapley and MOEB would have chosen, come from the same pairs.
-MOEB takes the most balanced pair of the Pareto front: so we read the paper, which says that
-it suffers from dents in the front.
+The choices of GNN-MOExp, Shapley and MOEB are made from the same pairs. MOEB takes the most
+balanced pair of the Pareto front; that is how we read the paper, which says that MOEB suffers
+where the front is dented.
 """
 
 import time
@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.paper.cache import Kept, Key
-from benchmarks.paper.paper_datasets import SEED, Place
+from benchmarks.paper.cache import Key, ResultCache
+from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
 from recourse_audit.records.search import FrontPair, SearchResult
 from recourse_audit.search.blocks import Block
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 
 BALANCED = "MOEB"
-# The names that picks have in a search's result. All but the first are for the record.
-PICKS = {
+# Our names for the baselines of a search's result. Only the first is in the paper's table.
+BASELINES = {
     "Shapley": "shapley",
     "balanced of all": "balanced",
     "any pair": "random",
@@ -31,45 +31,47 @@ PICKS = {
 }
 
 
-def search_all(kept: Kept, part: str, place: Place, size: Size, subjects: list[int]) -> None:
-    """Search for every subject that has no result yet, one at a time, and keep all picks."""
-    settled = size.setting(place.fingerprint)
+def search_all(
+    cache: ResultCache, part: str, dataset: Dataset, size: Size, subjects: list[int]
+) -> None:
+    """Search for each subject without a result, one at a time; cache what each method chooses."""
+    setting = size.setting(dataset.fingerprint)
     missing = [
         subject
         for subject in subjects
         if not all(
-            kept.holds(_key(part, place, method, subject, settled)) for method in (BALANCED, OURS)
+            cache.has(_key(part, dataset, method, subject, setting)) for method in (BALANCED, OURS)
         )
     ]
     if not missing:
         return
-    search = search_of(place, size)
-    # The first search of a process pays for what all others find ready.
-    searched(search, place, size, missing[0])
+    search = search_of(dataset, size)
+    # A warm-up: the first search in a process also pays for one-time costs.
+    searched(search, dataset, size, missing[0])
     for subject in missing:
         start = time.perf_counter()
-        result = searched(search, place, size, subject)
+        result = searched(search, dataset, size, subject)
         seconds = time.perf_counter() - start
         for method, document in _documents(result, seconds):
-            kept.put(_key(part, place, method, subject, settled), document)
+            cache.put(_key(part, dataset, method, subject, setting), document)
 
 
-def _key(part: str, place: Place, method: str, subject: int, settled: str) -> Key:
-    return Key(part=part, graph=place.name, method=method, subject=subject, setting=settled)
+def _key(part: str, dataset: Dataset, method: str, subject: int, setting: str) -> Key:
+    return Key(part=part, graph=dataset.name, method=method, subject=subject, setting=setting)
 
 
-def search_of(place: Place, size: Size) -> Search:
-    """A search of some size over a graph."""
-    bench = place.bench
+def search_of(dataset: Dataset, size: Size) -> Search:
+    """A search of the given size over a data set."""
+    bench = dataset.bench
     classes = [str(number) for number in range(bench.whole.shape[1])]
     scope = Scope(max_nodes=size.max_nodes, max_hops=size.max_hops, budget=size.budget, seed=SEED)
     return Search(bench.graph, bench.batcher, bench.whole, classes, scope)
 
 
-def searched(search: Search, place: Place, size: Size, subject: int) -> SearchResult:
-    """What is found for one subject alone."""
-    # What bounds the subtrees of C = 4 nodes bounds those of fewer; for more there is none.
-    bound = place.bounds[[subject]] if size.max_nodes <= 4 else np.array([np.inf])
+def searched(search: Search, dataset: Dataset, size: Size, subject: int) -> SearchResult:
+    """Search for one subject alone."""
+    # A bound on the subtrees of C = 4 nodes also holds for smaller C; for larger C there is none.
+    bound = dataset.bounds[[subject]] if size.max_nodes <= 4 else np.array([np.inf])
     block = Block(subjects=np.array([subject]), bounds=bound)
     [result] = search.run_block(block)
     assert isinstance(result, SearchResult), result
@@ -77,32 +79,32 @@ def searched(search: Search, place: Place, size: Size, subject: int) -> SearchRe
 
 
 def _documents(result: SearchResult, seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A document for every way of choosing; ours last, which stands for all when resuming."""
+    """One document per method; ours comes last and, when resuming, shows that a subject is done."""
     about = {
         "seconds": seconds,
-        "subgraphs": result.subgraphs,
-        "queries": result.queries,
-        "coverage": result.coverage.kind,
+        "subgraphs": result.extent.subgraphs,
+        "queries": result.extent.queries,
+        "coverage": result.extent.coverage,
     }
-    for method, name in PICKS.items():
-        pick = result.picks[name]
-        yield (
-            method,
-            _figures(pick.simulatability, pick.relevance, pick.edges, pick.removed) | about,
-        )
-    pair = most_balanced(result.front)
-    figures = _figures(pair.simulatability, pair.relevance, pair.edges, pair.removed)
+    for method, name in BASELINES.items():
+        yield method, _figures(result.baselines[name]) | about
+    figures = _figures(most_balanced(result.front))
     yield BALANCED, figures | about | {"front": result.front_size, "listed": len(result.front)}
     best = result.counterfactuals[0]
-    figures = _figures(best.simulatability, best.relevance, best.explanation.edges, best.removed)
-    yield OURS, figures | about
+    chosen = FrontPair(
+        edges=best.explanation.edges,
+        removed=best.removed,
+        simulatability=best.simulatability,
+        relevance=best.relevance,
+    )
+    yield OURS, _figures(chosen) | about
 
 
 def most_balanced(front: Sequence[FrontPair]) -> FrontPair:
-    """The pair whose ranks in the two objectives, among the pairs of the front, are closest.
+    """Return the pair whose two ranks among the pairs of the front are closest.
 
-    Of several the best rank sum, then the most simulatable. Pairs beyond those that a result lists
-    are not known.
+    If several are equally close, the best rank sum wins, then the highest simulatability. Pairs of
+    the front that a result does not list are not considered.
     """
     first = np.array([pair.simulatability for pair in front])
     second = np.array([pair.relevance for pair in front])
@@ -111,12 +113,10 @@ def most_balanced(front: Sequence[FrontPair]) -> FrontPair:
     return front[int(np.lexsort((-first, total, apart))[0])]
 
 
-def _figures(
-    simulatability: float, relevance: float, edges: tuple[Any, ...], removed: tuple[Any, ...]
-) -> dict[str, Any]:
+def _figures(pair: FrontPair) -> dict[str, Any]:
     return {
-        "simulatability": simulatability,
-        "relevance": relevance,
-        "ties": len(edges),
-        "removed": len(removed),
+        "simulatability": pair.simulatability,
+        "relevance": pair.relevance,
+        "ties": len(pair.edges),
+        "removed": len(pair.removed),
     }

@@ -1,8 +1,8 @@
-"""The trained network seen from inside, for the methods that need that; needs torch.
+"""The trained network with its weights, for the methods that need them; needs torch.
 
-Explaining ties leaves the features as they are, so the first matrix product is taken once for all
-nodes. What is left for one subject is the part of the graph that its answer comes from, with the
-degrees of the whole graph: exactly the network's own answer, at the price of a neighbourhood. PyG's
+Explaining ties leaves the features unchanged, so the first matrix product is computed once for all
+nodes. What remains for one subject is the part of the graph that its answer depends on, with the
+degrees of the whole graph: exactly the network's own answer, at the cost of a neighbourhood. PyG's
 explainers get this part instead of the whole graph, which makes them faster and changes nothing.
 """
 
@@ -18,7 +18,7 @@ from recourse_audit.graph.neighbourhoods import reach, spans
 
 
 class Convolution(MessagePassing):
-    """A graph convolution whose degrees are given; the node's own message is never masked."""
+    """A graph convolution with given degrees; a node's message to itself is never masked."""
 
     def __init__(self, weight: torch.Tensor | None, bias: torch.Tensor) -> None:
         super().__init__(aggr="add")
@@ -41,7 +41,7 @@ class Convolution(MessagePassing):
 
 
 class Tail(torch.nn.Module):
-    """The network behind its first matrix product."""
+    """The network after its first matrix product."""
 
     def __init__(self, state: dict[str, torch.Tensor]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Tail(torch.nn.Module):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What a subject's answer comes from: nodes, arcs, and the pair that each arc belongs to."""
+    """What a subject's answer depends on: nodes, arcs, and the pair of each arc."""
 
     nodes: np.ndarray
     place: int
@@ -77,7 +77,7 @@ class Part:
 
 
 class Network:
-    """A two-layer GCN of `benchmarks.train` on its graph."""
+    """A two-layer GCN from `benchmarks.train` on its graph."""
 
     def __init__(self, graph: Graph, weights: Path) -> None:
         self.graph = graph
@@ -91,13 +91,13 @@ class Network:
         self.degree = np.bincount(graph.arc_target, minlength=graph.node_count) + 1.0
 
     def tail(self) -> Tail:
-        """A fresh copy: PyG leaves masks behind that spoil the next explainer's gradients."""
+        """A fresh copy, since PyG leaves masks behind that spoil the next explainer's gradients."""
         made = Tail(self.state).eval()
         made.requires_grad_(False)
         return made
 
     def part(self, subject: int) -> Part:
-        """Arcs into the subject and into its neighbours, which is all that two layers see."""
+        """The arcs into the subject and its neighbours, which is all that two layers see."""
         graph = self.graph
         near = reach(graph, np.array([subject]), 1)
         positions, owner = spans(graph.starts, near)
@@ -116,7 +116,7 @@ class Network:
         )
 
     def whole(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Hidden states and logits of every node on the whole graph."""
+        """The hidden states and logits of every node on the whole graph."""
         graph = self.graph
         ends = torch.from_numpy(np.stack((graph.arc_source, graph.arc_target)).astype(np.int64))
         scale = 1 / np.sqrt(self.degree[graph.arc_source] * self.degree[graph.arc_target])

@@ -1,4 +1,4 @@
-"""The page's curves: quality and time by C and D, perturbations."""
+"""The curves on the page: quality and time by C and D, and perturbations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from benchmarks.paper.comparison import LEVEL
 from benchmarks.paper.cache import Result
+from benchmarks.paper.comparison import LEVEL
 from benchmarks.paper.page_times import short_time
 from benchmarks.paper.pictures import lines
 from benchmarks.paper.published import OURS, TITLES
@@ -19,17 +19,17 @@ Pictures = dict[str, str]
 PAPERS_SECONDS = 3
 CHANGED = {True: "decision changed", False: "decision unchanged"}
 STRENGTHS = {
-    "links": "minus the cosine of the new message and the class's weights",
-    "models": "distance of the last layer's weights",
+    "links": "negative cosine between the new message and the weights of the class",
+    "models": "distance between the weights of the last layers",
 }
 TITLE = {
-    "links": "Explanations when a new tie is made",
+    "links": "Explanations when a tie is added",
     "models": "Explanations when the model is changed",
 }
 
 
 class Varied:
-    """Means over nodes for each C and D of one graph."""
+    """The means over nodes for each C and D, on one graph."""
 
     def __init__(self, reading: Reading, graph: str) -> None:
         self._means: dict[tuple[int, int], dict[str, float]] = {}
@@ -56,7 +56,7 @@ class Varied:
         return [(D, mean[what]) for (C, D), mean in sorted(self._means.items()) if most == C]
 
     def all_seconds(self) -> list[float]:
-        """Mean times a node."""
+        """The mean times per node."""
         return [mean["seconds"] for mean in self._means.values()]
 
     def rows(self, title: str) -> Iterator[str]:
@@ -69,10 +69,10 @@ class Varied:
 
 
 def varied_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
-    """Fig. 6 and 7: a table, and four pictures."""
+    """Figs. 6 and 7: a table and six charts."""
     found = {graph: Varied(reading, graph) for graph in reading.plan.varied}
     found = {graph: varied for graph, varied in found.items() if len(varied)}
-    yield "| graph | C | D | nodes | ν | \\|μ\\| | subgraphs | time a node |"
+    yield "| graph | C | D | nodes | ν | \\|μ\\| | subgraphs | time per node |"
     yield "|---|---|---|---|---|---|---|---|"
     for graph, varied in found.items():
         yield from varied.rows(TITLES[graph])
@@ -80,36 +80,36 @@ def varied_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
     for what, words in (
         ("simulatability", "mean simulatability ν"),
         ("relevance", "mean relevance |μ|"),
-        ("seconds", "seconds a node"),
+        ("seconds", "seconds per node"),
     ):
         for axis, name in (("C", "by_size"), ("D", "by_distance")):
             series = {
                 TITLES[graph]: (varied.by_size if axis == "C" else varied.by_distance)(what)
                 for graph, varied in found.items()
             }
-            meant = "nodes in an explanation" if axis == "C" else "ties from the subject"
+            limit = "nodes per explanation" if axis == "C" else "hops from the subject"
             file = f"paper_{what}_{name}.svg"
             title = f"{words[0].upper()}{words[1:]} by {axis}"
-            pictures[file] = lines(title, f"{axis}: {meant}, at most", words, series)
+            pictures[file] = lines(title, f"{axis}: maximum number of {limit}", words, series)
             yield f"![{title}](pictures/{file})"
     yield ""
     yield from _trends(found)
 
 
 def _trends(found: Mapping[str, Varied]) -> Iterator[str]:
-    """Whether the paper's two observations hold: ν grows with C and D, |μ| falls."""
+    """Say whether the paper's two observations hold: ν rises with C and D, and |μ| falls."""
     for graph, varied in found.items():
         for axis, by in (("C", varied.by_size), ("D", varied.by_distance)):
             up, down = _goes(by("simulatability")), _goes(by("relevance"))
             yield (
-                f"- {TITLES[graph]}, with {axis}: simulatability {up}, relevance {down}; in the "
-                "paper the one grows and the other falls."
+                f"- {TITLES[graph]}, as {axis} grows: simulatability {up}, relevance {down}; in "
+                "the paper, the first rises and the second falls."
             )
     slowest = max((seconds for one in found.values() for seconds in one.all_seconds()), default=0.0)
     verdict = "no more than" if slowest <= PAPERS_SECONDS else "**more** than"
     yield (
-        f"- The slowest mean is {short_time(slowest)} a node: {verdict} the {PAPERS_SECONDS} s of "
-        "the paper, on its computer, for Cora and Citeseer."
+        f"- The slowest mean is {short_time(slowest)} per node: {verdict} the {PAPERS_SECONDS} s "
+        "that the paper reports for Cora and Citeseer on its machine."
     )
     yield ""
 
@@ -117,14 +117,14 @@ def _trends(found: Mapping[str, Varied]) -> Iterator[str]:
 def _goes(points: Sequence[tuple[float, float]]) -> str:
     steps = np.diff([y for _, y in points])
     if len(steps) == 0:
-        return "was measured once only"
+        return "was measured only once"
     if (steps >= -1e-9).all():
-        return "grows"
-    return "falls" if (steps <= 1e-9).all() else "grows and falls"
+        return "rises"
+    return "falls" if (steps <= 1e-9).all() else "rises and falls"
 
 
 def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
-    """Fig. 8: mean Jaccard distance over strength, changed and unchanged decisions apart."""
+    """Fig. 8: mean Jaccard distance over strength, for changed and unchanged decisions."""
     graph = reading.plan.perturbed
     for part, strength in STRENGTHS.items():
         found = reading.of_graph(part, graph, reading.plan.size)
@@ -143,7 +143,8 @@ def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
         pictures[file] = lines(title, strength, "mean Jaccard distance of explanations", series)
         yield f"![{title}](pictures/{file})"
         yield ""
-        yield f"{len(rows)} comparisons, {sum(row.changed for row in rows)} with another decision."
+        changes = sum(row.changed for row in rows)
+        yield f"{len(rows)} comparisons, {changes} of them with a changed decision."
         yield ""
         yield from (f"- {CHANGED[changed]}: {_told(points)}" for changed, points in curves.items())
         yield f"- {_sanity(rows)}"
@@ -151,7 +152,7 @@ def perturbed_section(reading: Reading, pictures: Pictures) -> Iterator[str]:
 
 
 def by_strength(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
-    """Mean distances for each strength there is; for perturbations of a few fixed strengths."""
+    """The mean distance at each strength, for perturbations of a few fixed strengths."""
     some = [row for row in rows if row.changed == changed and row.explanation is not None]
     points = []
     for strength in sorted({row.strength for row in some}):
@@ -164,7 +165,7 @@ def by_strength(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[Stabili
 
 
 def stability_row(result: Result) -> StabilityRow:
-    """A kept comparison with the strength that the paper measures."""
+    """A cached comparison, with the strength as the paper measures it."""
     document = result.document
     blank = StabilityRow(
         subject=str(result.key.subject),
@@ -178,18 +179,18 @@ def stability_row(result: Result) -> StabilityRow:
 
 
 def _sanity(rows: Sequence[StabilityRow]) -> str:
-    """Whether explanations move more where the decision changed, as the paper finds."""
+    """Say whether explanations move more where the decision changed, as in the paper."""
     moved, stayed = (
         [row.explanation or 0.0 for row in rows if row.changed == changed] for changed in CHANGED
     )
     if not moved or not stayed:
-        return "There is nothing to compare: all decisions changed, or none."
+        return "There is nothing to compare: either all decisions changed, or none did."
     p = float(stats.mannwhitneyu(moved, stayed).pvalue)
     verdict = "as in the paper" if np.mean(moved) > np.mean(stayed) else "**not** as in the paper"
     if p >= LEVEL:
-        verdict += f", but that may be chance (Mann-Whitney p = {p:.2f})"
+        verdict += f", but this may be chance (Mann-Whitney p = {p:.2f})"
     return (
-        f"Over all strengths explanations move by {np.mean(moved):.2f} where the decision changed "
+        f"Over all strengths, explanations move by {np.mean(moved):.2f} where the decision changed "
         f"and by {np.mean(stayed):.2f} where it did not: {verdict}."
     )
 
@@ -200,4 +201,4 @@ def _told(found: Sequence[StabilityPoint]) -> str:
     values = ", ".join(
         f"{point.explanation:.2f} at {point.strength:.2g} ({point.rows})" for point in found
     )
-    return f"mean distance {values}; in brackets how many comparisons."
+    return f"mean distance {values}; the number of comparisons is in brackets."

@@ -1,4 +1,4 @@
-"""The page's counterfactual peers: flips on the whole graph, size, time and queries."""
+"""Counterfactual methods on the page: flips on the whole graph, size, time and queries."""
 
 from collections.abc import Iterator
 
@@ -18,12 +18,13 @@ from benchmarks.paper.rivals import (
     RANDOM,
     RANDOM_NEW,
     RANDOM_TRIES,
+    SHOWN,
 )
 
 
 def peers_section(reading: Reading) -> Iterator[str]:
-    """A table for all graphs, then what it says."""
-    yield "| graph | nodes | method | flipped | said to | ties changed | time a node | queries |"
+    """Yield one table for all graphs, then what it shows."""
+    yield "| graph | nodes | method | flipped | claimed | ties changed | time per node | queries |"
     yield "|---|---|---|---|---|---|---|---|"
     sentences: list[str] = []
     for graph in reading.plan.peers:
@@ -34,11 +35,16 @@ def peers_section(reading: Reading) -> Iterator[str]:
         subjects = common(found.values())
         for method in METHODS:
             cells = _cells(found[method], subjects)
-            yield f"| {TITLES[graph]} | {len(subjects)} | {method} | {' | '.join(cells)} |"
+            yield f"| {TITLES[graph]} | {len(subjects)} | {SHOWN[method]} | {' | '.join(cells)} |"
         sentences += _verdicts(TITLES[graph], found, subjects)
     yield ""
     yield from (f"- {sentence}" for sentence in sentences)
     yield ""
+
+
+def _flips(method: str) -> str:
+    """The verb for a method's name; our options are plural."""
+    return "flips" if method in (CF, GREEDY) else "flip"
 
 
 def _mean(documents: Documents, subjects: list[int], what: str) -> float:
@@ -57,7 +63,7 @@ def _cells(documents: Documents, subjects: list[int]) -> list[str]:
 
 
 def _verdicts(title: str, found: dict[str, Documents], subjects: list[int]) -> Iterator[str]:
-    """Who loses to random edits, and how our time compares with CF-GNNExplainer's."""
+    """Say who loses to random edits, and how our time compares with CF-GNNExplainer's."""
     flips = {method: _mean(found[method], subjects, "flipped") for method in METHODS}
     for method, rival in (
         (OWN, RANDOM), (ANY, RANDOM), (CF, RANDOM), (GREEDY, RANDOM), (NEW, RANDOM_NEW),
@@ -65,22 +71,22 @@ def _verdicts(title: str, found: dict[str, Documents], subjects: list[int]) -> I
     ):  # fmt: skip
         if flips[method] < flips[rival]:
             yield (
-                f"{title}: {method} flips **fewer** ({flips[method]:.0%}) than {rival} "
-                f"({flips[rival]:.0%})."
+                f"{title}: {SHOWN[method]} {_flips(method)} **fewer** nodes ({flips[method]:.0%}) "
+                f"than {SHOWN[rival]} ({flips[rival]:.0%})."
             )
     seconds = {method: _mean(found[method], subjects, "seconds") for method in (OWN, ANY, CF)}
     for method in (OWN, ANY):
         share = seconds[CF] / seconds[method]
         taken = f"1/{share:.3g} of" if share >= 1 else f"{1 / share:.3g} times"
-        yield f"{title}: {method} takes {taken} the time of {CF} as written here."
+        yield f"{title}: {SHOWN[method]} take {taken} the time of {CF} as implemented here."
     if flips[ANY] < flips[OWN]:
         yield (
-            f"{title}: {ANY} flips fewer ({flips[ANY]:.0%}) than {OWN} ({flips[OWN]:.0%}): there "
-            "are more ties near than evaluations in the budget, and much of it goes to ties that "
-            "do not matter."
+            f"{title}: {SHOWN[ANY]} flip fewer nodes ({flips[ANY]:.0%}) than {SHOWN[OWN]} "
+            f"({flips[OWN]:.0%}): there are more nearby ties than evaluations in the budget, and "
+            "much of the budget goes to ties that do not matter."
         )
     if flips[ANY] < flips[CF]:
         yield (
-            f"{title}: {CF} flips more ({flips[CF]:.0%}) than {ANY} ({flips[ANY]:.0%}): it may "
-            "remove any number of ties, ours three at most."
+            f"{title}: {CF} flips more nodes ({flips[CF]:.0%}) than {SHOWN[ANY]} "
+            f"({flips[ANY]:.0%}): it may remove any number of ties; ours are limited to three."
         )

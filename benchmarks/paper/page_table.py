@@ -1,4 +1,4 @@
-"""The page's Table III: our figures beside the paper's, what holds and what does not, dominance."""
+"""Table III on the page: our figures beside the paper's, what holds, and who dominates."""
 
 from collections.abc import Iterator, Mapping
 
@@ -28,21 +28,21 @@ OBJECTIVES = {
     "relevance": ("Relevance |μ|", RELEVANCE),
 }
 LEGEND = (
-    "In each cell our mean, and the paper's in brackets. ● best, and a paired t-test at 5 % tells "
-    "it from every other method; • best, but some other cannot be told from it; ○ runner-up; ▼ "
-    "worst; ▽ second-worst. Marks are for our figures."
+    "Each cell shows our mean, with the paper's in brackets. ● best, and a paired t-test at 5 % "
+    "tells it apart from every other method; • best, but not told apart from some other method; "
+    "○ second best; ▼ worst; ▽ second worst. The marks refer to our figures."
 )
 MOST_SIMULATABLE = "best ν"
-# What is chosen among the pairs of one search.
+# Methods that choose among the pairs of one search.
 SEARCHED = ("Shapley", "MOEB", OURS)
-OTHER_PICKS = ("any pair", MOST_SIMULATABLE, "best μ", "balanced of all")
+OTHER_CHOICES = ("any pair", MOST_SIMULATABLE, "best μ", "balanced of all")
 Tables = Mapping[str, GraphTable]
 
 
 def objective_table(tables: Tables, what: str) -> Iterator[str]:
-    """One half of Table III as Markdown."""
+    """Yield one half of Table III as Markdown."""
     title, published = OBJECTIVES[what]
-    yield f"### {title}, the higher the better"
+    yield f"### {title} (higher is better)"
     yield ""
     yield f"| graph | nodes | {' | '.join(METHODS)} |"
     yield f"|---|---|{'---|' * len(METHODS)}"
@@ -66,33 +66,35 @@ def _cell(own: Marked | None, paper: float) -> str:
 
 
 def simulatability_verdicts(tables: Tables) -> Iterator[str]:
-    """On which graphs our simulatability is the best, and where it is not, by how much and why."""
+    """Say where our simulatability is best and, where it is not, by how much and why."""
     good, sentences = [], []
     for graph, table in tables.items():
         columns = table.objective("simulatability")
         found = marked(columns)
         best = max(found, key=lambda name: float(columns[name].mean()))
         if found[OURS].mark in ("certain", "best"):
-            good.append(TITLES[graph] + ("" if found[OURS].mark == "certain" else " (not certain)"))
+            good.append(
+                TITLES[graph] + ("" if found[OURS].mark == "certain" else " (not significant)")
+            )
             continue
         why = ""
         if table.has(MOST_SIMULATABLE):
             seen = float(table.column(MOST_SIMULATABLE, "simulatability").mean())
-            why = f" The most simulatable that the search saw have {seen:.3f}: it is the choice by "
-            why += "rank sum, not the search, that gives some of it up for relevance."
+            why = f" The most simulatable explanations that the search saw reach {seen:.3f}, so it "
+            why += "is the choice by rank sum, not the search, that trades it for relevance."
         sentences.append(
             f"GNN-MOExp is **not** best on {TITLES[graph]}: {best} has {found[best].mean:.3f}, "
             f"GNN-MOExp {found[OURS].mean:.3f} "
             f"(p = {p_value(columns[best], columns[OURS]):.2g}).{why}"
         )
-    yield f"- Best simulatability: {', '.join(good) or 'nowhere'}."
+    yield f"- GNN-MOExp has the best simulatability on: {', '.join(good) or 'no graph'}."
     yield from (f"- {sentence}" for sentence in sentences)
 
 
 def beaten_verdicts(tables: Tables) -> Iterator[str]:
-    """Where RND, EMB, GAT, GNNExp and PGExp are beaten in both objectives, and where not."""
+    """Say where RND, EMB, GAT, GNNExp and PGExp are beaten in both objectives."""
     names = ", ".join(BEATEN[:-1]) + f" and {BEATEN[-1]}"
-    yield f"- {names} are to be beaten in both objectives:"
+    yield f"- In the paper, GNN-MOExp beats {names} in both objectives. Here it beats:"
     for graph, table in tables.items():
         failures = list(_not_beaten(table))
         verdict = f"**not** all of them: {'; '.join(failures)}" if failures else "all of them"
@@ -110,12 +112,12 @@ def _not_beaten(table: GraphTable) -> Iterator[str]:
             figures = f"{what}, {own.mean():.3f} against {other.mean():.3f}"
             if verdict == "worse":
                 yield f"{method} is better in {figures}"
-            elif verdict == "no telling":
-                yield f"{method} in {figures}, is too close to tell (p = {p_value(own, other):.2g})"
+            elif verdict == "inconclusive":
+                yield f"{method} is too close to call in {figures} (p = {p_value(own, other):.2g})"
 
 
 def agreement_lines(tables: Tables) -> Iterator[str]:
-    """How far our order of the methods is the paper's, and who is best in either."""
+    """Say how closely our order of the methods matches the paper's, and who is best in each."""
     for graph, table in tables.items():
         if len(table.methods) < 3:
             continue
@@ -124,31 +126,31 @@ def agreement_lines(tables: Tables) -> Iterator[str]:
             own = {name: float(column.mean()) for name, column in table.objective(what).items()}
             paper = dict(zip(METHODS, published[graph], strict=True))
             first, theirs = max(own, key=own.__getitem__), max(paper, key=paper.__getitem__)
-            best = f"{first} is best in both"
+            best = f"{first} is best in both tables"
             if first != theirs:
-                best = f"{first} is best here, {theirs} there"
+                best = f"{first} is best here, {theirs} in the paper"
             words.append(f"{what} {agreement(own, paper):.2f}, {best}")
         yield f"  - {TITLES[graph]}: {'; '.join(words)}."
 
 
-def picks_table(tables: Tables) -> Iterator[str]:
-    """What other ways of choosing among the search's own pairs would have given."""
-    yield f"| graph | {OURS} | {' | '.join(OTHER_PICKS)} |"
-    yield f"|---|---|{'---|' * len(OTHER_PICKS)}"
+def baselines_table(tables: Tables) -> Iterator[str]:
+    """Show what other choices among the pairs of the search would have given."""
+    yield f"| graph | {OURS} | {' | '.join(OTHER_CHOICES)} |"
+    yield f"|---|---|{'---|' * len(OTHER_CHOICES)}"
     for graph, table in tables.items():
         cells = [
             f"{table.column(name, 'simulatability').mean():.3f}, "
             f"{table.column(name, 'relevance').mean():.3f}"
             if table.has(name)
-            else "not yet"
-            for name in (OURS, *OTHER_PICKS)
+            else "not measured yet"
+            for name in (OURS, *OTHER_CHOICES)
         ]
         yield f"| {TITLES[graph]} | {' | '.join(cells)} |"
     yield ""
 
 
 def dominance_table(tables: Tables) -> Iterator[str]:
-    """Shares of nodes on which GNN-MOExp dominates a method, and is dominated."""
+    """Show on what share of nodes GNN-MOExp dominates a method, or is dominated by it."""
     others = [method for method in METHODS if method != OURS]
     yield f"| graph | {' | '.join(others)} |"
     yield f"|---|{'---|' * len(others)}"
@@ -156,7 +158,7 @@ def dominance_table(tables: Tables) -> Iterator[str]:
         cells = []
         for method in others:
             if method not in table.methods:
-                cells.append("not yet")
+                cells.append("not measured yet")
                 continue
             found = _dominance(table, method)
             cells.append(f"{found.dominates:.0%}, {found.dominated:.0%}, {found.equal:.0%}")
@@ -173,7 +175,7 @@ def _dominance(table: GraphTable, method: str) -> Dominance:
 
 
 def dominance_verdict(tables: Tables) -> str:
-    """Whether anything ever dominates, and why it can where it does."""
+    """Say whether any method ever dominates ours and, if so, how that can be."""
     somewhere = []
     for graph, table in tables.items():
         for method in table.methods:
@@ -183,13 +185,13 @@ def dominance_verdict(tables: Tables) -> str:
     if not somewhere:
         return "No method dominates GNN-MOExp on any node."
     return (
-        f"GNN-MOExp is dominated by {'; '.join(somewhere)}. Where every explanation was tried this "
-        "cannot happen, since the choice lies on the front; it happens where a node has more of "
-        "them than the budget and a sample stands for all."
+        f"GNN-MOExp is dominated by {'; '.join(somewhere)}. This cannot happen where every "
+        "explanation was tried, since the choice lies on the front; it happens where a node has "
+        "more explanations than the budget allows and only a sample is searched."
     )
 
 
 def coverage_line(tables: Tables) -> str:
-    """For how many nodes of each graph every explanation was tried."""
+    """Say on what share of each graph's nodes every explanation was tried."""
     shares = [f"{TITLES[graph]} {table.share_exhaustive():.0%}" for graph, table in tables.items()]
     return ", ".join(shares)

@@ -1,8 +1,8 @@
-"""Who changes the decision, with how many ties, how fast: others' counterfactuals and our options.
+"""Counterfactual methods and our options: who changes decisions, with how many ties, how fast.
 
-The same subjects for all, and one judge: the ONNX file on the whole graph after the edit. On a
-graph of many classes any other class counts. Random edits of the same size are always there,
-because published methods have lost to them.
+All methods get the same subjects and the same judge: the ONNX file on the whole graph after the
+edit. On a graph of many classes, any other class counts. Random edits of the same size are always
+included, because published methods have lost to them.
 """
 
 import time
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.paper.edits import Around, Edit, answer_after, pair_between
+from benchmarks.paper.cache import Key, ResultCache
+from benchmarks.paper.datasets import SEED, Dataset
+from benchmarks.paper.edits import AT_ONCE, Around, Edit, answer_after, pair_between
 from benchmarks.paper.explanations import pairs_around
-from benchmarks.paper.cache import Kept, Key
-from benchmarks.paper.paper_datasets import SEED, Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.rivals import (
     ANY,
@@ -30,8 +30,8 @@ from benchmarks.paper.rivals import (
     RANDOM_TRIES,
 )
 from benchmarks.recourse import DROP, DROP_AND_ADD, World, open_world
+from recourse_audit.records.recourse import TieAction
 from recourse_audit.recourse.options import RecourseSearch
-from recourse_audit.settings import DecisionSettings
 
 PART = "peers"
 GREEDY_CANDIDATES = 100
@@ -44,45 +44,45 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 
 
-def compare_peers(kept: Kept, place: Place, plan: Plan) -> None:
-    """Make what is missing for a graph, subject by subject, all methods of one together."""
-    settled = plan.peer_setting(place.fingerprint)
-    contest = Contest(place, plan)
-    for subject in contest.subjects(plan.peers[place.name]):
+def compare_peers(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
+    """Compute the missing results of a data set, subject by subject, all methods in one go."""
+    setting = plan.peer_setting(dataset.fingerprint)
+    contest = Contest(dataset, plan)
+    for subject in contest.subjects(plan.peers[dataset.name]):
         keys = {
             method: Key(
-                part=PART, graph=place.name, method=method, subject=subject, setting=settled
+                part=PART, graph=dataset.name, method=method, subject=subject, setting=setting
             )
             for method in METHODS
         }
-        # The random edits follow the sizes of ours, so a subject is done as a whole.
-        if not all(kept.holds(key) for key in keys.values()):
+        # Random edits are as large as ours, so all methods of a subject are run together.
+        if not all(cache.has(key) for key in keys.values()):
             for method, document in contest.results(subject):
-                kept.put(keys[method], document)
+                cache.put(keys[method], document)
 
 
 class Contest:
     """One graph on which all methods are tried."""
 
-    def __init__(self, place: Place, plan: Plan) -> None:
-        self._place, self._plan = place, plan
-        favourable = FAVOURABLE.get(place.name)
-        self._world: World = open_world(place.name, place.graph, place.onnx, favourable, [])
+    def __init__(self, dataset: Dataset, plan: Plan) -> None:
+        self._dataset, self._plan = dataset, plan
+        favourable = FAVOURABLE.get(dataset.name)
+        self._world: World = open_world(dataset.name, dataset.graph, dataset.onnx, favourable, [])
         self._searches: dict[tuple[str, tuple[str, ...]], RecourseSearch] = {}
 
     def subjects(self, count: int) -> list[int]:
-        """Test nodes whose decision could be another; refused ones where one class is wanted."""
+        """Test nodes to try; where one class is favourable, only those that were refused."""
         world = self._world
-        decided = np.array(world.classes)[world.answers.argmax(axis=1)]
+        decided = world.decided()
         able = [
             node
-            for node in self._place.test_nodes(world.graph.node_count)
+            for node in self._dataset.test_nodes(world.graph.node_count)
             if decided[node] not in world.favourable
         ]
         return able[:count]
 
     def results(self, subject: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What every method makes of a subject."""
+        """Run every method on a subject."""
         sizes: dict[str, int] = {}
         tries = 1
         for method in POLICIES:
@@ -105,10 +105,10 @@ class Contest:
     def _flips(self, subject: int, edit: Edit) -> bool:
         world = self._world
         answer = answer_after(world.graph, world.batcher, subject, edit)
-        return world.classes[int(answer.argmax())] in world.hoped_for(subject)
+        return bool(world.decisions(world.hoped_for(subject)).favourable(answer[None])[0])
 
     def _timed(self, subject: int, find: Callable[[], tuple[Edit | None, int]]) -> dict[str, Any]:
-        """Find an edit, and judge it on the whole graph, which is not part of the time."""
+        """Time the search for an edit, then judge the edit on the whole graph, off the clock."""
         start = time.perf_counter()
         edit, queries = find()
         seconds = time.perf_counter() - start
@@ -121,7 +121,7 @@ class Contest:
         }
 
     def _drawn(self, subject: int, draw: Callable[[np.random.Generator], Edit]) -> dict[str, Any]:
-        """The share of several draws that change the decision."""
+        """Draw several edits, and report the share that changes the decision."""
         start = time.perf_counter()
         random = np.random.default_rng((SEED, subject, 1))
         edits = [draw(random) for _ in range(self._plan.draws)]
@@ -144,16 +144,21 @@ class Contest:
                 max_changes=MOST_CHANGES,
                 options=1,
             )
-            decision = DecisionSettings(classes=world.classes, favourable=hoped)
             self._searches[method, hoped] = RecourseSearch(
-                world.graph, world.batcher, world.probes, world.answers, policy, decision, SEED
+                world.graph,
+                world.batcher,
+                world.probes,
+                world.answers,
+                policy,
+                world.decisions(hoped),
+                SEED,
             )
         found = self._searches[method, hoped].run(subject, None)
         if not found.options:
             return None, found.evaluations
         removed, added = [], []
         for action in found.options[0].actions:
-            assert action.tie is not None
+            assert isinstance(action, TieAction), action
             one, other = (world.graph.find(name) for name in action.tie)
             if action.do == "drop":
                 removed.append(pair_between(world.graph, one, other))
@@ -164,16 +169,16 @@ class Contest:
     def _masked(self, subject: int) -> tuple[Edit | None, int]:
         from benchmarks.paper.cf_gnn import counterfactual
 
-        found = counterfactual(self._place.network, subject)
+        found = counterfactual(self._dataset.network, subject)
         return (None if found.removed is None else Edit(removed=found.removed)), found.passes
 
     def _greedy(self, subject: int) -> tuple[Edit | None, int]:
-        """Remove, up to three times, the tie whose loss helps most; own ties are tried first."""
+        """Up to three times, remove the tie whose removal helps most; own ties come first."""
         world = self._world
         graph = world.graph
         around = Around(graph, world.batcher, subject, DEPTH)
         candidates = self._near(subject)[:GREEDY_CANDIDATES]
-        hoped = np.isin(world.classes, world.hoped_for(subject))
+        decisions = world.decisions(world.hoped_for(subject))
         gone: tuple[int, ...] = ()
         queries = 0
         for _ in range(MOST_CHANGES):
@@ -182,7 +187,7 @@ class Contest:
                 break
             answers = around.answers(trials)
             queries += len(trials)
-            lead = answers[:, hoped].max(axis=1) - answers[:, ~hoped].max(axis=1)
+            lead = decisions.log_odds(answers)
             gone = trials[int(lead.argmax())]
             if lead.max() > 0:
                 return Edit(removed=gone), queries
@@ -200,18 +205,18 @@ class Contest:
         return Edit(removed=tuple(random.permutation(pairs)[:size].tolist()))
 
     def _tries(self, subject: int, size: int, tries: int) -> tuple[Edit | None, int]:
-        """Draw until the decision changes, as often as our search asked."""
+        """Draw edits until the decision changes, at most as many as our search tried."""
         world = self._world
         around = Around(world.graph, world.batcher, subject, DEPTH)
         random = np.random.default_rng((SEED, subject, 2))
         edits = [self._cut(subject, size, random) for _ in range(tries)]
-        hoped = np.isin(world.classes, world.hoped_for(subject))
-        for first in range(0, tries, 32):
-            some = edits[first : first + 32]
-            decided = around.answers([edit.removed for edit in some]).argmax(axis=1)
-            for place, wanted in enumerate(hoped[decided].tolist()):
-                if wanted:
-                    return some[place], first + place + 1
+        decisions = world.decisions(world.hoped_for(subject))
+        for first in range(0, tries, AT_ONCE):
+            some = edits[first : first + AT_ONCE]
+            flipped = decisions.favourable(around.answers([edit.removed for edit in some]))
+            if flipped.any():
+                found = int(flipped.argmax())
+                return some[found], first + found + 1
         return None, tries
 
     def _tied(self, subject: int, size: int, random: np.random.Generator) -> Edit:

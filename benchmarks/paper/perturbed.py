@@ -1,8 +1,8 @@
-"""Fig. 8 of the paper: how far explanations move when a tie is added, or the model is changed.
+"""Fig. 8 of the paper: how far explanations move when a tie is added or the model is changed.
 
-The paper measures a new tie by minus the cosine between the message it brings and the weights of
-the class that was decided, and a changed model by the distance of the last layer's weights. Both
-need the weights, which the explained side never sees; how far the answer itself moved is kept too.
+The paper measures a new tie by the negative cosine between the message it carries and the weights
+of the decided class, and a changed model by the distance between the weights of the last layers.
+Both need the weights, which our side never sees; how far the answer itself moves is recorded too.
 """
 
 import sys
@@ -13,94 +13,99 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines import open_bench
-from benchmarks.paper.cache import Kept, Key
-from benchmarks.paper.paper_datasets import SEED, Place
+from benchmarks.paper.cache import Key, ResultCache
+from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Plan
 from recourse_audit.caveats.stability import Standing, linked, moved, standing
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
+from recourse_audit.settings import DecisionSettings
 
 LINKS, MODELS = "links", "models"
 SAMPLES = Path(__file__).parents[2] / "sample_models"
 
 
-def perturb(kept: Kept, place: Place, plan: Plan) -> None:
-    """Make what is missing of both pictures."""
+def perturb(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
+    """Compute the missing results of both charts."""
     scope = Scope(max_nodes=plan.max_nodes, max_hops=plan.max_hops, budget=plan.budget, seed=SEED)
-    add_ties(kept, place, plan, scope)
-    change_models(kept, place, plan, scope)
+    add_ties(cache, dataset, plan, scope)
+    change_models(cache, dataset, plan, scope)
 
 
 def standings(
     graph: Graph, model: OnnxModel, scope: Scope, subjects: list[int]
 ) -> dict[int, Standing]:
-    """Where subjects stand by a model, which has been probed, on a graph."""
+    """The decision and explanation of each subject; the model must have been probed."""
     batcher = QueryBatcher(model, pool_of(graph))
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
-    classes = [str(number) for number in range(answers.shape[1])]
+    classes = tuple(str(number) for number in range(answers.shape[1]))
     found = {}
+    decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[:1]))
     for result in Search(graph, batcher, answers, classes, scope).run(np.array(sorted(subjects))):
         assert isinstance(result, SearchResult), result
-        found[result.subject] = standing(np.exp(answers[result.subject]), result, None)
+        answer = answers[[result.subject]]
+        [decided] = decisions.names_of(answer)
+        found[result.subject] = standing(decided, np.exp(answer[0]), result, None)
     return found
 
 
-def add_ties(kept: Kept, place: Place, plan: Plan, scope: Scope) -> None:
-    """Tie each subject to some others, one at a time."""
-    subjects = place.test_nodes(plan.linked_nodes)
+def add_ties(cache: ResultCache, dataset: Dataset, plan: Plan, scope: Scope) -> None:
+    """Add ties from each subject to other nodes, one at a time."""
+    subjects = dataset.test_nodes(plan.linked_nodes)
     wanted = {
         (subject, other): Key(
             part=LINKS,
-            graph=place.name,
+            graph=dataset.name,
             method=str(other),
             subject=subject,
-            setting=plan.size.setting(place.fingerprint),
+            setting=plan.size.setting(dataset.fingerprint),
         )
         for subject in subjects
-        for other in _strangers(place.graph, subject, plan.links)
+        for other in _strangers(dataset.graph, subject, plan.links)
     }
-    missing = {ends: key for ends, key in wanted.items() if not kept.holds(key)}
+    missing = {ends: key for ends, key in wanted.items() if not cache.has(key)}
     if not missing:
         return
-    before = standings(place.graph, place.bench.model, scope, sorted({s for s, _ in missing}))
-    hidden = place.network.whole()[0].numpy()
-    rows = place.network.state["second.lin.weight"].numpy()
+    before = standings(dataset.graph, dataset.bench.model, scope, sorted({s for s, _ in missing}))
+    hidden = dataset.network.whole()[0].numpy()
+    rows = dataset.network.state["second.lin.weight"].numpy()
     for (subject, other), key in missing.items():
-        changed = linked(place.graph, subject, other)
-        after = standings(changed, place.bench.model, scope, [subject])[subject]
-        row = rows[before[subject].decision]
+        changed = linked(dataset.graph, subject, other)
+        after = standings(changed, dataset.bench.model, scope, [subject])[subject]
+        row = rows[int(before[subject].decision)]
         cosine = hidden[other] @ row / (np.linalg.norm(hidden[other]) * np.linalg.norm(row) + 1e-12)
-        kept.put(key, _document(before[subject], after) | {"strength": -float(cosine)})
+        cache.put(key, _document(before[subject], after) | {"strength": -float(cosine)})
 
 
-def change_models(kept: Kept, place: Place, plan: Plan, scope: Scope) -> None:
-    """Explain again by copies of the model whose last layer was moved."""
-    subjects = place.test_nodes(plan.copied_nodes)
+def change_models(cache: ResultCache, dataset: Dataset, plan: Plan, scope: Scope) -> None:
+    """Explain again with copies of the model whose last layer was moved."""
+    subjects = dataset.test_nodes(plan.copied_nodes)
     before: dict[int, Standing] = {}
     for distance in plan.moves:
         keys = {
             subject: Key(
                 part=MODELS,
-                graph=place.name,
+                graph=dataset.name,
                 method=f"{distance:g}",
                 subject=subject,
-                setting=plan.size.setting(place.fingerprint),
+                setting=plan.size.setting(dataset.fingerprint),
             )
             for subject in subjects
         }
-        missing = {subject: key for subject, key in keys.items() if not kept.holds(key)}
+        missing = {subject: key for subject, key in keys.items() if not cache.has(key)}
         if not missing:
             continue
-        before = before or standings(place.graph, place.bench.model, scope, subjects)
-        after = standings(place.graph, _moved(place, distance, scope), scope, list(missing))
+        before = before or standings(dataset.graph, dataset.bench.model, scope, subjects)
+        after = standings(dataset.graph, _moved(dataset, distance, scope), scope, list(missing))
         for subject, key in missing.items():
             document = _document(before[subject], after[subject])
-            kept.put(key, document | {"strength": distance})
+            cache.put(key, document | {"strength": distance})
 
 
 def _document(before: Standing, after: Standing) -> dict[str, Any]:
@@ -109,16 +114,16 @@ def _document(before: Standing, after: Standing) -> dict[str, Any]:
 
 
 def _strangers(graph: Graph, subject: int, count: int) -> list[int]:
-    """Other nodes that the subject is not tied to, drawn at random."""
+    """Draw nodes at random that the subject is not tied to."""
     able = np.ones(graph.node_count, bool)
     able[[subject, *graph.neighbours(subject).tolist()]] = False
     random = np.random.default_rng((SEED, subject))
     return [int(node) for node in random.permutation(np.flatnonzero(able))[:count]]
 
 
-def _moved(place: Place, distance: float, scope: Scope) -> OnnxModel:
-    """A copy of the model whose last layer lies so far away."""
-    path = place.folder / f"{place.name}.{place.fingerprint}.moved_{distance:g}.onnx"
+def _moved(dataset: Dataset, distance: float, scope: Scope) -> OnnxModel:
+    """A copy of the model whose last layer was moved by the given distance."""
+    path = dataset.folder / f"{dataset.name}.{dataset.fingerprint}.moved_{distance:g}.onnx"
     if not path.is_file():
         import onnx
 
@@ -127,5 +132,5 @@ def _moved(place: Place, distance: float, scope: Scope) -> OnnxModel:
             script = import_module("perturb")
         finally:
             sys.path.pop(0)
-        onnx.save(script.perturbed(onnx.load(place.onnx), distance, SEED), path)
-    return open_bench(place.graph, path, scope).model
+        onnx.save(script.perturbed(onnx.load(dataset.onnx), distance, SEED), path)
+    return open_bench(dataset.graph, path, scope).model

@@ -1,4 +1,4 @@
-"""Line charts of the page: a few series over one axis, told apart by colour, mark and dash."""
+"""Line charts for the page: a few series, distinguished by colour, mark and dash."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,13 +12,13 @@ Series = Sequence[tuple[float, float]]
 
 
 def lines(title: str, across_words: str, up_words: str, series: Mapping[str, Series]) -> str:
-    """A chart as an SVG file; every series is named at its right end."""
+    """Draw a chart as SVG; each series is labelled at its right end."""
     drawn = {name: sorted(found) for name, found in series.items() if found}
     drawing = Drawing(WIDTH, HEIGHT, f"{title}. {_described(drawn)}")
     drawing.add("rect", width=WIDTH, height=HEIGHT, fill="paper")
     drawing.text(LEFT, 26, title, font_size=16)
     if not drawn:
-        drawing.text(LEFT, 80, "nothing was measured", fill="muted")
+        drawing.text(LEFT, 80, "no measurements", fill="muted")
         return drawing.file()
     room = max(width_of(name, SMALL) for name in drawn) + 20
     xs = [x for found in drawn.values() for x, _ in found]

@@ -1,10 +1,10 @@
-"""What the paper printed: Table III, and the graphs of Table II under our names for them."""
+"""The paper's published figures: Table III, and the graphs of Table II under our names."""
 
 METHODS = (
     "RND", "EMB", "Grad", "GAT", "GNNExp", "PGExp", "Shapley", "MOEB", "GNN-MOExp",
 )  # fmt: skip
 OURS = "GNN-MOExp"
-# Those that the paper's method is said to beat in both objectives.
+# The methods that GNN-MOExp beats in both objectives, according to the paper.
 BEATEN = ("RND", "EMB", "GAT", "GNNExp", "PGExp")
 GRAPHS = {
     "cora": "Cora",

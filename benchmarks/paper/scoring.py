@@ -1,7 +1,7 @@
-"""Both objectives of an explanation that some method gave, asked of the ONNX file.
+"""Scores any method's explanation on both objectives, with the ONNX file.
 
-The very objectives of the search: simulatability, eq. (4), and relevance, eq. (5), of the
-counterfactual with the largest |μ|, which is the best there is once the explanation is given.
+These are the objectives of the search: simulatability, eq. (4), and relevance, eq. (5), for the
+counterfactual with the largest |μ|, which is the best one for a given explanation.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from recourse_audit.search.objectives import Whole, comparable, figures, simulat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """An explanation with its best counterfactual: what is removed, and both objectives."""
+    """An explanation with its best counterfactual: the removed pairs and both objectives."""
 
     tree: Pairs
     removed: Pairs
@@ -26,7 +26,7 @@ class Scored:
 
 
 class Scorer:
-    """Asks the model about explanations on one graph."""
+    """Scores explanations on one graph with one model."""
 
     def __init__(self, graph: Graph, batcher: QueryBatcher, answers: Floats) -> None:
         """`answers` holds every node's log-probabilities on the whole graph."""
@@ -35,9 +35,9 @@ class Scorer:
         self._whole = Whole.of_answers(answers)
 
     def score(self, subject: int, tree: Pairs) -> Scored:
-        """Try every counterfactual of an explanation, and keep the most relevant.
+        """Try every counterfactual of an explanation and return the most relevant one.
 
-        Of several: the fewest removed ties, then the order of the graph.
+        Among equals, the fewest removed ties win, then the order of the graph.
         """
         assert tree, "a subject without ties has no explanation"
         some = list(parts(self._graph, subject, tree))

@@ -1,11 +1,11 @@
-"""Table III: every method on every graph, the same subjects, the same ONNX file to judge by."""
+"""Table III: every method on every graph, with the same subjects and the same ONNX file."""
 
 import time
 
+from benchmarks.paper.cache import Key, ResultCache
+from benchmarks.paper.datasets import Dataset
 from benchmarks.paper.explanations import grown, pairs_around
-from benchmarks.paper.cache import Kept, Key
 from benchmarks.paper.moexp import search_all
-from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.scoring import Scorer
 from benchmarks.paper.tie_weights import OPENERS
@@ -13,34 +13,36 @@ from benchmarks.paper.tie_weights import OPENERS
 PART = "table"
 
 
-def fill_table(kept: Kept, place: Place, plan: Plan) -> None:
-    """Make what is missing of a graph's row."""
-    subjects = place.test_nodes(plan.nodes)
-    search_all(kept, PART, place, plan.size, subjects)
-    settled = plan.size.setting(place.fingerprint)
+def fill_table(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
+    """Compute the missing results in a graph's row."""
+    subjects = dataset.test_nodes(plan.nodes)
+    search_all(cache, PART, dataset, plan.size, subjects)
+    setting = plan.size.setting(dataset.fingerprint)
     for method in OPENERS:
         keys = [
-            Key(part=PART, graph=place.name, method=method, subject=subject, setting=settled)
+            Key(part=PART, graph=dataset.name, method=method, subject=subject, setting=setting)
             for subject in subjects
         ]
-        missing = [key for key in keys if not kept.holds(key)]
+        missing = [key for key in keys if not cache.has(key)]
         if missing:
-            explain_all(kept, place, plan, method, missing)
+            explain_all(cache, dataset, plan, method, missing)
 
 
-def explain_all(kept: Kept, place: Place, plan: Plan, method: str, missing: list[Key]) -> None:
-    """Weigh, build, score and keep, subject by subject; time is that of the weighing alone."""
-    graph = place.graph
-    scorer = Scorer(graph, place.bench.batcher, place.bench.whole)
-    weighing = OPENERS[method](place)
+def explain_all(
+    cache: ResultCache, dataset: Dataset, plan: Plan, method: str, missing: list[Key]
+) -> None:
+    """Weigh ties, build, score and cache, subject by subject; only the weighing is timed."""
+    graph = dataset.graph
+    scorer = Scorer(graph, dataset.bench.batcher, dataset.bench.whole)
+    weigher = OPENERS[method](dataset)
     for key in missing:
         pairs = pairs_around(graph, key.subject, plan.max_hops)
         start = time.perf_counter()
-        weights = weighing.weights(key.subject, pairs)
+        weights = weigher.weights(key.subject, pairs)
         seconds = time.perf_counter() - start
         tree = grown(graph, key.subject, pairs, weights, plan.max_nodes)
         scored = scorer.score(key.subject, tree)
-        kept.put(
+        cache.put(
             key,
             {
                 "simulatability": scored.simulatability,
@@ -48,6 +50,6 @@ def explain_all(kept: Kept, place: Place, plan: Plan, method: str, missing: list
                 "ties": len(scored.tree),
                 "removed": len(scored.removed),
                 "seconds": seconds,
-                "preparation": weighing.preparation,
+                "preparation": weigher.preparation,
             },
         )

@@ -1,8 +1,8 @@
-"""The methods of Table III that weigh ties; needs torch, but for RND.
+"""The methods of Table III that weigh ties; all but RND need torch.
 
-Each is opened once for a graph and gives, for a subject, a weight for every pair that an
-explanation may hold. Where a method weighs the two directions of a tie apart, the heavier counts;
-Grad adds them up, as a tie that goes takes both along.
+Each is opened once per graph and then gives, for a subject, a weight to every pair that an
+explanation may contain. Where a method gives the two directions of a tie separate weights, the
+larger one counts; Grad adds them up, since removing a tie removes both.
 """
 
 import time
@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.paper.paper_datasets import Place
+from benchmarks.paper.datasets import Dataset
 from recourse_audit.graph.arrays import Graph
 
 EXPLAINER_EPOCHS = 200
 PG_EPOCHS, PG_NODES = 30, 50
-# What PyG's explainers are told of the network.
+# What PyG's explainers need to know about the network.
 NODE_CLASSIFIER = {
     "mode": "multiclass_classification",
     "task_level": "node",
@@ -25,16 +25,16 @@ NODE_CLASSIFIER = {
 }
 
 
-class Weighing(Protocol):
-    """A method that weighs ties, and how many seconds it took to get ready."""
+class Weigher(Protocol):
+    """A method that weighs ties, and the seconds that it took to prepare."""
 
     preparation: float
 
     def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray: ...
 
 
-class AtRandom:
-    """RND: any weight is as likely as any other."""
+class RandomWeights:
+    """RND: uniformly random weights."""
 
     preparation = 0.0
 
@@ -42,8 +42,8 @@ class AtRandom:
         return np.random.default_rng((subject, 5)).random(len(pairs))
 
 
-class OfPairs:
-    """A weight for every pair of the graph, known beforehand (EMB, GAT)."""
+class FixedWeights:
+    """EMB and GAT: weights of all pairs of the graph, computed beforehand."""
 
     def __init__(self, table: np.ndarray, preparation: float) -> None:
         self._table = table
@@ -55,13 +55,13 @@ class OfPairs:
 
 
 class Gradients:
-    """Grad: how fast the log-probability of the decision moves with each tie's message."""
+    """Grad: the gradient of the decision's log-probability with respect to each tie's message."""
 
     preparation = 0.0
 
-    def __init__(self, place: Place) -> None:
-        self._network = place.network
-        self._tail = place.network.tail()
+    def __init__(self, dataset: Dataset) -> None:
+        self._network = dataset.network
+        self._tail = dataset.network.tail()
 
     def weights(self, subject: int, pairs: np.ndarray) -> np.ndarray:
         import torch
@@ -77,32 +77,32 @@ class Gradients:
 
 
 class Masks:
-    """GNNExplainer and PGExplainer, as PyG has them, on the part of the graph that counts."""
+    """GNNExplainer and PGExplainer from PyG, on the part of the graph that matters."""
 
-    def __init__(self, place: Place, algorithm: Callable[[], object]) -> None:
+    def __init__(self, dataset: Dataset, algorithm: Callable[[], object]) -> None:
         from torch_geometric.explain import Explainer
 
-        self._network = place.network
+        self._network = dataset.network
         start = time.perf_counter()
         made = algorithm()
         learns = hasattr(made, "mlp")
         self._explainer = Explainer(
-            place.network.tail(),
+            dataset.network.tail(),
             algorithm=made,
             explanation_type="phenomenon" if learns else "model",
             edge_mask_type="object",
             model_config=NODE_CLASSIFIER,
         )
         if learns:
-            self._train(place)
+            self._train(dataset)
         self.preparation = time.perf_counter() - start
 
-    def _train(self, place: Place) -> None:
+    def _train(self, dataset: Dataset) -> None:
         import torch
 
         torch.manual_seed(0)
         algorithm, model = self._explainer.algorithm, self._explainer.model
-        parts = [self._network.part(node) for node in place.training_nodes(PG_NODES)]
+        parts = [self._network.part(node) for node in dataset.training_nodes(PG_NODES)]
         targets = [
             model(part.x, part.edge_index, **part.feeds).argmax(1).detach() for part in parts
         ]
@@ -137,46 +137,46 @@ class Masks:
         return total
 
 
-def gnn_explainer(place: Place) -> Weighing:
+def gnn_explainer(dataset: Dataset) -> Weigher:
     from torch_geometric.explain import GNNExplainer
 
-    return Masks(place, lambda: GNNExplainer(epochs=EXPLAINER_EPOCHS))
+    return Masks(dataset, lambda: GNNExplainer(epochs=EXPLAINER_EPOCHS))
 
 
-def pg_explainer(place: Place) -> Weighing:
+def pg_explainer(dataset: Dataset) -> Weigher:
     from torch_geometric.explain import PGExplainer
 
-    return Masks(place, lambda: PGExplainer(epochs=PG_EPOCHS))
+    return Masks(dataset, lambda: PGExplainer(epochs=PG_EPOCHS))
 
 
-def embedded(place: Place) -> Weighing:
+def embedded(dataset: Dataset) -> Weigher:
     from benchmarks.paper.deepwalk import similarities
 
-    return _known(place, "emb", similarities)
+    return _fixed(dataset, "emb", similarities)
 
 
-def attended(place: Place) -> Weighing:
+def attended(dataset: Dataset) -> Weigher:
     from benchmarks.paper.attention import attention
 
-    return _known(place, "gat", lambda graph: attention(graph, place))
+    return _fixed(dataset, "gat", lambda graph: attention(graph, dataset))
 
 
-def _known(place: Place, name: str, make: Callable[[Graph], np.ndarray]) -> Weighing:
-    """Weights of all pairs, made once and kept in the working folder."""
-    path: Path = place.folder / f"{place.name}.{name}.{place.fingerprint}.npz"
+def _fixed(dataset: Dataset, name: str, make: Callable[[Graph], np.ndarray]) -> Weigher:
+    """The weights of all pairs, computed once and saved in the working folder."""
+    path: Path = dataset.folder / f"{dataset.name}.{name}.{dataset.fingerprint}.npz"
     if not path.is_file():
         start = time.perf_counter()
-        table = make(place.graph)
+        table = make(dataset.graph)
         seconds = time.perf_counter() - start
         half_written = path.with_suffix(".part.npz")
         np.savez(half_written, table=table, seconds=seconds)
         half_written.rename(path)
     with np.load(path) as archive:
-        return OfPairs(archive["table"], float(archive["seconds"]))
+        return FixedWeights(archive["table"], float(archive["seconds"]))
 
 
-OPENERS: dict[str, Callable[[Place], Weighing]] = {
-    "RND": lambda _: AtRandom(),
+OPENERS: dict[str, Callable[[Dataset], Weigher]] = {
+    "RND": lambda _: RandomWeights(),
     "EMB": embedded,
     "Grad": Gradients,
     "GAT": attended,

@@ -1,15 +1,15 @@
-"""Quality and time a node by C and D (Fig. 6 and 7)."""
+"""Quality and time per node by C and D (Figs. 6 and 7)."""
 
-from benchmarks.paper.cache import Kept
+from benchmarks.paper.cache import ResultCache
+from benchmarks.paper.datasets import Dataset
 from benchmarks.paper.moexp import search_all
-from benchmarks.paper.paper_datasets import Place
 from benchmarks.paper.plans import Plan
 
 VARIED = "varied"
 
 
-def vary(kept: Kept, place: Place, plan: Plan) -> None:
-    """Search again with other C and D."""
-    subjects = place.test_nodes(plan.varied_nodes)
+def vary(cache: ResultCache, dataset: Dataset, plan: Plan) -> None:
+    """Search again with other values of C and D."""
+    subjects = dataset.test_nodes(plan.varied_nodes)
     for size in plan.sizes_varied:
-        search_all(kept, VARIED, place, size, subjects)
+        search_all(cache, VARIED, dataset, size, subjects)

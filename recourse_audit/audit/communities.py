@@ -10,9 +10,9 @@ from typing import Literal
 import networkx as nx
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.records.codec import compact
 from recourse_audit.audit.grouping import group_values
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.records.groups import Communities as CommunityRecord
 from recourse_audit.settings import GroupSettings
 
 # For so many, in a graph without any communities, networkx needs three quarters of a minute and
@@ -39,16 +39,20 @@ class Communities:
         return 0 if self.numbers is None else int(self.numbers.max()) + 1
 
     @property
-    def document(self) -> str:
-        """What the store says about them, as JSON."""
-        return compact(
-            {
-                "method": self.method,
-                "column": self.column,
-                "seed": self.seed,
-                "count": self.count,
-                "reason": self.reason,
-            }
+    def alone(self) -> int:
+        """How many communities are a single person."""
+        return 0 if self.numbers is None else int((np.bincount(self.numbers) == 1).sum())
+
+    @property
+    def record(self) -> CommunityRecord:
+        """What the store says about them."""
+        return CommunityRecord(
+            method=self.method,
+            column=self.column,
+            seed=self.seed,
+            count=self.count,
+            reason=self.reason,
+            alone=self.alone,
         )
 
 

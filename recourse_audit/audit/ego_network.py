@@ -83,10 +83,10 @@ class EgoNetworks:
             answers[unknown] = self._batcher.ask(whole(self._graph), rows)
         names = self._decisions.names_of(answers)
         favourable: list[bool] = self._decisions.favourable(answers).tolist()
-        rows = zip(self._graph.ids[nodes].tolist(), hops, names, favourable, strict=True)
+        people = zip(self._graph.ids[nodes].tolist(), hops, names, favourable, strict=True)
         return [
             EgoNode(id=name, hops=hop, decision=decision, favourable=good)
-            for name, hop, decision, good in rows
+            for name, hop, decision, good in people
         ]
 
     def _ties(self, nodes: Indices) -> tuple[EgoTie, ...]:

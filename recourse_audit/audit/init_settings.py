@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from recourse_audit.audit.inspection import PREPARATION, Inspection, check_given, inspect_with
 from recourse_audit.errors import GraphError, InputError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.graph.survey import Column, survey
+from recourse_audit.graph.tables import Column, survey
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.signature import Signature
-from recourse_audit.audit.inspection import PREPARATION, Inspection, check_given, inspect_with
 from recourse_audit.settings import GraphSettings, ModelSettings
 
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from recourse_audit.audit.loaded import LoadedAudit, check_features, with_ties_counted
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
@@ -11,9 +12,8 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
+from recourse_audit.records.inspection import FORMAT, ModelInput, ModelOutput, ModelReport
 from recourse_audit.records.probes import ProbeReport
-from recourse_audit.audit.loaded import check_features
-from recourse_audit.audit.loaded import with_ties_counted
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
 PREPARATION = (
@@ -38,6 +38,34 @@ class Inspection:
     settings_file: str = "audit.toml"
     made_up: bool = False
     problem: str = ""
+
+    @property
+    def report(self) -> ModelReport:
+        """What `inspect --json` prints."""
+        return ModelReport(
+            format=FORMAT,
+            sha256=self.sha256,
+            inputs=tuple(
+                ModelInput(
+                    name=port.name,
+                    dtype=port.dtype,
+                    shape=port.shape,
+                    role=port.role,
+                    why=port.why,
+                )
+                for port in self.signature.inputs
+            ),
+            output=ModelOutput(
+                name=self.signature.output.name,
+                dtype=self.signature.output.dtype,
+                shape=self.signature.output.shape,
+                kind=self.signature.output.kind,
+                classes=self.signature.output.classes,
+                why=self.signature.output.why,
+            ),
+            probes=self.probes,
+            problem=self.problem,
+        )
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -76,6 +104,17 @@ class Inspection:
     def weighs(self) -> bool:
         """Whether something may have to be prepared outside the model that nobody can see."""
         return any(self.signature.port(role) for role in ("edge_weight", "adjacency"))
+
+
+def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
+    """What is known of a model that was opened and probed already."""
+    return Inspection(
+        name=str(audit.settings.model.path),
+        signature=audit.model.signature,
+        probes=audit.probes,
+        sha256=audit.model.digest(),
+        settings_file=str(settings),
+    )
 
 
 def inspect_model(path: Path, graph: Path | None) -> Inspection:

@@ -15,7 +15,7 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from recourse_audit.settings import Settings, load_settings
 
 UNBOUNDED_HOPS = 2
@@ -33,6 +33,7 @@ class LoadedAudit:
     decisions: Decisions
     scope: Scope
     policy: Policy
+    graph_from_files: bool = True
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -67,6 +68,7 @@ def open_audit(
 
     A graph or a model that is given is used in place of the one that the settings name.
     """
+    from_files = graph is None
     model = OnnxModel(settings.model) if model is None else model
     graph = read_graph(settings.graph) if graph is None else graph
     check_features(model, graph)
@@ -75,7 +77,8 @@ def open_audit(
     _check_stratum(settings, graph)
     probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
     _check_classes(settings, model)
-    return assemble(settings, graph, model, probes, policy)
+    audit = assemble(settings, graph, model, probes, policy)
+    return replace(audit, graph_from_files=from_files)
 
 
 def assemble(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from recourse_audit.audit.communities import Communities
+from recourse_audit.audit.grouping import groups_by
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.audit.communities import Communities
 from recourse_audit.records.people import Member, Person
-from recourse_audit.audit.grouping import groups_by
 from recourse_audit.settings import GroupSettings
 
 

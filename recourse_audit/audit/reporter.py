@@ -8,6 +8,7 @@ import numpy as np
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
 from recourse_audit.caveats.findings import Caveats
+from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.queries import whole
 from recourse_audit.records.notes import (
@@ -16,7 +17,8 @@ from recourse_audit.records.notes import (
     NO_TIES,
     TIES_DO_NOT_MATTER,
 )
-from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.recourse import WhatIf
+from recourse_audit.records.report import FORMAT, Decision, SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.what_if import Change, read_changes
@@ -45,6 +47,30 @@ def explain(
         reports[subject] = report
         done()
     return [reports[subject] for subject in subjects]
+
+
+def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> WhatIf:
+    """What the model decides on one subject after changes chosen by hand, on the whole graph."""
+    [number] = find_subjects(audit, [subject])
+    audit.model.reseed(audit.scope.seed)
+    answers = whole_answers(audit, np.array([number]))
+    if not audit.decisions.usable(answers[[number]])[0]:
+        raise AnswerError(f"{subject}: {NOT_A_NUMBER}")
+    search = recourse_search(audit, answers)
+    return search.what_if(number, read_changes(changes, audit.graph))
+
+
+def recourse_search(audit: LoadedAudit, answers: Floats) -> RecourseSearch:
+    """The search for options; `answers` are those of `whole_answers`."""
+    return RecourseSearch(
+        audit.graph,
+        audit.batcher,
+        audit.probes,
+        answers,
+        audit.policy,
+        audit.decisions,
+        audit.scope.seed,
+    )
 
 
 def reports_on(
@@ -85,9 +111,7 @@ class Reporter:
         self.search = Search(
             audit.graph, audit.batcher, answers, audit.decisions.classes, audit.scope
         )
-        self._recourse = RecourseSearch(
-            audit.graph, audit.batcher, audit.probes, answers, audit.policy, audit.decisions, seed
-        )
+        self._recourse = recourse_search(audit, answers)
         self._caveats = Caveats(
             audit.graph, audit.batcher, audit.probes.depth, audit.settings.caveats, seed
         )
@@ -113,10 +137,13 @@ class Reporter:
 
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
+        before = self._audit.batcher.graphs
+        report = self._begun(subject, None)
         return replace(
-            self._begun(subject, None),
+            report,
             error=reason,
             recourse=failure(reason, self._audit.policy.settings.max_changes),
+            queries=_share(None) + self._audit.batcher.graphs - before,
         )
 
     def _searched(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
@@ -130,18 +157,21 @@ class Reporter:
         self, subject: int, outcome: Outcome | None, changes: Sequence[Change]
     ) -> SubjectReport:
         found = outcome if isinstance(outcome, SearchResult) else None
-        return replace(
+        before = self._audit.batcher.graphs
+        report = replace(
             self._begun(subject, found),
             recourse=self._recourse.run(subject, found),
             what_if=self._recourse.what_if(subject, changes) if changes else None,
             note=_note(outcome),
             error=outcome.reason if isinstance(outcome, SearchFailure) else "",
         )
+        return replace(report, queries=_share(outcome) + self._audit.batcher.graphs - before)
 
     def _begun(self, subject: int, found: SearchResult | None) -> SubjectReport:
         """What is known of a subject before options: the decision, the search, who is near."""
         decision = self._decision(subject)
         report = SubjectReport(
+            format=FORMAT,
             subject=decision,
             baselines={},
             ego_network=self._ego_networks.of(subject, found),
@@ -171,6 +201,17 @@ class Reporter:
             favourable=bool(self._audit.decisions.favourable(answer)[0]),
             probabilities=self._naming.probabilities(answer)[0] if decided else {},
         )
+
+
+def _share(outcome: Outcome | None) -> int:
+    """How many graphs the search asked about for a subject, the whole graph included.
+
+    A subtree that several subjects share is asked about once and counts for each of them, so that
+    the figure does not depend on who else is searched for.
+    """
+    if outcome is None:
+        return 1
+    return outcome.extent.queries if isinstance(outcome, SearchResult) else outcome.queries
 
 
 def _note(outcome: Outcome | None) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from recourse_audit.audit.grouping import groups_by
+from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.errors import InputError, SubjectError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.grouping import groups_by
 from recourse_audit.records.spreadsheets import unguarded
 
 SALT = 23

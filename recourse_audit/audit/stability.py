@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.reporter import recourse_search, whole_answers
 from recourse_audit.caveats.stability import Standing, curve, linked, moved, standing
 from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Graph, Ints
@@ -15,10 +18,7 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.search import SearchFailure
-from recourse_audit.records.stability import StabilityReport, StabilityRow
-from recourse_audit.recourse.options import RecourseSearch
-from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import whole_answers
+from recourse_audit.records.stability import FORMAT, StabilityReport, StabilityRow
 from recourse_audit.search.moexp import Search
 
 SALT = 11
@@ -91,9 +91,7 @@ def standings(
     decisions = audit.decisions
     found: dict[int, Standing | None] = dict.fromkeys(wanted.tolist())
     search = Search(audit.graph, audit.batcher, answers, decisions.classes, audit.scope)
-    recourse = RecourseSearch(
-        audit.graph, audit.batcher, audit.probes, answers, audit.policy, decisions, audit.scope.seed
-    )
+    recourse = recourse_search(audit, answers)
     for outcome in search.run(wanted[np.isfinite(answers[wanted]).all(axis=1)]):
         if not isinstance(outcome, SearchFailure):
             options = recourse.run(outcome.subject, outcome) if with_options else None
@@ -178,10 +176,11 @@ def _report(
     before: dict[int, Standing | None],
     rows: Sequence[StabilityRow],
     *,
-    kind: str,
+    kind: Literal["links", "models"],
 ) -> StabilityReport:
     unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
     return StabilityReport(
+        format=FORMAT,
         kind=kind,
         subjects=len(subjects),
         unanswered=tuple(unanswered),

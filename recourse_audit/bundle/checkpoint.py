@@ -156,7 +156,10 @@ class Checkpoint(CheckpointReader):
 def open_checkpoint(path: Path) -> Iterator[CheckpointReader]:
     """Open the checkpoint of an unfinished audit for reading; fails while a run writes to it."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=1.0)) as store:
+    with (
+        closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=1.0)) as store,
+        _left_as_it_was(path),
+    ):
         store.execute("BEGIN")  # everything read is of one moment
         version = _version(store)
         if version not in (0, VERSION):
@@ -170,6 +173,24 @@ def open_checkpoint(path: Path) -> Iterator[CheckpointReader]:
                 f"{path}: this audit has only just begun; rerun the same `run` command to resume"
             )
         yield checkpoint
+
+
+@contextmanager
+def _left_as_it_was(path: Path) -> Iterator[None]:
+    """Remove the files that SQLite makes beside a database even if it is only read.
+
+    They go before the connection is closed: until then its lock keeps writers out.
+    """
+    beside = [path.with_name(f"{path.name}-{ending}") for ending in ("shm", "wal")]
+    there = {file for file in beside if file.exists()}
+    try:
+        yield
+    finally:
+        shared_memory, log = beside
+        if shared_memory not in there:
+            shared_memory.unlink(missing_ok=True)
+        if log not in there and log.exists() and not log.stat().st_size:
+            log.unlink()
 
 
 def _version(store: sqlite3.Connection) -> int:

@@ -17,8 +17,9 @@ from recourse_audit.bundle.digests import digest, digest_of
 from recourse_audit.bundle.layout import CHECKSUMS, FOLDERS, MANIFEST, NEW, SIGNATURE
 from recourse_audit.bundle.seal import SealedFolder, checksums_text, read
 from recourse_audit.bundle.signature import Signer, is_signed
-from recourse_audit.records.codec import DERIVED_MANIFEST, DocumentError
-from recourse_audit.records.manifest import DerivedManifest, MadeWith
+from recourse_audit.errors import DocumentError
+from recourse_audit.records.codec import DERIVED_MANIFEST
+from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, MadeWith
 
 BEGUN = "begun.json"
 OURS = {MANIFEST, CHECKSUMS, SIGNATURE}
@@ -100,6 +101,7 @@ class DerivedFolder:
 
     def _unsealed(self, made_with: MadeWith) -> DerivedManifest:
         return DerivedManifest(
+            format=DERIVED_FORMAT,
             of=digest(self.bundle / MANIFEST),
             made_with=made_with,
             signed_by=None,

@@ -139,11 +139,10 @@ def writing(folder: Path) -> Iterator[None]:
         raise InputError(_cannot(folder, str(error))) from None
     except sqlite3.DatabaseError as error:
         raise InputError(
-            f"{folder}: the checkpoint of finished work is damaged ({error}); start over with --fresh"
+            f"{folder}: the checkpoint of finished work is damaged ({error}); start over with "
+            "--fresh"
         ) from None
 
 
 def _cannot(folder: Path, reason: str) -> str:
-    return (
-        f"{folder}: cannot be written ({reason}); fix this and rerun the same command to resume"
-    )
+    return f"{folder}: cannot be written ({reason}); fix this and rerun the same command to resume"

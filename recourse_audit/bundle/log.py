@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recourse_audit.bundle.digests import digest_of
-from recourse_audit.errors import InputError
-from recourse_audit.records.codec import LOG_LINE, DocumentError
+from recourse_audit.errors import DocumentError, InputError
+from recourse_audit.records.codec import LOG_LINE
 from recourse_audit.records.log import LogLine
 
 

@@ -14,9 +14,10 @@ from typing import TypeVar
 from recourse_audit.bundle.digests import digest, digest_of, versions
 from recourse_audit.bundle.layout import CHECKSUMS, FILES, MANIFEST, SIGNATURE, BundleFolder
 from recourse_audit.bundle.seal import checksums_text, read
-from recourse_audit.errors import InputError
-from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, DocumentError, compact
+from recourse_audit.errors import DocumentError, InputError
+from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, compact
 from recourse_audit.records.manifest import (
+    FORMAT,
     ChunkDone,
     Command,
     Counts,
@@ -49,6 +50,7 @@ class Evidence:
 def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connection) -> Manifest:
     """The manifest of the files that are in the bundle."""
     manifest = Manifest(
+        format=FORMAT,
         versions=versions(),
         command=evidence.command,
         fingerprint=fingerprint_digest(evidence.fingerprint),

@@ -60,6 +60,12 @@ class StoredAudit:
         rows = self.connection.execute("SELECT number, id FROM subjects ORDER BY number")
         return dict(rows.fetchall())
 
+    def number_of(self, subject: str) -> int | None:
+        """The number of the subject with an id, if there is one."""
+        rows = self.connection.execute("SELECT number FROM subjects WHERE id = ?", [subject])
+        found = rows.fetchone()
+        return None if found is None else int(found[0])
+
     def rows(self) -> Iterator[tuple[int, SummaryRow]]:
         """One row per subject, by number, in order."""
         columns = ", ".join(COLUMNS)
@@ -77,6 +83,11 @@ class StoredAudit:
         find = "SELECT document FROM subjects WHERE number = ?"
         [[document]] = self.connection.execute(find, [number])
         return SUBJECT.read(document)
+
+    def documents(self) -> dict[int, str]:
+        """The documents of all subjects as they are kept, by number."""
+        rows = self.connection.execute("SELECT number, document FROM subjects ORDER BY number")
+        return dict(rows.fetchall())
 
     def results(self) -> Iterator[Result]:
         """All results, in the order of subjects."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
 from recourse_audit.bundle.digests import digest
+from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.bundle.results import Findings, Result
 from recourse_audit.bundle.store import StoreWriter
 from recourse_audit.records.spreadsheets import csv_lines
@@ -132,3 +133,14 @@ def _store(path: Path, findings: Findings) -> Iterator[ResultWriter]:
         writer = StoreWriter(store, findings)
         yield writer
         writer.finish()
+
+
+def arrow_table(stored: StoredAudit) -> "pa.Table":
+    """All subjects of a stored audit as one table."""
+    import pyarrow as pa
+
+    rows = [
+        row_of(result, stored.groups_of(result.subject), stored.settings)
+        for result in stored.results()
+    ]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(stored.settings))

@@ -13,10 +13,9 @@ from recourse_audit.bundle.manifest import chunk_digests, counts_of, parse_manif
 from recourse_audit.bundle.seal import SealedFolder, read
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
-from recourse_audit.errors import InputError
-from recourse_audit.records.codec import DocumentError
+from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.manifest import Manifest
-from recourse_audit.records.verification import Verification
+from recourse_audit.records.verification import FORMAT, Verification
 
 
 def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
@@ -30,12 +29,13 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
         )
     content = read(folder / MANIFEST)
     if content is None:
-        return Verification(problems=(f"{MANIFEST}: is missing",))
+        return Verification(format=FORMAT, problems=(f"{MANIFEST}: is missing",))
     try:
         manifest = parse_manifest(content)
     except DocumentError as error:
-        return Verification(problems=(f"{MANIFEST}: {error}",))
+        return Verification(format=FORMAT, problems=(f"{MANIFEST}: {error}",))
     return Verification(
+        format=FORMAT,
         problems=tuple(_problems(bundle, manifest, content, public_key)),
         subjects=manifest.counts.subjects,
         signed_by=manifest.signed_by,

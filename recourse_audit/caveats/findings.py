@@ -39,8 +39,8 @@ class Caveats:
         if self._effects is None:
             return self._general
         caveats = list(self._general)
-        walk = Walk(self._graph, search.subject)
-        removals = [walk.removal(one, decision) for one in shown]
+        finder = TieFinder(self._graph, search.subject)
+        removals = [finder.removal(one, decision) for one in shown]
         measured = self._effects.measure(removals)
         for number, (one, (nodes, effect)) in enumerate(zip(shown, measured, strict=True), start=1):
             if len(nodes):
@@ -49,7 +49,7 @@ class Caveats:
         return tuple(caveats)
 
 
-class Walk:
+class TieFinder:
     """Finds the ties of explanations in the graph by walking from the subject, id by id."""
 
     def __init__(self, graph: Graph, subject: int) -> None:

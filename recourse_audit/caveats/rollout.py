@@ -47,10 +47,13 @@ def roll_out(
 ) -> RollOut:
     """Unfold an explanation over `depth` layers, and find mediators and confounders of a removal.
 
-    `arcs` are the ways messages go, both ways for an undirected tie. O(depth · arcs) a variable.
+    `arcs` are the ways messages go, both ways for an undirected tie. Costs O(depth · arcs) for each
+    variable. At depth 0 nothing reaches anything, so there is neither mediator nor confounder.
     """
     graph: nx.DiGraph[Variable] = nx.DiGraph()
-    steps = [*arcs, *((node, node) for node in nodes)]
+    every = tuple(nodes)
+    steps = [*arcs, *((node, node) for node in every)]
+    graph.add_nodes_from((node, 0) for node in every)
     for layer in range(1, depth + 1):
         graph.add_edges_from(((j, layer - 1), (k, layer)) for j, k in steps)
     outcome = (subject, depth)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ties, build_graph
-from recourse_audit.records.recourse import Recourse
+from recourse_audit.records.recourse import Action, Recourse, SetAction
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.stability import StabilityPoint, StabilityRow
 from recourse_audit.recourse.variants import new_ties
@@ -52,11 +52,7 @@ def standing(
 
 
 def _touched(recourse: Recourse) -> list[str]:
-    return [
-        _touches(action)
-        for option in recourse.options
-        for action in option.actions
-    ]
+    return [_touches(action) for option in recourse.options for action in option.actions]
 
 
 def _touches(action: Action) -> str:

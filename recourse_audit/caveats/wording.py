@@ -1,9 +1,8 @@
-"""What is said beside a counterfactual: for the auditor with the variables, for a letter without.
+"""The words of every caveat: one text for the auditor, which names variables, one for a letter.
 
 Both come from one record. The paper's general caution goes with every counterfactual.
 """
 
-from recourse_audit.caveats.general import CAUTION
 from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.search import Counterfactual
 
@@ -20,6 +19,17 @@ LETTERS: dict[Grade, str] = {
     "reverses": "With other information about you and the people you are connected with, the same "
     "change had the opposite effect. Please do not rely on it alone.",
 }
+CAUTION = Caveat(
+    kind="general",
+    grade=None,
+    counterfactual=None,
+    about="every counterfactual",
+    text="Removing these ties changes what the model answers on a small part of the graph. That "
+    "makes them a part of how the answer came about, not its only or true cause: other variables "
+    "in the model's own computation act on the same answer.",
+    letter="These connections are a part of how the answer came about. They are not its only "
+    "cause, and perhaps not its true one.",
+)
 UNBOUNDED = Caveat(
     kind="unknown_reach",
     grade=None,

@@ -1,4 +1,7 @@
-"""The command line: parses, calls, prints. A module a group of commands; `program` has them all."""
+"""The command line: parses, calls, prints. One file per command; `program` has them all.
+
+Commands import what they need when they run, so that `--help` and `--version` are quick.
+"""
 
 from recourse_audit.cli.program import main
 

@@ -1,24 +1,13 @@
 """`demo`: everything, on the lending sample."""
 
-import os
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.bundles import SECONDS_FOR_PIECE, make_pages, tell_end
-from recourse_audit.cli.printing import messages, now, view
+from recourse_audit.cli.printing import resumable, say, view
+from recourse_audit.cli.run import make_pages, say_results
 from recourse_audit.errors import PaperError
-from recourse_audit.render.terminal.pace import pace
-from recourse_audit.render.terminal.subject import show_model, show_subject
-from recourse_audit.audit.reporter import explain as explain_subjects
-from recourse_audit.audit.loaded import load_audit
-from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
-from recourse_audit.execute.pipeline import Request, run_audit
-from recourse_audit.audit.inspection import inspect_model
-from recourse_audit.audit.selection import Selection
-from recourse_audit.execute.process_pool import Workers
 
 DEMO_SUBJECTS = 2
 DEMO_AUDIT = 24
@@ -30,29 +19,30 @@ def demo(
     ),
 ) -> None:
     """Try everything on a made-up lending network."""
+    from recourse_audit.api import Audit
+    from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
+    from recourse_audit.render.terminal.subject import show_model, show_subject
+
     folder = prepare_demo(out)
-    found = inspect_model(folder / "audit.toml", None)
-    show_model(view(), found.name, found.signature, found.probes, found.sha256)
-    audit = load_audit(folder / "audit.toml")
-    for report in explain_subjects(audit, demo_subjects(audit, DEMO_SUBJECTS)):
+    settings = folder / "audit.toml"
+    audit = Audit.from_toml(settings)
+    found = audit.inspect()
+    show_model(view(), found.name, found.report)
+    for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
         show_subject(view(), report, ())
-    request = Request(
-        settings=folder / "audit.toml",
-        out=folder / "bundle",
-        selection=Selection(sample=DEMO_AUDIT, stratify="origin"),
-        fresh=True,
-    )
-    with pace(messages, time.monotonic) as watcher:
-        crew = Workers(os.cpu_count() or 1, timeout=SECONDS_FOR_PIECE, clock=time.monotonic)
-        tell_end(request.out, run_audit(request, crew, now=now, watcher=watcher))
-    trouble = make_pages(request.out, request.settings, None, None)
-    messages.print(
-        f"Open {folder / 'bundle' / 'pages' / 'index.html'} in a browser: from there to a report "
-        "on each subject, the group summary and the draft letters.\n"
+    with resumable(folder / "bundle"):
+        bundle = audit.run(
+            folder / "bundle", sample=DEMO_AUDIT, stratify="origin", fresh=True, progress=True
+        )
+    say_results(bundle, audit.warnings)
+    trouble = make_pages(bundle, settings, None, None)
+    say(
+        f"Open {bundle.folder / 'pages' / 'index.html'} in a browser. It leads to a report on each "
+        "subject, the group report and the draft letters.\n"
         f"The sample is in {folder}: nodes.csv, edges.csv, the models, audit.toml.\n"
-        f"Next: recourse-audit explain {folder / 'audit.toml'} ID [--json]\n"
-        f"      recourse-audit run {folder / 'audit.toml'} --out DIR\n"
-        f"      recourse-audit verify {folder / 'bundle'}\n"
+        f"Next: recourse-audit explain {settings} ID [--json]\n"
+        f"      recourse-audit run {settings} --out DIR\n"
+        f"      recourse-audit verify {bundle.folder}\n"
         f"      recourse-audit inspect {folder / 'gat.onnx'}",
     )
     if trouble:

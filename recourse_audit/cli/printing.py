@@ -3,17 +3,57 @@
 import json
 import os
 import sys
-from datetime import UTC, date, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from recourse_audit.errors import InputError
 
-messages = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
-AsJson = Annotated[bool, typer.Option("--json", help="Print data, not a view.")]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a view.")]
+BundleArgument = Annotated[Path, typer.Argument(help="The folder that `run` wrote.")]
+SettingsArgument = Annotated[Path, typer.Argument(help="The audit.toml.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Number of worker processes. [default: one per core]")
+]
+Sign = Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")]
+Templates = Annotated[
+    Path | None,
+    typer.Option(help="A folder laid out like ours (see --eject); its files replace ours."),
+]
+WIDTH = 120
+
+
+def say(text: str) -> None:
+    """Print a message for the person at the terminal."""
+    from recourse_audit.render.terminal.consoles import message_console
+
+    message_console().print(text)
+
+
+def warn(warnings: tuple[str, ...]) -> None:
+    """Print what a reader must know before any figure."""
+    for warning in warnings:
+        say(f"! {warning}")
+
+
+def view() -> "Console":
+    """A console on stdout, wide enough for tables where no terminal says how wide it is."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
+    return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+def print_json(document: Any) -> None:
+    """Print plain data; in ASCII where the terminal knows no more."""
+    readable = (sys.stdout.encoding or "").lower().startswith("utf")
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=not readable))
 
 
 def write(path: Path, text: str) -> None:
@@ -26,23 +66,11 @@ def write(path: Path, text: str) -> None:
         ) from None
 
 
-def view() -> Console:
-    """A console for views; wide enough for tables where no terminal says how wide it is."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    return Console(width=width, markup=False, highlight=False, emoji=False)
-
-
-def print_json(document: Any) -> None:
-    """Print data; in plain ASCII where the terminal knows no more."""
-    readable = (sys.stdout.encoding or "").lower().startswith("utf")
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=not readable))
-
-
-def now() -> str:
-    """The time, which nothing below the command line asks for."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def today() -> date:
-    """The day, which nothing below the command line asks for."""
-    return datetime.now().astimezone().date()
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Answer Ctrl-C with how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"interrupted; rerun the same command to resume from what is in {out}")
+        raise typer.Exit(130) from None

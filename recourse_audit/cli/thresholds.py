@@ -1,10 +1,17 @@
-"""What makes an audit end with exit code 3, if the user asks for that with `--fail-on`."""
+"""What makes a command end with exit code 3, if the user asks for that with `--fail-on`."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from recourse_audit.errors import InputError
+from recourse_audit.errors import FindingError, InputError
 
-STATUS = {
+if TYPE_CHECKING:
+    from recourse_audit.records.groups import GroupReport
+    from recourse_audit.records.recourse import RecourseStatus
+
+GAP = "gap"
+STATUS: "dict[str, RecourseStatus]" = {
     "errors": "error",
     "infeasible": "certified_infeasible",
     "not-found": "not_found_within_budget",
@@ -22,15 +29,15 @@ def read_thresholds(texts: Sequence[str]) -> dict[str, float]:
             limit = -1.0
         if name not in STATUS or not 0 <= limit <= 1:
             raise InputError(
-                f"--fail-on {text}: is none of {', '.join(STATUS)}, alone or with a share from 0 "
-                "to 1, as in infeasible=0.2; nor is it gap, which takes no share"
+                f"--fail-on {text}: must be {', '.join(STATUS)}, alone or with a share from 0 to "
+                "1, as in infeasible=0.2; or gap, which takes no share"
             )
         limits[name] = limit
     return limits
 
 
-def exceeded(statuses: dict[str, int], limits: dict[str, float]) -> Iterator[str]:
-    """What is over its threshold, a sentence each.
+def exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) -> Iterator[str]:
+    """One sentence for each threshold that is exceeded.
 
     Shares are of the subjects who need options: those decided on favourably do not count.
     """
@@ -38,4 +45,42 @@ def exceeded(statuses: dict[str, int], limits: dict[str, float]) -> Iterator[str
     for name, limit in limits.items():
         count = statuses[STATUS[name]]
         if count > limit * needy:
-            yield f"{name}: {count:,} of {needy:,} subjects, more than {limit:g} of them"
+            yield f"{name}: {count:,} of {needy:,} subjects, more than a share of {limit:g}"
+
+
+def check_gaps(bundle: Path, report: "GroupReport") -> None:
+    """Fail on flagged gaps; refuse to call clean what is not finished or was not tested."""
+    if report.flags:
+        raise FindingError(f"{bundle}: {flagged(report)}")
+    if not report.finished:
+        raise InputError(
+            f"{bundle}: --fail-on {GAP}: no gap is flagged so far, but only {report.done:,} of "
+            f"{report.total:,} subjects are done; rerun the same `run` command to finish the "
+            "audit, then ask again"
+        )
+    if not report.family:
+        raise InputError(f"{bundle}: --fail-on {GAP}: nothing was tested: {_why_untested(report)}")
+
+
+def _why_untested(report: "GroupReport") -> str:
+    from recourse_audit.render.text import plain
+
+    if report.communities.method == "none":
+        return (
+            f"communities are not known ({plain(report.communities.reason)}); name a column in "
+            "groups.communities"
+        )
+    return f"no two groups have {report.smallest} people or more (groups.smallest)"
+
+
+def flagged(report: "GroupReport") -> str:
+    """How many gaps are flagged, and the first of them; "" if none is."""
+    from recourse_audit.render.text import number, plain
+
+    if not report.flags:
+        return ""
+    first = report.flags[0]
+    more = len(report.flags) - 1
+    others = f" (and {more} more)" if more else ""
+    gaps = number(len(report.flags), "gap")
+    return f"{gaps} flagged: {plain(first.table)}: {plain(first.reason)}{others}"

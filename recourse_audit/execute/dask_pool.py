@@ -1,9 +1,10 @@
 """The only door to Dask: the same parts, worked on by a cluster that somebody else has started.
 
-Dask itself gives the parts of a worker that died to another. What was there when several workers
+Dask gives the parts of a worker that died to another worker. What was there when several workers
 died comes back to us, and is halved like anything else that fails. Dask gives a worker its next
-part before it needs it, so one that comes back may only have been waiting beside the guilty one: a
-single subject is called an error only after a last try with nothing else on the cluster.
+part before it needs it, so a part that comes back may only have been waiting beside the one that
+killed the worker: a single subject is called an error only after a last try with nothing else on
+the cluster.
 """
 
 import logging
@@ -14,28 +15,28 @@ from threading import Lock, Timer
 from typing import Any
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Finished, Part, Queue
+from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
+from recourse_audit.execute.process_pool import Failed, Say
 from recourse_audit.execute.shared_graph import TABLE
-from recourse_audit.execute.process_pool import Say
-from recourse_audit.execute.worker import Failed, Worker, Workplace
+from recourse_audit.execute.worker import AuditJob, Worker
 
 SECONDS_TO_CONNECT = 20.0
-PARTS_A_WORKER = 3
+PARTS_PER_WORKER = 3
 
 _turn = Lock()
 _opened: dict[tuple[str, int], Worker] = {}
 
 
-def work_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Failed:
+def work_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:
     """What a worker of the cluster does; one part at a time, whatever its number of threads.
 
     A part that takes too long ends the worker, since nothing else ends a model that hangs.
     """
     with _turn:
-        table = place.folder / TABLE
+        table = job.folder / TABLE
         key = (str(table), table.stat().st_mtime_ns if table.exists() else 0)
         if key not in _opened:
-            worker = Worker(place)
+            worker = Worker(job)
             _opened.clear()
             _opened[key] = worker
         overdue = Timer(timeout, os._exit, (1,))
@@ -47,7 +48,7 @@ def work_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Fa
             overdue.cancel()
 
 
-class Cluster:
+class DaskPool:
     """Workers of a Dask cluster.
 
     Parameters
@@ -62,17 +63,19 @@ class Cluster:
         self._address = address
         self._timeout = timeout
 
-    def run(self, place: Workplace, queue: Queue, say: Say) -> Generator[Finished, None, None]:
-        """Hand out parts until every piece is finished."""
+    def run(
+        self, job: AuditJob, queue: ChunkQueue, say: Say
+    ) -> Generator[FinishedChunk, None, None]:
+        """Hand out parts until every chunk is finished."""
         distributed = _imported()
         with self._connected(distributed) as client:
-            room = PARTS_A_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+            room = PARTS_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
             running: dict[str, Part] = {}
             suspects: list[Part] = []
             answers = distributed.as_completed(loop=client.loop)
 
             def submit(part: Part) -> None:
-                future = client.submit(work_on, place, part, self._timeout, pure=False)
+                future = client.submit(work_on, job, part, self._timeout, pure=False)
                 running[future.key] = part
                 answers.add(future)
 
@@ -98,24 +101,25 @@ class Cluster:
                 hand_out()
 
     def _heard(
-        self, distributed: Any, future: Any, part: Part, queue: Queue, say: Say
-    ) -> Finished | None:
+        self, distributed: Any, future: Any, part: Part, queue: ChunkQueue, say: Say
+    ) -> FinishedChunk | None:
         if future.status == "finished":
             answer = future.result()
             if not isinstance(answer, Failed):
                 return queue.done(part, answer)
-            say(f"{len(part.subjects)} subjects could not be done ({answer.reason})")
+            say(f"{queue.described(part)} failed ({answer.reason})")
             return queue.failed(part, answer.reason)
         if future.status != "error":
             raise InputError(
-                f"{self._address}: the scheduler has gone; start it, and the same command continues"
+                f"{self._address}: the scheduler has gone; start it again and rerun the same "
+                "command to resume"
             )
         if _killed(distributed, future):
             reason = (
-                f"the workers that worked on it ended, or took longer than {self._timeout:g} "
+                f"the worker processes ended, or it took longer than {self._timeout:g} "
                 "seconds (--timeout)"
             )
-            say(f"{len(part.subjects)} subjects will be tried again: {reason}")
+            say(f"{queue.described(part)} will be tried again: {reason}")
             return queue.failed(part, reason)
         error = future.exception()
         if isinstance(error, AuditError):

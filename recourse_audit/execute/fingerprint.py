@@ -1,16 +1,17 @@
 """What an audit is of: digests of everything that its results depend on."""
 
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from recourse_audit.graph.arrays import Ints
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.records.codec import compact
+from recourse_audit.audit.selection import Selection
 from recourse_audit.bundle.digests import digest, digest_of, versions
-from recourse_audit.settings import GraphSettings, Settings
+from recourse_audit.execute.shared_graph import digest_of_graph
+from recourse_audit.graph.arrays import Ints
+from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
+from recourse_audit.settings import GraphSettings, fingerprint_text
 
+IN_MEMORY = "memory"
 WORDS = {
     "versions": "the versions of the program or its packages",
     "model": "the model",
@@ -22,32 +23,50 @@ WORDS = {
 }
 
 
-def parts_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> dict[str, str]:
-    """A digest, or the fact itself, for each of `WORDS`."""
-    settings = settings_document(audit.settings, folder)
-    del settings["letters"]  # what is written to people changes nothing that is found
-    seed = settings["search"].pop("seed")
+def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerprint:
+    """Digests of what an audit of these subjects depends on; `folder` is that of the settings."""
     candidates = audit.settings.recourse.candidates
-    graph = {name: digest(path) for name, path in graph_files(audit.settings.graph).items()}
-    return {
-        "versions": compact(versions()),
-        "model": audit.model.digest(),
-        "graph": compact(graph),
-        "candidates": "" if candidates is None else digest(candidates),
-        "settings": digest_of(compact(settings)),
-        "seed": str(seed),
-        "subjects": hashlib.sha256(subjects.astype("<i8").tobytes()).hexdigest(),
-    }
+    return Fingerprint(
+        versions=versions(),
+        model=audit.model.digest(),
+        graph=_graph_digests(audit),
+        candidates="" if candidates is None else digest(candidates),
+        settings=digest_of(fingerprint_text(audit.settings, folder)),
+        seed=audit.scope.seed,
+        subjects=hashlib.sha256(subjects.astype("<i8").tobytes()).hexdigest(),
+    )
 
 
-def fingerprint(parts: dict[str, str]) -> str:
-    """One digest of all parts."""
-    return digest_of(compact(parts))
-
-
-def changed(parts: dict[str, str], before: dict[str, str]) -> Iterable[str]:
+def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
     """What is not as it was, in words."""
-    return [words for name, words in WORDS.items() if parts[name] != before.get(name)]
+    return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
+
+
+def inputs_of(audit: LoadedAudit) -> Inputs:
+    """Every file that an audit reads, with its digest."""
+    candidates = audit.settings.recourse.candidates
+    files = graph_files(audit.settings.graph)
+    return Inputs(
+        model=ModelDigest(
+            sha256=audit.model.digest(),
+            files={path.name: digest(path) for path in audit.model.files},
+        ),
+        graph={
+            key: InputFile(file=files[key].name if key in files else "", sha256=value)
+            for key, value in _graph_digests(audit).items()
+        },
+        candidates=None if candidates is None else digest(candidates),
+    )
+
+
+def command_of(selection: Selection) -> Command:
+    """Whom the audit was asked to be about; a file of ids by its name alone."""
+    listed = Path(selection.subjects).is_file()
+    return Command(
+        subjects=Path(selection.subjects).name if listed else selection.subjects,
+        sample=selection.sample,
+        stratify=selection.stratify,
+    )
 
 
 def graph_files(settings: GraphSettings) -> dict[str, Path]:
@@ -56,19 +75,8 @@ def graph_files(settings: GraphSettings) -> dict[str, Path]:
     return {key: path for key, path in paths.items() if path is not None}
 
 
-def settings_document(settings: Settings, folder: Path) -> dict[str, Any]:
-    """The settings as resolved, defaults included; paths relative to the settings file."""
-    document = settings.model_dump(mode="python")
-
-    def written(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: written(one) for key, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [written(one) for one in value]
-        if isinstance(value, Path):
-            inside = value.is_relative_to(folder)
-            return (value.relative_to(folder) if inside else value).as_posix()
-        return value
-
-    plain: dict[str, Any] = written(document)
-    return plain
+def _graph_digests(audit: LoadedAudit) -> dict[str, str]:
+    """Digests of the files of the graph; of its arrays, if it was never in a file."""
+    if not audit.graph_from_files:
+        return {IN_MEMORY: digest_of_graph(audit.graph)}
+    return {name: digest(path) for name, path in graph_files(audit.settings.graph).items()}

@@ -1,96 +1,77 @@
-"""The audit of everyone: subjects are chosen, cut into pieces, worked on, and kept in a bundle.
+"""The audit of many: subjects are chosen, cut into chunks, worked on, and kept in a bundle.
 
-Killed at any moment, the same call continues: pieces that were finished are not done again, and the
+Killed at any moment, the same call resumes: chunks that were finished are not done again, and the
 files are written from them once all are there.
 """
 
-import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from recourse_audit.records.codec import subject_document
-from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
-from recourse_audit.audit.reporter import Reporter, whole_answers
-from recourse_audit.bundle.layout import Bundle, writing
 from recourse_audit.audit.communities import communities_of
-from recourse_audit.records.summary_columns import facts_of
-from recourse_audit.records.codec import compact
-from recourse_audit.execute.fingerprint import changed, fingerprint, parts_of, settings_document
 from recourse_audit.audit.grouping import check_groups
-from recourse_audit.bundle.log import RunLog
-from recourse_audit.bundle.manifest import Evidence, counts_of, hashed_ids, manifest_text, seal
-from recourse_audit.execute.chunks import Finished, Queue, pieces_of
+from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.population import members_of, people_of
+from recourse_audit.audit.reporter import Reporter, whole_answers
 from recourse_audit.audit.selection import Selection, selected
+from recourse_audit.bundle.checkpoint import Checkpoint, check_idle
+from recourse_audit.bundle.layout import SETTINGS, BundleFolder, writing
+from recourse_audit.bundle.log import RunLog
+from recourse_audit.bundle.manifest import (
+    Evidence,
+    counts_of,
+    fingerprint_digest,
+    hashed_ids,
+    make_manifest,
+    read_manifest,
+    seal,
+)
 from recourse_audit.bundle.signature import Signer
-from recourse_audit.bundle.store import meta_of, open_store, write_store
-from recourse_audit.bundle.tables import write_csv, write_lines, write_parquet
-from recourse_audit.bundle.verification import read_manifest
-from recourse_audit.bundle.checkpoint import Work, check_idle
-from recourse_audit.execute.process_pool import Crew
-from recourse_audit.execute.worker import set_up
+from recourse_audit.bundle.store import meta_of, open_store
+from recourse_audit.bundle.tables import write_tables
+from recourse_audit.errors import DocumentError, InputError, SettingsError
+from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, chunks_of
+from recourse_audit.execute.executors import Executor
+from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
+from recourse_audit.execute.progress import NoProgress, Progress
+from recourse_audit.execute.worker import prepare_job
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.records.codec import (
+    COMMUNITIES,
+    FINGERPRINT,
+    MANIFEST_DOCUMENT,
+    SUBJECT,
+)
+from recourse_audit.records.log import LogLine
+from recourse_audit.records.manifest import Fingerprint
+from recourse_audit.records.recourse import RecourseStatus
+from recourse_audit.settings import settings_text
 
-
-class Watcher(Protocol):
-    """Whoever wants to know how far the audit has come."""
-
-    def begin(self, total: int, done: int) -> None:
-        """There are so many subjects, of whom some were done before."""
-        ...
-
-    def advance(self, subjects: int, queries: int) -> None:
-        """Some more are done, with so many queries."""
-        ...
-
-    def say(self, text: str) -> None:
-        """Something happened."""
-        ...
-
-
-class Silence:
-    """Nobody wants to know."""
-
-    def begin(self, total: int, done: int) -> None:
-        """Say nothing."""
-
-    def advance(self, subjects: int, queries: int) -> None:
-        """Say nothing."""
-
-    def say(self, text: str) -> None:
-        """Say nothing."""
-
-
-SILENCE = Silence()
-MANY_PAIRS = 50_000  # communities among more take some seconds
+MANY_PAIRS = 50_000  # finding communities among more takes some seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to audit, and where to put it."""
+    """What to audit, and where to put it; `origin` is the file that the settings came from."""
 
-    settings: Path
+    audit: LoadedAudit
+    origin: Path
     out: Path
     selection: Selection
-    seed: int | None = None
     fresh: bool = False
     id_key: bytes | None = None
     signer: Signer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class RunSummary:
     """How an audit ended: subjects by status; whether it had been finished before."""
 
     subjects: int
-    statuses: dict[str, int]
+    statuses: dict[RecourseStatus, int]
     finished_before: bool
     warnings: tuple[str, ...]
 
@@ -106,186 +87,207 @@ class _Plan:
     audit: LoadedAudit
     answers: Floats
     subjects: Ints
-    parts: dict[str, str]
     settings: str
     evidence: Evidence
 
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return self.evidence.fingerprint
+
 
 def run_audit(
-    request: Request, crew: Crew, *, now: Callable[[], str], watcher: Watcher = SILENCE
-) -> Summary:
-    """LoadedAudit all subjects that the request selects, into a bundle; `now` tells the time as text."""
-    bundle = Bundle(folder=request.out)
+    request: Request,
+    executor: Executor,
+    *,
+    now: Callable[[], str],
+    progress: Progress | None = None,
+) -> RunSummary:
+    """Audit all subjects that the request selects, into a bundle; `now` tells the time as text."""
+    progress = progress or NoProgress()
+    bundle = BundleFolder(folder=request.out)
     bundle.state()  # a folder of somebody else is refused before any work is done
     plan = _planned(request)
     with writing(request.out):
         if request.fresh:
-            check_idle(bundle.work_store)
+            check_idle(bundle.checkpoint)
             bundle.begin()
         if bundle.state() == "finished":
             return _finished_before(bundle, plan, request)
         if bundle.state() == "new":
             bundle.begin()
-        work = Work(bundle.work_store)
-        try:
-            _begin_or_go_on(bundle, plan, work, watcher)
+        with closing(Checkpoint(bundle.checkpoint)) as checkpoint:
+            _begin_or_resume(bundle, plan, checkpoint, progress)
             log = RunLog(bundle.log, now)
-            log.add("started", fingerprint=fingerprint(plan.parts), subjects=len(plan.subjects))
-            _work(bundle, plan, work, crew, watcher, log)
-            statuses = _seal(bundle, plan, work, request.signer)
-            log.add("finished", statuses=statuses)
-        finally:
-            work.close()
+            digest = fingerprint_digest(plan.fingerprint)
+            log.add(LogLine(event="started", fingerprint=digest, subjects=len(plan.subjects)))
+            _work(bundle, plan, checkpoint, executor, progress, log)
+            statuses = _seal(bundle, plan, checkpoint, request.signer)
+            log.add(LogLine(event="finished", statuses=statuses))
         bundle.end()
-    return Summary(
-        subjects=len(plan.subjects),
-        statuses=statuses,
-        finished_before=False,
-        warnings=plan.audit.warnings,
-    )
+    return _summary(plan, statuses, finished_before=False)
 
 
 def _planned(request: Request) -> _Plan:
-    audit = load_audit(request.settings, seed=request.seed)
+    audit = request.audit
     try:
         check_groups(audit.graph, audit.settings.groups)
     except SettingsError as error:
-        raise SettingsError(f"{request.settings}: {error}") from None
+        raise SettingsError(f"{request.origin}: {error}") from None
     audit.model.reseed(audit.scope.seed)
     answers = whole_answers(audit, np.arange(audit.graph.node_count))
     subjects = selected(audit, answers, request.selection)
-    folder = request.settings.parent
-    document = settings_document(audit.settings, folder)
-    parts = parts_of(audit, folder, subjects)
+    folder = request.origin.parent
     return _Plan(
         audit=audit,
         answers=answers,
         subjects=subjects,
-        parts=parts,
-        settings=f"{json.dumps(document, ensure_ascii=False, indent=2)}\n",
+        settings=settings_text(audit.settings, folder),
         evidence=Evidence(
-            audit=audit,
-            selection=request.selection,
-            parts=parts,
+            command=command_of(request.selection),
+            fingerprint=fingerprint_of(audit, folder, subjects),
+            inputs=inputs_of(audit),
+            probes=audit.probes,
             id_key=request.id_key,
             signed_by=None if request.signer is None else request.signer.public,
         ),
     )
 
 
-def _begin_or_go_on(bundle: Bundle, plan: _Plan, work: Work, watcher: Watcher) -> None:
-    """Keep what can be known before anybody works; refuse to go on with something else."""
-    before = work.meta()
+def _begin_or_resume(
+    bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint, progress: Progress
+) -> None:
+    """Keep what is known before any work; refuse to resume with something else."""
+    before = checkpoint.meta()
     if before:
         _refuse_changes(bundle, plan, before)
         return
     audit, settings = plan.audit, plan.audit.settings
     if settings.groups.attributes and audit.graph.pair_count >= MANY_PAIRS:
-        watcher.say("communities are being sought in the ties; this may take a minute")
+        progress.say("finding communities in the ties; this may take a minute")
     communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
-    bundle.write("settings.json", plan.settings)  # whoever reads what is unfinished needs them
-    work.begin(
-        plan.parts | {"communities": communities.document},
-        people_of(audit.graph, plan.answers, settings.decision, communities),
+    bundle.write(SETTINGS, plan.settings)  # whoever reads an unfinished audit needs them
+    checkpoint.begin(
+        {
+            "fingerprint": FINGERPRINT.write(plan.fingerprint),
+            "communities": COMMUNITIES.write(communities.record),
+        },
+        people_of(audit.graph, plan.answers, audit.decisions, communities),
         members_of(audit.graph, settings.groups),
         plan.subjects.tolist(),
     )
 
 
-def _refuse_changes(bundle: Bundle, plan: _Plan, meta: dict[str, str]) -> None:
-    different = changed(plan.parts, meta)
+def _refuse_changes(bundle: BundleFolder, plan: _Plan, meta: dict[str, str]) -> None:
+    try:
+        before = FINGERPRINT.read(meta["fingerprint"])
+    except (KeyError, DocumentError):
+        raise InputError(
+            f"{bundle.folder}: was begun by another version of the program; use that version, or "
+            "start over with --fresh"
+        ) from None
+    different = changes(plan.fingerprint, before)
     if different:
         *most, last = different
         named = f"{', '.join(most)} and {last}" if most else last
         raise InputError(
-            f"{bundle.folder}: holds an audit with something else: {named} changed since; choose "
-            "another --out, or start over with --fresh"
+            f"{bundle.folder}: holds a different audit: {named} changed since; choose another "
+            "--out, or start over with --fresh"
         )
 
 
 def _work(
-    bundle: Bundle, plan: _Plan, work: Work, crew: Crew, watcher: Watcher, log: RunLog
+    bundle: BundleFolder,
+    plan: _Plan,
+    checkpoint: Checkpoint,
+    executor: Executor,
+    progress: Progress,
+    log: RunLog,
 ) -> None:
-    """Have all pieces worked on that are not finished yet."""
-    finished = work.pieces()
-    pieces = list(pieces_of(plan.audit, plan.subjects))
-    cut = {one.piece: {*one.subjects} for one in pieces}
-    if any(cut.get(piece) != subjects for piece, subjects in finished.items()):
+    """Have all chunks worked on that are not finished yet."""
+    finished = checkpoint.chunks()
+    chunks = list(chunks_of(plan.audit, plan.subjects))
+    cut = {one.chunk: {*one.subjects} for one in chunks}
+    if any(cut.get(chunk) != subjects for chunk, subjects in finished.items()):
         raise InputError(
-            f"{bundle.folder}: was begun by a program that cuts the work into other pieces; use "
-            "that program, or start over with --fresh"
+            f"{bundle.folder}: was begun by a version that cuts the work into other chunks; use "
+            "that version, or start over with --fresh"
         )
-    queue = Queue(piece for piece in pieces if piece.piece not in finished)
-    total = len(plan.subjects)
-    left = sum(len(piece.subjects) for piece in pieces if piece.piece not in finished)
-    watcher.begin(total, total - left)
-    if not len(queue):
+    left = [chunk for chunk in chunks if chunk.chunk not in finished]
+    queue, total = ChunkQueue(left), len(plan.subjects)
+    progress.begin(total, total - sum(len(chunk.subjects) for chunk in left))
+    if not left:
         return
-    place = set_up(bundle.work, plan.audit, plan.answers)
+    job = prepare_job(bundle.work, plan.audit, plan.answers)
     reporter = Reporter(plan.audit, plan.answers)
 
     def say(text: str) -> None:
-        log.add("trouble", text=text)
-        watcher.say(text)
+        log.add(LogLine(event="trouble", text=text))
+        progress.say(text)
 
-    with closing(crew.run(place, queue, say)) as done:
-        for piece in done:
-            documents = piece.documents | _failures(plan, reporter, piece)
-            work.add(piece.piece, documents)
-            log.add("piece", piece=piece.piece, subjects=len(documents))
-            watcher.advance(len(documents), sum(map(_queries, documents.values())))
+    with closing(executor.run(job, queue, say)) as done:
+        for chunk in done:
+            documents = {one: answer.document for one, answer in chunk.answers.items()}
+            documents |= _failures(reporter, chunk)
+            checkpoint.add(chunk.chunk, documents)
+            log.add(LogLine(event="chunk", chunk=chunk.chunk, subjects=len(documents)))
+            queries = sum(answer.queries for answer in chunk.answers.values())
+            progress.advance(len(documents), queries)
 
 
-def _failures(plan: _Plan, reporter: Reporter, piece: Finished) -> dict[int, str]:
+def _failures(reporter: Reporter, chunk: FinishedChunk) -> dict[int, str]:
     return {
-        subject: compact(subject_document(reporter.failed(subject, reason), plan.audit.probes))
-        for subject, reason in piece.failures.items()
+        subject: SUBJECT.write(reporter.failed(subject, reason))
+        for subject, reason in chunk.failures.items()
     }
 
 
-def _queries(document: str) -> int:
-    facts = facts_of(json.loads(document))
-    return int(facts["queries"] or 0) + int(facts["evaluations"] or 0)
-
-
-def _seal(bundle: Bundle, plan: _Plan, work: Work, signer: Signer | None) -> dict[str, int]:
-    """Write every file of the bundle from the finished pieces; count subjects by status."""
-    findings, settings = work.findings(), plan.audit.settings
-    bundle.write("settings.json", plan.settings)
-    new = bundle.work / "new"
-    for name, write in (
-        ("data/subjects.jsonl", write_lines),
-        ("data/subjects.csv", partial(write_csv, settings=settings)),
-        ("data/subjects.parquet", partial(write_parquet, settings=settings)),
-        ("store.sqlite", write_store),
-    ):
-        write(new, findings)
-        bundle.put(name, new)
+def _seal(
+    bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint, signer: Signer | None
+) -> dict[RecourseStatus, int]:
+    """Write every file of the bundle from the finished chunks; count subjects by status."""
+    bundle.write(SETTINGS, plan.settings)
+    new = {
+        "data/subjects.jsonl": bundle.work / "new.jsonl",
+        "data/subjects.csv": bundle.work / "new.csv",
+        "data/subjects.parquet": bundle.work / "new.parquet",
+        "store.sqlite": bundle.work / "new.sqlite",
+    }
+    files = {path.suffix[1:]: path for path in new.values()}
+    write_tables(checkpoint.findings(), plan.audit.settings, files)
+    for name, path in new.items():
+        bundle.put(name, path)
     with open_store(bundle.store) as store:
-        text = manifest_text(bundle, plan.evidence, store)
-        statuses: dict[str, int] = counts_of(store)["statuses"]
-    seal(bundle, text, None if signer is None else signer.sign(text))
-    return statuses
+        manifest = make_manifest(bundle, plan.evidence, store)
+    text = MANIFEST_DOCUMENT.write_indented(manifest)
+    seal(bundle, manifest, None if signer is None else signer.sign(text))
+    return manifest.counts.statuses
 
 
-def _finished_before(bundle: Bundle, plan: _Plan, request: Request) -> Summary:
+def _finished_before(bundle: BundleFolder, plan: _Plan, request: Request) -> RunSummary:
     with open_store(bundle.store) as store:
         _refuse_changes(bundle, plan, meta_of(store))
-        statuses: dict[str, int] = counts_of(store)["statuses"]
+        statuses = counts_of(store).statuses
         ids = None if request.id_key is None else hashed_ids(store, request.id_key)
     manifest = read_manifest(bundle.folder)
-    for wanted, there, option in (
-        (plan.evidence.signed_by, manifest["signed_by"], "--sign"),
-        (ids, manifest["hashed_ids"], "--id-key"),
+    signer = plan.evidence.signed_by
+    for missing, option in (
+        (signer is not None and signer != manifest.signed_by, "--sign"),
+        (ids is not None and ids != manifest.hashed_ids, "--id-key"),
     ):
-        if wanted is not None and wanted != there:
+        if missing:
             raise InputError(
                 f"{bundle.folder}: was finished without this {option}; choose another --out, or "
                 "start over with --fresh"
             )
-    return Summary(
+    return _summary(plan, statuses, finished_before=True)
+
+
+def _summary(
+    plan: _Plan, statuses: dict[RecourseStatus, int], *, finished_before: bool
+) -> RunSummary:
+    return RunSummary(
         subjects=len(plan.subjects),
         statuses=statuses,
-        finished_before=True,
+        finished_before=finished_before,
         warnings=plan.audit.warnings,
     )

@@ -27,8 +27,8 @@ Say = Callable[[str], None]
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 Finished = TypeVar("Finished")
-TaskIn = TypeVar("TaskIn", contravariant=True)
-AnswerOut = TypeVar("AnswerOut", covariant=True)
+Task_contra = TypeVar("Task_contra", contravariant=True)
+Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ class Failed:
     reason: str
 
 
-class Job(Protocol[TaskIn, AnswerOut]):
+class Job(Protocol[Task_contra, Answer_co]):
     """What every worker is told, small enough to be sent; it opens what answers tasks."""
 
-    def open(self) -> Callable[[TaskIn], AnswerOut | Failed]: ...
+    def open(self) -> Callable[[Task_contra], Answer_co | Failed]: ...
 
 
 class Queue(Protocol[Task, Answer, Finished]):

@@ -1,4 +1,4 @@
-"""Some subjects of a bundle worked out again with the model, and compared with what is stored."""
+"""Some subjects of a bundle worked out again: a second auditor's check of the evidence."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,57 +6,58 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.records.codec import subject_document
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.reporter import Reporter, whole_answers
-from recourse_audit.bundle.layout import Bundle
-from recourse_audit.records.codec import compact
-from recourse_audit.execute.fingerprint import changed, parts_of
-from recourse_audit.execute.chunks import Part, pieces_of
-from recourse_audit.bundle.store import meta_of, open_store, stored_results
-from recourse_audit.bundle.verification import read_manifest
+from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.execute.chunks import Part, chunks_of
+from recourse_audit.execute.fingerprint import changes, fingerprint_of
+from recourse_audit.graph.arrays import Ints
+from recourse_audit.records.codec import SUBJECT
 
 SALT = 31
 
 
-def replay(folder: Path, settings: Path, count: int, seed: int) -> Iterator[str]:
-    """Draw subjects, work them out again, and name what is not the same, a line each."""
-    seed_of_audit = read_manifest(folder)["seed"]
-    audit = load_audit(settings, seed=seed_of_audit)
-    with open_store(Bundle(folder=folder).store) as store:
-        stored = {result.subject: result.document for result in stored_results(store)}
-        before = meta_of(store)
-    subjects = np.array(list(stored), np.int64)
-    different = list(changed(parts_of(audit, settings.parent, subjects), before))
+def replay(
+    folder: Path, audit: LoadedAudit, settings: Path, count: int, seed: int
+) -> Iterator[str]:
+    """Draw subjects, work them out again, and name what differs, one line each.
+
+    `settings` is the file that the audit was loaded from, with the seed of the bundle's manifest.
+    """
+    with open_stored_audit(folder) as stored:
+        documents = stored.documents()
+        before = stored.fingerprint
+    subjects = np.array(list(documents), np.int64)
+    different = changes(fingerprint_of(audit, settings.parent, subjects), before)
     yield from (f"{settings}: {words} is not what was audited" for words in different)
     if different:
         return
     drawn = np.random.default_rng((seed, SALT)).permutation(subjects)[:count]
     for subject, document in _again(audit, subjects, set(drawn.tolist())):
-        if document != stored[subject]:
+        if document != documents[subject]:
             yield f"store.sqlite: {audit.graph.ids[subject]}: a replay finds something else"
 
 
-def _again(audit: LoadedAudit, subjects: np.ndarray, drawn: set[int]) -> Iterator[tuple[int, str]]:
+def _again(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
     reporter = Reporter(audit, whole_answers(audit, np.arange(audit.graph.node_count)))
-    for piece in pieces_of(audit, subjects):
-        wanted = drawn.intersection(piece.subjects)
+    for chunk in chunks_of(audit, subjects):
+        wanted = drawn.intersection(chunk.subjects)
         if not wanted:
             continue
         # Answers of a random model depend on all that was asked since the seed was set.
-        part = _only(piece, wanted) if audit.probes.deterministic else piece
+        part = _only(chunk, wanted) if audit.probes.deterministic else chunk
         audit.model.reseed(audit.scope.seed)
         for subject, report in reporter.on_block(part.block):
             if subject in wanted:
-                yield subject, compact(subject_document(report, audit.probes))
+                yield subject, SUBJECT.write(report)
 
 
-def _only(piece: Part, wanted: set[int]) -> Part:
-    kept = [place for place, subject in enumerate(piece.subjects) if subject in wanted]
+def _only(chunk: Part, wanted: set[int]) -> Part:
+    kept = [place for place, subject in enumerate(chunk.subjects) if subject in wanted]
     return replace(
-        piece,
-        subjects=tuple(piece.subjects[place] for place in kept),
-        bounds=tuple(piece.bounds[place] for place in kept),
+        chunk,
+        subjects=tuple(chunk.subjects[place] for place in kept),
+        bounds=tuple(chunk.bounds[place] for place in kept),
     )

@@ -3,6 +3,7 @@
 Texts are the exception: numpy cannot map them, so each process holds its own.
 """
 
+import hashlib
 import json
 from dataclasses import fields
 from itertools import pairwise
@@ -22,24 +23,14 @@ _TIES = [one.name for one in fields(Ties)]
 
 def share_graph(folder: Path, graph: Graph) -> None:
     """Write every array into the folder; files that others have open stay as they were."""
-    plain = {name: getattr(graph, name) for name in _GRAPH}
-    plain |= {f"ties.{name}": getattr(graph.ties, name) for name in _TIES}
-    named = {f"attribute.{place}": values for place, values in enumerate(graph.attributes.values())}
-    arrays = {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
+    arrays = _arrays(graph)
     texts = [name for name, value in arrays.items() if value.dtype.kind == "T"]
     for name, value in arrays.items():
         if name in texts:
-            _save_texts(folder, name, value)
+            _save_texts(folder, name, cast(Strings, value))
         else:
             save_array(folder / f"{name}.npy", value)
-    table = {
-        "arrays": list(arrays),
-        "texts": texts,
-        "attributes": list(graph.attributes),
-        "feature_names": graph.feature_names,
-        "directed": graph.directed,
-        "kinds": graph.ties.kinds,
-    }
+    table = {"arrays": list(arrays), "texts": texts, **_table(graph)}
     (folder / TABLE).write_text(json.dumps(table), encoding="utf-8")
 
 
@@ -61,6 +52,32 @@ def shared_graph(folder: Path) -> Graph:
         },
         **{name: arrays[name] for name in _GRAPH if name in arrays},
     )
+
+
+def digest_of_graph(graph: Graph) -> str:
+    """SHA-256 of a graph's content, for one that was never in a file."""
+    whole = hashlib.sha256(json.dumps(_table(graph)).encode())
+    for name, value in _arrays(graph).items():
+        content = value.tolist() if value.dtype.kind == "T" else value.tobytes().hex()
+        whole.update(json.dumps([name, str(value.dtype), value.shape, content]).encode())
+    return whole.hexdigest()
+
+
+def _arrays(graph: Graph) -> dict[str, NDArray[Any]]:
+    plain = {name: getattr(graph, name) for name in _GRAPH}
+    plain |= {f"ties.{name}": getattr(graph.ties, name) for name in _TIES}
+    named = {f"attribute.{place}": values for place, values in enumerate(graph.attributes.values())}
+    return {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
+
+
+def _table(graph: Graph) -> dict[str, Any]:
+    """What a graph holds besides arrays."""
+    return {
+        "attributes": list(graph.attributes),
+        "feature_names": graph.feature_names,
+        "directed": graph.directed,
+        "kinds": graph.ties.kinds,
+    }
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:

@@ -1,24 +1,25 @@
-"""Where a worker works: the audit opened again from shared files, without a probe, ready for parts.
+"""What a worker does: open the audit again from shared files, without probing, and answer parts.
 
 A worker on another machine finds the same files under the same paths.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from recourse_audit.records.codec import subject_document
+from recourse_audit.audit.loaded import LoadedAudit, assemble
+from recourse_audit.audit.reporter import Reporter
+from recourse_audit.bundle.digests import versions
 from recourse_audit.errors import AuditError, InputError
+from recourse_audit.execute.chunks import Answered, Answers, Part
+from recourse_audit.execute.process_pool import Failed
+from recourse_audit.execute.shared_graph import open_array, save_array, share_graph, shared_graph
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.signature import OutputPort
+from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import open_policy
-from recourse_audit.audit.loaded import LoadedAudit, assemble
-from recourse_audit.audit.reporter import Reporter
-from recourse_audit.records.codec import compact
-from recourse_audit.execute.chunks import Part
-from recourse_audit.execute.shared_graph import open_array, save_array, share_graph, shared_graph
-from recourse_audit.bundle.digests import versions
 from recourse_audit.settings import Settings
 
 ANSWERS = "answers.npy"
@@ -26,8 +27,8 @@ NO_MEMORY = "there was not enough memory for this subject"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
-    """All that a worker is told; the rest lies in the folder."""
+class AuditJob:
+    """All that a worker is told; the rest is in the folder."""
 
     folder: Path
     settings: Settings
@@ -36,21 +37,18 @@ class Workplace:
     model: str
     versions: dict[str, str]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """Why a part could not be done."""
-
-    reason: str
+    def open(self) -> Callable[[Part], Answers | Failed]:
+        """Called in each worker."""
+        return Worker(self).work
 
 
-def set_up(folder: Path, audit: LoadedAudit, answers: Floats) -> Workplace:
+def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
     """Write what workers share into a folder."""
     share_graph(folder, audit.graph)
     save_array(folder / ANSWERS, answers)
-    return Workplace(
+    return AuditJob(
         folder=folder.resolve(),
-        settings=_absolute(audit.settings),
+        settings=_with_absolute_paths(audit.settings),
         probes=audit.probes,
         output=audit.model.signature.output,
         model=audit.model.digest(),
@@ -61,46 +59,48 @@ def set_up(folder: Path, audit: LoadedAudit, answers: Floats) -> Workplace:
 class Worker:
     """Works on parts, one after the other."""
 
-    def __init__(self, place: Workplace) -> None:
-        self._check(place)
-        model = OnnxModel(place.settings.model)
-        if model.digest() != place.model:
+    def __init__(self, job: AuditJob) -> None:
+        _check(job)
+        model = OnnxModel(job.settings.model)
+        if model.digest() != job.model:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
-        model.with_output(place.output)
-        graph = shared_graph(place.folder)
-        policy = open_policy(place.settings, graph)
-        self._audit = assemble(place.settings, graph, model, place.probes, policy)
-        self._reporter = Reporter(self._audit, open_array(place.folder / ANSWERS))
+        model.with_output(job.output)
+        graph = shared_graph(job.folder)
+        policy = open_policy(job.settings, graph)
+        self._audit = assemble(job.settings, graph, model, job.probes, policy)
+        answers = open_array(job.folder / ANSWERS)
+        self._reporter = Reporter(self._audit, answers)
 
-    def work(self, part: Part) -> dict[int, str] | Failed:
+    def work(self, part: Part) -> Answers | Failed:
         """The documents of the part's subjects; or why there is none for any of them."""
         self._audit.model.reseed(self._audit.scope.seed)
         try:
             return {
-                subject: compact(subject_document(report, self._audit.probes))
+                subject: Answered(document=SUBJECT.write(report), queries=report.queries)
                 for subject, report in self._reporter.on_block(part.block)
             }
         except MemoryError:
             return Failed(reason=NO_MEMORY)
         except AuditError as error:
             return Failed(reason=str(error))
-        except Exception as error:  # whatever it is, it must cost nobody else anything
+        except Exception as error:  # whatever it is, it must not cost anybody else anything
             return Failed(reason=f"{type(error).__name__}: {error}")
 
-    def _check(self, place: Workplace) -> None:
-        if versions() != place.versions:
-            raise InputError(
-                "a worker has other versions of the program or its packages than the machine that "
-                "gives it work; install the same on both"
-            )
-        if not place.folder.is_dir():
-            raise InputError(
-                f"{place.folder}: a worker does not see this folder; choose an --out that all "
-                "machines see under one path"
-            )
+
+def _check(job: AuditJob) -> None:
+    if versions() != job.versions:
+        raise InputError(
+            "a worker has other versions of the program or its packages than the machine that "
+            "gives it work; install the same on both"
+        )
+    if not job.folder.is_dir():
+        raise InputError(
+            f"{job.folder}: a worker does not see this folder; choose an --out that all machines "
+            "see under one path"
+        )
 
 
-def _absolute(settings: Settings) -> Settings:
+def _with_absolute_paths(settings: Settings) -> Settings:
     """The same settings for a process that was started elsewhere."""
     graph = {
         key: path.resolve()

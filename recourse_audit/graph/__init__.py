@@ -1,1 +1,1 @@
-"""Stage 1: files of nodes and ties come in, one `Graph` of flat arrays goes out."""
+"""Files of nodes and ties come in; one checked `Graph` of flat arrays goes out."""

@@ -1,14 +1,14 @@
-"""The graph as flat arrays: what every later stage reads, and nothing changes.
+"""The graph as flat arrays, which every later stage reads and none changes.
 
 Vocabulary
 ----------
-tie    a row of the user's table: two nodes, perhaps a kind, a weight, attributes.
-arc    a direction in which a tie carries messages; an undirected tie has two.
-pair   two different nodes with at least one tie between them: what an explanation removes.
+tie    one row of the user's table: two nodes and, optionally, a kind, a weight and attributes.
+arc    one direction in which a tie carries messages; an undirected tie has two arcs.
+pair   two different nodes with at least one tie between them; counterfactuals remove whole pairs.
 loop   a tie from a node to itself; it stays with its node in every query.
 
-Arcs are sorted by pair, so those of pair p are `pair_starts[p]:pair_starts[p + 1]`, and pairs are
-sorted by their two ends, so the number of a pair is its place in the canonical order of ties.
+Arcs are sorted by pair, so the arcs of pair p are `pair_starts[p]:pair_starts[p + 1]`. Pairs are
+sorted by their two ends, so a pair's number is its position in the canonical order of ties.
 """
 
 from bisect import bisect_left
@@ -28,7 +28,7 @@ Strings = np.ndarray[tuple[int], np.dtypes.StringDType]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ties:
-    """The user's table of ties, a row each, ends as node numbers."""
+    """The user's table of ties: one entry per row, with node numbers as ends."""
 
     source: Indices
     target: Indices
@@ -43,7 +43,7 @@ class Ties:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """Nodes, ties, and the two views of them: arcs for the model, neighbours for the search."""
+    """Nodes and ties, indexed twice: as arcs for the model and as neighbours for the search."""
 
     ids: Strings
     features: Floats
@@ -66,16 +66,16 @@ class Graph:
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are, those without ties included."""
+        """The number of nodes, including those without ties."""
         return len(self.ids)
 
     @property
     def pair_count(self) -> int:
-        """How many pairs of different nodes have a tie."""
+        """The number of pairs of different nodes that have a tie."""
         return len(self.pair_low)
 
     def degree(self, node: int) -> int:
-        """How many other nodes this one is tied to."""
+        """The number of other nodes that this one is tied to."""
         return int(self.starts[node + 1] - self.starts[node])
 
     def neighbours(self, node: int) -> Indices:
@@ -83,7 +83,7 @@ class Graph:
         return self.neighbour[self.starts[node] : self.starts[node + 1]]
 
     def find(self, identifier: str) -> int:
-        """The number of the node with this id, by binary search; ids are sorted once."""
+        """The number of the node with this id, by binary search over ids that are sorted once."""
         if not self._order:
             self._order.append(np.argsort(self.ids, kind="stable"))
         order = self._order[0]
@@ -104,15 +104,19 @@ def build_graph(
     directed: bool,
     origin: str = "the graph",
 ) -> Graph:
-    """Index a node table and a tie table; O((N + T) log T) time, a few arrays of T entries.
+    """Index a table of nodes and a table of ties.
 
-    A list that holds every tie of an undirected graph both ways, as PyG's `edge_index` does, is
-    read as holding each tie once. If the two rows of a tie disagree in weight or attributes it is
-    refused: read as two ties it would give the model every arc twice. `origin` names where the
-    ties came from in a complaint.
+    If an undirected graph lists every tie in both directions, as PyG's `edge_index` does, each tie
+    is read once. If the two rows of a tie then differ in weight or attributes, the graph is
+    refused: read as two ties, they would give the model every arc twice. `origin` is the source of
+    the ties, for error messages.
+
+    Notes
+    -----
+    O((N + T) log T) time for N nodes and T ties, and a few arrays of T entries.
     """
     if not len(ids):
-        raise GraphError(f"{origin}: there are no nodes, so nobody to audit; add some")
+        raise GraphError(f"{origin}: there are no nodes, so there is nobody to audit; add nodes")
     if not directed:
         ties = _without_mirrors(ties, origin)
     count = len(ids)
@@ -156,7 +160,7 @@ def build_graph(
 def _arcs(
     ties: Ties, row: Ints, tie_starts: Ints, *, directed: bool
 ) -> tuple[Indices, Indices, Indices, Ints]:
-    """List the arcs pair by pair; an undirected tie carries messages both ways."""
+    """List the arcs pair by pair; an undirected tie carries messages in both directions."""
     source, target, tie = ties.source[row], ties.target[row], row.astype(np.int32)
     if directed:
         return source, target, tie, tie_starts
@@ -167,9 +171,9 @@ def _arcs(
 
 
 def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, Indices]:
-    """Sort each node's distinct neighbours, with the pair that leads there."""
-    # Pairs are sorted by (low, high). Taking, for every node, first the pairs in which it is the
-    # high end (in order of low), then those in which it is the low end, gives sorted neighbours.
+    """Sort the distinct neighbours of each node, each with the pair that leads to it."""
+    # Pairs are sorted by (low, high). A node's neighbours come out sorted if we take first the
+    # pairs in which it is the high end, ordered by low, and then those in which it is the low end.
     counts = np.stack((np.bincount(high, minlength=count), np.bincount(low, minlength=count)), 1)
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
     is_below = np.repeat(np.tile([True, False], count), counts.ravel())
@@ -183,7 +187,7 @@ def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, 
 
 
 def _without_mirrors(ties: Ties, origin: str) -> Ties:
-    """Keep one of each two mirrored rows, if every row of the table has its mirror."""
+    """Keep one row of each mirrored pair of rows, if every row of the table has its mirror."""
     backward = ties.source > ties.target
     ahead, behind = np.flatnonzero(ties.source < ties.target), np.flatnonzero(backward)
     if not len(ahead) or len(ahead) != len(behind):
@@ -200,8 +204,8 @@ def _without_mirrors(ties: Ties, origin: str) -> Ties:
     for name, column in (("weights", ties.weight), ("attributes", ties.attributes)):
         if column is not None and not np.array_equal(column[ahead], column[behind]):
             raise GraphError(
-                f"{origin}: every tie is listed both ways, but with different {name} each way; "
-                "set graph.directed to true if the ways differ, or list each tie once"
+                f"{origin}: every tie is listed in both directions, but with different {name}; set "
+                "graph.directed to true if the directions differ, or list each tie once"
             )
     keep = np.flatnonzero(~backward)
     return Ties(
@@ -229,16 +233,16 @@ def _row_order(ties: Ties, rows: Ints, first: Indices, second: Indices) -> Ints:
 
 
 def _order_of_ends(first: Indices, second: Indices) -> Ints:
-    """Order rows by two node numbers, equal ones by their place."""
+    """Order rows by two node numbers; equal rows keep their order."""
     order = _stable_order(second)
     return order[_stable_order(first[order])]
 
 
 def _stable_order(values: Indices) -> Ints:
-    """Do what a stable argsort does, several times as fast.
+    """Do what a stable argsort does, but several times faster.
 
-    The place of a value fits below it in one 64-bit key, and numpy sorts keys faster than it
-    sorts places by key.
+    A value and its position fit together into one 64-bit key, and numpy sorts such keys faster
+    than it sorts positions by key.
     """
     keys = values.astype(np.int64)
     keys <<= 32

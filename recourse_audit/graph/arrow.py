@@ -1,8 +1,8 @@
 """The one door to pyarrow: CSV and Parquet files come in, numpy arrays go out.
 
-A `Table` is a file with some of its columns; its methods give a column as numbers, as labels or
-as codes, and match the ends of ties with ids. pyarrow ships no types, so its objects are `Any`
-inside this module and never leave it but inside a `Table` or a `Keys`.
+A `Table` is a file with some of its columns loaded; its methods return a column as numbers, labels
+or codes, and match the ends of ties with ids. pyarrow ships no types, so its objects are `Any`
+inside this module, and they leave it only inside a `Table` or `Keys`.
 """
 
 import csv
@@ -40,17 +40,17 @@ PARQUET_SUFFIXES = (".parquet", ".pq")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """Ids or ends of ties, as whole numbers where all of them are, else as text."""
+    """Ids or ends of ties: whole numbers if all of them are, otherwise text."""
 
     values: Any
 
     @property
     def are_whole(self) -> bool:
-        """Whether the keys are numbers."""
+        """Whether the keys are whole numbers."""
         return bool(pa.types.is_int64(self.values.type))
 
     def text(self, row: int) -> str:
-        """One key as text; a missing one is empty."""
+        """One key as text; empty if it is missing."""
         value = self.values[row].as_py()
         return "" if value is None else str(value)
 
@@ -65,7 +65,7 @@ class Keys:
 
 @contextmanager
 def arrow_errors(name: str) -> Iterator[None]:
-    """Turn whatever pyarrow complains about into one sentence about a file."""
+    """Turn any error of pyarrow into one sentence about the file."""
     try:
         yield
     except (pa.ArrowException, OSError, csv.Error, UnicodeError) as error:
@@ -78,11 +78,16 @@ def arrow_errors(name: str) -> Iterator[None]:
 def open_table(
     path: Path, *, as_text: Collection[str], few: Collection[str] = (), row_of: str = "node"
 ) -> "Table":
-    """Look at a file's header; the suffix says what it is.
+    """Read the header of a file whose suffix gives its format.
 
-    The columns in `as_text` of a CSV file stay as they are written, so that 007 stays 007. Those
-    in `few` have few different values, so that a Parquet file's own codes for them are kept.
-    `row_of` is what a row stands for, in words.
+    Parameters
+    ----------
+    as_text
+        Columns of a CSV file to leave as they are written, so that 007 stays 007.
+    few
+        Columns with few distinct values, for which a Parquet file's own codes are kept.
+    row_of
+        What one row stands for, for messages.
     """
     name = path.name.lower()
     if name.endswith(TEXT_SUFFIXES):
@@ -90,11 +95,11 @@ def open_table(
     if name.endswith(PARQUET_SUFFIXES):
         return _ParquetTable(Place(path), few)
     known = ", ".join(TEXT_SUFFIXES + PARQUET_SUFFIXES)
-    raise GraphError(f"{path}: is not of a known type; save it with one of the endings {known}")
+    raise GraphError(f"{path}: is not a known file type; save the table as one of {known}")
 
 
 class Table(ABC):
-    """A file of rows, of which only the columns asked for are read."""
+    """A file of rows from which only the requested columns are read."""
 
     def __init__(self, place: Place, names: list[str]) -> None:
         self.place = place
@@ -108,13 +113,13 @@ class Table(ABC):
 
     @abstractmethod
     def load(self, columns: list[str]) -> None:
-        """Read these columns."""
+        """Read these columns into memory."""
 
     def __len__(self) -> int:
         return int(self._data.num_rows)
 
     def numbers(self, name: str) -> Numbers:
-        """A column as numbers, with no cell empty; text is parsed."""
+        """A column as numbers; text is parsed, and an empty cell is an error."""
         column = self._plain(name)
         kind = column.type
         if column.null_count:
@@ -126,8 +131,8 @@ class Table(ABC):
             return self._parsed(column, name)
         elif not _is_number(kind):
             raise GraphError(
-                f"{self.place.name}: column {name!r} holds values of type {kind} where numbers "
-                "are needed; store it as numbers"
+                f"{self.place.name}: column {name!r} has type {kind}, but numbers are needed; "
+                "store it as numbers"
             )
         return _to_numpy(column)
 
@@ -138,9 +143,9 @@ class Table(ABC):
             return parse_numbers(column.to_pylist(), name, self.place)
 
     def labels(self, name: str) -> NDArray[np.generic] | None:
-        """A column as it describes nodes: numbers (NaN: empty) or text ("": empty).
+        """A column that describes nodes, as numbers (NaN if empty) or text ("" if empty).
 
-        Lists, records and bytes describe nobody and give None.
+        A column of lists, records or bytes describes no node, and gives None.
         """
         column = self._plain(name)
         if pa.types.is_decimal(column.type):
@@ -153,7 +158,7 @@ class Table(ABC):
         return as_labels(_to_strings(column))
 
     def codes(self, name: str) -> tuple[Indices, list[str]]:
-        """A column as places in a list of its distinct texts ("": empty)."""
+        """A column as positions in a list of its distinct texts ("" if empty)."""
         column = self._data.column(name)
         if not pa.types.is_dictionary(column.type) or column.null_count:
             text = self._plain(name).cast(pa.large_string())
@@ -167,7 +172,7 @@ class Table(ABC):
         return place[codes], [texts[code] for code in used]
 
     def keys(self, name: str) -> Keys:
-        """A column as ids; whole numbers stored as floating ones lose their point (7.0 is 7)."""
+        """A column as ids; whole numbers stored as floats become integers (7.0 is 7)."""
         column = self._plain(name)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             try:
@@ -177,12 +182,12 @@ class Table(ABC):
         return Keys(values=column.cast(pa.large_string()))
 
     def identifiers(self, keys: Keys) -> Strings:
-        """Keys as the ids of nodes: none empty, none twice."""
+        """Keys as the ids of nodes; empty and repeated ids are errors."""
         row = keys.first_empty()
         if row >= 0:
             raise empty_id(self.place, row)
         if pc.count_distinct(keys.values).as_py() < len(keys.values):
-            # Codes count up as long as ids are new: the first that does not is the repeated one.
+            # Codes count up as long as ids are new; the first one that does not is the repeated id.
             encoded = keys.values.combine_chunks().dictionary_encode()
             codes = encoded.indices.to_numpy(zero_copy_only=False)
             second = int(np.flatnonzero(codes != np.arange(len(codes)))[0])
@@ -191,7 +196,7 @@ class Table(ABC):
         return _to_strings(keys.values)
 
     def _plain(self, name: str) -> Any:
-        """A column without dictionaries, its text (also that of a column of bytes) as one type."""
+        """A column without dictionary encoding, with all text types cast to one."""
         column = self._data.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -201,7 +206,7 @@ class Table(ABC):
 
 
 class _CsvTable(Table):
-    """A text table; a column is numbers, booleans or text, whichever fits all of it."""
+    """A text table; each column becomes numbers, booleans or text, whichever fits all its cells."""
 
     def __init__(self, lines: Lines, as_text: Collection[str]) -> None:
         super().__init__(lines, lines.header())
@@ -217,7 +222,7 @@ class _CsvTable(Table):
         except (pa.ArrowException, OSError) as error:
             raise self._lines.explain(error) from None
         if any(pa.types.is_binary(field.type) for field in data.schema):
-            raise self._lines.explain(ValueError("bytes that are not text"))
+            raise self._lines.explain(ValueError("it contains bytes that are not text"))
         self._data = data
 
     def _read(self, columns: list[str], as_text: Collection[str]) -> Any:
@@ -233,7 +238,7 @@ class _CsvTable(Table):
 
 
 class _ParquetTable(Table):
-    """A Parquet file, whose columns have the types it was written with."""
+    """A Parquet file; its columns keep the types they were written with."""
 
     def __init__(self, place: Place, few: Collection[str]) -> None:
         try:
@@ -243,7 +248,7 @@ class _ParquetTable(Table):
             reason = " ".join(str(error).split())[:120]
             raise GraphError(
                 f"{place.name}: is not a Parquet file ({reason}); "
-                "write it again, or give it the ending of what it is"
+                "write it again, or give it the suffix of its real format"
             ) from None
         super().__init__(place, list(schema.names))
         self._few = [f.name for f in schema if f.name in few and pa.types.is_string(f.type)]
@@ -251,25 +256,25 @@ class _ParquetTable(Table):
     def load(self, columns: list[str]) -> None:
         with pq.ParquetFile(self.place.name, read_dictionary=self._few) as file:
             self._data = file.read(columns=columns)
-        # A damaged file may hold codes that stand for no text; pyarrow looks only when asked to.
+        # A damaged file may hold codes without a text; pyarrow checks this only on request.
         self._data.validate(full=True)
 
 
 def give_back_memory() -> None:
-    """Hand the system what reading took and no array needs; pyarrow would keep it for later."""
+    """Return the memory that reading no longer needs; pyarrow would keep it for later."""
     pa.default_memory_pool().release_unused()
 
 
 def keys_of(ids: Strings) -> Keys:
-    """The ids of a graph as keys to match with."""
+    """The ids of a graph as keys for `match`."""
     return Keys(values=pa.array(ids.tolist(), pa.large_string()))
 
 
 def match(ids: Keys, ends: Keys) -> Indices:
-    """Find the node of each end of a tie; -1 where there is none, or no end.
+    """Find the node at each end of a tie; -1 where the end is missing or unknown.
 
-    Keys of different types meet as text. Whole numbers that lie close together are looked up in a
-    table, everything else in a hash table.
+    Keys of different types are compared as text. Whole numbers that lie close together are looked
+    up in an array, everything else in a hash table.
     """
     known, wanted = ids.values, ends.values
     if ids.are_whole and ends.are_whole and len(known) and not wanted.null_count:
@@ -300,7 +305,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _to_numpy(column: Any) -> NDArray[Any]:
-    """Numbers as an array; an empty cell is NaN, which makes whole numbers floating ones."""
+    """Numbers as an array; empty cells become NaN, which turns whole numbers into floats."""
     array: NDArray[Any] = column.to_numpy()
     return array
 

@@ -1,4 +1,4 @@
-"""Arrays in hand become a `Graph`, once their shapes, types and values are what they must be."""
+"""Arrays in memory become a `Graph` once their shapes, types and values have been checked."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,23 +39,26 @@ def from_arrays(
     directed: bool = False,
     feature_names: Sequence[str] | None = None,
 ) -> Graph:
-    """Make a `Graph` of arrays in hand, with the checks that a file would get.
+    """Build a `Graph` from arrays in memory, with the same checks as for a file.
 
     Parameters
     ----------
     x, edge_index
-        Features [N, F], dense or scipy sparse, and ends of ties [2, E] as positions in `x`.
+        Features [N, F], dense or scipy sparse, and the ends of ties [2, E] as positions in `x`.
     ids
-        Of any type; each becomes text. 0 to N-1 if absent.
+        Ids of any type, which become text; 0 to N-1 if absent.
     attributes
-        What else is known of the nodes, an entry a node.
+        What else is known about the nodes, one entry per node.
     kind
-        Of each tie: names, or whole numbers that are the model's codes.
+        The kind of each tie: names, or whole numbers that are the model's codes.
     weight, edge_attributes
-        Of each tie, [E] and [E, A].
+        The weight [E] and the attributes [E, A] of each tie.
     """
-    is_sparse = isinstance(x, sparse.sparray | sparse.spmatrix)
-    features: Any = sparse.csr_array(x) if is_sparse else np.asarray(x)  # type: ignore[arg-type]
+    features: Array | sparse.csr_array
+    if isinstance(x, sparse.sparray | sparse.spmatrix):
+        features = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
+    else:
+        features = np.asarray(x)
     return assemble_arrays(
         Positions("arrays"),
         x=features,
@@ -85,12 +88,14 @@ def assemble_arrays(
     directed: bool,
     feature_names: Sequence[str] | None,
 ) -> Graph:
-    """Check arrays that came from `place`, and index them."""
+    """Check and index arrays that came from `place`."""
     features = _features(x, place)
     count, width = features.shape
     names = tuple(f"x{i}" for i in range(width)) if feature_names is None else (*feature_names,)
     if len(names) != width:
-        raise wrong_shape(place, "feature_names", (len(names),), f"({width},) as x has columns")
+        raise wrong_shape(
+            place, "feature_names", (len(names),), f"[{width}], one name per column of x,"
+        )
     source, target = _ends(edge_index, count, place)
     for name, values in attributes.items():
         check_shape(values, name, (count,), place)
@@ -127,11 +132,11 @@ def assemble_arrays(
 def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
     dense: Array = x if isinstance(x, np.ndarray) else x.toarray()
     if dense.ndim != 2:
-        raise wrong_shape(place, "x", dense.shape, "[N, F], a row a node")
+        raise wrong_shape(place, "x", dense.shape, "[N, F], with one row per node,")
     if not len(dense):
         raise no_nodes(place)
     if not dense.shape[1]:
-        raise wrong_shape(place, "x", dense.shape, "[N, F] with at least one feature")
+        raise wrong_shape(place, "x", dense.shape, "[N, F], with at least one feature,")
     check_numbers(dense, "x", place)
     finite = np.isfinite(dense)
     if not finite.all():
@@ -141,7 +146,7 @@ def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
 
 
 def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
-    """Check the two rows of `edge_index`: the model's runtime would wrap a negative entry."""
+    """Check the two rows of `edge_index`; the runtime would wrap negative entries."""
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         turned = edge_index.ndim == 2 and edge_index.shape[1] == 2
         raise wrong_shape(
@@ -151,23 +156,23 @@ def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices
         return np.empty(0, np.int32), np.empty(0, np.int32)
     if edge_index.dtype.kind not in "iu":
         raise GraphError(
-            f"{place.name}: 'edge_index' holds {edge_index.dtype} where whole numbers are needed; "
-            "save it as int64"
+            f"{place.name}: 'edge_index' has type {edge_index.dtype}, but whole numbers are "
+            "needed; save it as int64"
         )
     outside = (edge_index < 0) | (edge_index >= count)
     if outside.any():
         tie = int(np.flatnonzero(outside.any(axis=0))[0])
         end = int(edge_index[:, tie][outside[:, tie]][0])
         raise GraphError(
-            f"{place.name}: 'edge_index' holds {end} in its column {tie} (from 0), which is no "
-            f"node: nodes are 0 to {count - 1}; correct the tie or leave it out"
+            f"{place.name}: 'edge_index' has {end} in column {tie} (counted from 0), which is not "
+            f"a node: nodes are 0 to {count - 1}; correct the tie or remove it"
         )
     source, target = edge_index.astype(np.int32)
     return source, target
 
 
 def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) -> Kinds:
-    """Whole numbers are the model's codes and keep their values; names are numbered."""
+    """Keep whole numbers, which are the model's codes, as they are; number names."""
     if kind is None:
         return one_kind(count, wanted, place)
     check_shape(kind, "edge_type", (count,), place)
@@ -204,19 +209,19 @@ def check_numbers(values: Array, name: str, place: Place) -> None:
     """Refuse an array of text, dates or objects."""
     if values.dtype.kind not in "biuf":
         raise GraphError(
-            f"{place.name}: {name!r} holds {values.dtype} where numbers are needed; "
-            "save it as floating numbers"
+            f"{place.name}: {name!r} has type {values.dtype}, but numbers are needed; "
+            "save it as floating-point numbers"
         )
 
 
 def check_shape(values: Array, name: str, shape: tuple[int, ...], place: Place) -> None:
-    """Refuse an array with more or fewer entries than nodes or ties."""
+    """Refuse an array whose shape does not match the number of nodes or ties."""
     if values.shape != shape:
         raise wrong_shape(place, name, values.shape, str([*shape]))
 
 
 def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) -> GraphError:
-    """Word the complaint about an array's shape."""
+    """The error for an array of the wrong shape."""
     return GraphError(
-        f"{place.name}: {name!r} has the shape {[*shape]} where {needed} is needed; reshape it"
+        f"{place.name}: {name!r} has shape {[*shape]}, but {needed} is needed; reshape it"
     )

@@ -1,4 +1,4 @@
-"""A table of ties that could be made: who could be tied to whom, and perhaps by which kind."""
+"""The table of candidate ties: who could be tied to whom, and optionally by which kind."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ KEY = "recourse.candidates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """Possible ties, ends as node numbers; without kinds each may be of any kind."""
+    """Possible new ties, with node numbers as ends; without `kind`, each may be of any kind."""
 
     source: Indices
     target: Indices
@@ -26,12 +26,12 @@ class Candidates:
     rows: Ints
 
     def of(self, node: int) -> Ints:
-        """The rows with this node at an end."""
+        """The rows with this node at one end."""
         return self.rows[self.starts[node] : self.starts[node + 1]]
 
 
 def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candidates:
-    """Read a CSV or Parquet file whose columns are called as in the table of ties."""
+    """Read a CSV or Parquet file whose columns have the same names as in the table of ties."""
     if not path.is_file():
         raise SettingsError(f"{KEY}: {path}: there is no such file; correct the path")
     ends = (settings.source, settings.target)
@@ -47,8 +47,8 @@ def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candid
         further = [name for name in table.names if name not in {*ends, settings.kind}]
         if further:
             raise SettingsError(
-                f"{KEY}: {path}: the column {further[0]!r} means nothing here; give {ends[0]!r}, "
-                f"{ends[1]!r} and, if ties have kinds, {settings.kind!r}"
+                f"{KEY}: {path}: the column {further[0]!r} has no meaning here; keep only "
+                f"{ends[0]!r}, {ends[1]!r} and, if ties have kinds, {settings.kind!r}"
             )
         table.load(table.names)
         source, target = (_ends(table, name, graph) for name in ends)
@@ -56,8 +56,8 @@ def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candid
     loops = np.flatnonzero(source == target)
     if len(loops):
         raise SettingsError(
-            f"{KEY}: {table.place.row(int(loops[0]))}: leads from a node to itself; a new tie "
-            "needs two different ends"
+            f"{KEY}: {table.place.row(int(loops[0]))}: is a tie from a node to itself; give it "
+            "two different ends, or remove the row"
         )
     both = np.concatenate((source, target))
     order = np.argsort(both, kind="stable")
@@ -80,7 +80,7 @@ def _ends(table: Table, column: str, graph: Graph) -> Indices:
         row = int(unknown[0])
         raise SettingsError(
             f"{KEY}: {table.place.row(row)}: {keys.text(row)!r} in column {column!r} is not the id "
-            "of a node; correct it or leave the row out"
+            "of a node; correct it or remove the row"
         )
     return places
 

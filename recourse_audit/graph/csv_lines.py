@@ -1,7 +1,7 @@
-"""A second, slow look at a text table finds the line that a user should open.
+"""A second, slow pass over a text table finds the line that the user should look at.
 
-The fast reader counts rows; an editor counts lines, and a quoted field may span several. Nothing
-here runs unless a complaint has to be worded, but for the header.
+The fast reader counts rows, an editor counts lines, and a quoted field may span several lines.
+Except for reading the header, nothing here runs unless there is an error to report.
 """
 
 import csv
@@ -16,7 +16,7 @@ from recourse_audit.graph.places import Place
 
 
 class Lines(Place):
-    """A text table, whose rows are named by the line they start on (the header is line 1)."""
+    """A text table whose rows are named by the line they start on (the header is line 1)."""
 
     def __init__(self, path: Path, row_of: str = "node") -> None:
         super().__init__(path)
@@ -30,40 +30,40 @@ class Lines(Place):
         return f"{self.name}, line {line}"
 
     def text(self, index: int, column: str) -> str | None:
-        """The field as it stands in the file."""
+        """The field as it is written in the file."""
         header = self.header()
         _, fields = self._record(index + 1)
         return fields[header.index(column)] if column in header else None
 
     def header(self) -> list[str]:
-        """The names of the columns; an unreadable file is refused here, before anything else."""
+        """The names of the columns; an unreadable file is refused here first."""
         try:
             header = next((fields for _, fields in self._records()), None)
         except (OSError, EOFError, zlib.error, UnicodeError, csv.Error) as error:
             raise self.explain(error) from None
         if header is None:
             raise GraphError(
-                f"{self.name}: is empty; it needs a header and a row for each {self.row_of}"
+                f"{self.name}: is empty; it needs a header and one row per {self.row_of}"
             )
         return header
 
     def explain(self, error: Exception) -> GraphError:
-        """Find why the file could not be read: bad bytes, a ragged row, or what the reader said."""
+        """Find out why a file cannot be read: bad bytes, a ragged row, or what the reader said."""
         try:
             with self._open() as file:
                 for number, line in enumerate(file, start=1):
                     if not _is_text(line):
                         return GraphError(
                             f"{self.name}, line {number}: is not UTF-8 text; "
-                            "save the file again with the encoding UTF-8"
+                            "save the file with UTF-8 encoding"
                         )
             width = len(next(fields for _, fields in self._records()))
             for line_number, fields in self._records():
                 if len(fields) != width:
                     return GraphError(
-                        f"{self.name}, line {line_number}: has {len(fields)} fields where the "
-                        f"header has {width}; quote fields that hold {self.delimiter!r}, and fill "
-                        "in what is missing"
+                        f"{self.name}, line {line_number}: has {len(fields)} fields, but the "
+                        f"header has {width}; quote fields that contain {self.delimiter!r}, and "
+                        "fill in missing fields"
                     )
         except (OSError, EOFError, zlib.error, csv.Error, StopIteration) as second:
             error = second
@@ -77,7 +77,7 @@ class Lines(Place):
         raise AssertionError(f"{self.name} has no record {number}")
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Give every record with its first line; empty lines are none, as in the fast reader."""
+        """Yield each record with its first line; empty lines are skipped, as in the fast reader."""
         with self._open() as file:
             text = (line.decode("utf-8-sig" if not i else "utf-8") for i, line in enumerate(file))
             reader = csv.reader(text, delimiter=self.delimiter)

@@ -1,14 +1,14 @@
-"""A GraphML file, or a networkx graph in hand, becomes a `Graph`: for small graphs.
+"""A GraphML file, or a networkx graph in memory, becomes a `Graph`: for small graphs.
 
-networkx keeps a dictionary for every node and tie, some 1,000 bytes each, so a file with more
-than `MOST_TIES` ties is refused; Parquet holds larger ones. What networkx passes over in silence,
-a node declared twice or a tie to a node that is not declared, is found by a scan before it.
+networkx keeps a dictionary of about 1,000 bytes for every node and tie, so a file with more than
+`MOST_TIES` ties is refused; larger graphs belong in Parquet. networkx silently accepts a node that
+is declared twice and a tie to an undeclared node, so a scan looks for both first.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from xml.parsers import expat
 
 import networkx as nx
@@ -32,17 +32,18 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.places import Place, check_is_file
-from recourse_audit.graph.survey import Column as Survey
+from recourse_audit.graph.tables import Column
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
 
-Column = list[Any]
+Values = list[object]
+Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieColumns:
-    """Which edge attributes say what about a tie; those `required` must be there."""
+    """Which edge attributes describe a tie, and how; those in `required` must exist."""
 
     kind: str
     kinds: Sequence[str]
@@ -52,7 +53,7 @@ class TieColumns:
 
 
 class Elements(Place):
-    """Nodes or ties of a drawing, which have names where other files have rows."""
+    """Nodes or ties of a network, which have names instead of row numbers."""
 
     def __init__(self, name: str | Path, word: str, names: Sequence[str]) -> None:
         super().__init__(name)
@@ -60,28 +61,28 @@ class Elements(Place):
         self._names = names
 
     def row(self, index: int) -> str:
-        """Name an element by its own name."""
+        """Name an element by its name in the network."""
         return f"{self.name}, {self._word} {self._names[index]}"
 
 
 def read_graphml(settings: GraphSettings) -> Graph:
     """Read `settings.graphml`, in which node and edge attributes are columns.
 
-    The id is the node's own unless `settings.id` names an attribute. A file says itself whether
-    its ties are directed: `settings.directed`, if set to false, reads them both ways all the same.
+    Ids are those of the nodes, unless `settings.id` names an attribute. The file says whether its
+    ties are directed; if `settings.directed` is set to false, they are read as undirected anyway.
     """
     path = settings.graphml
     assert path is not None
-    drawing = _opened(path)
+    network = _opened(path)
     given = settings.model_fields_set
-    directed = settings.directed if "directed" in given else drawing.is_directed()
-    if directed and not drawing.is_directed():
+    directed = settings.directed if "directed" in given else network.is_directed()
+    if directed and not network.is_directed():
         raise GraphError(
-            f"{path}: says that its ties are undirected, but graph.directed is true; "
-            "set it to false or export the graph as directed"
+            f"{path}: declares its ties undirected, but graph.directed is true; "
+            "set it to false, or export the graph as directed"
         )
     return _convert(
-        drawing,
+        network,
         name=str(path),
         identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
         features=settings.features,
@@ -96,13 +97,13 @@ def read_graphml(settings: GraphSettings) -> Graph:
     )
 
 
-def survey_graphml(path: Path) -> tuple[list[Survey], bool]:
-    """Describe every attribute of the nodes, and say whether the file's ties have a direction."""
-    drawing = _opened(path)
-    columns = _columns([data for _, data in drawing.nodes(data=True)])
+def survey_graphml(path: Path) -> tuple[list[Column], bool]:
+    """Describe every node attribute, and say whether the file's ties have a direction."""
+    network = _opened(path)
+    columns = _columns([data for _, data in network.nodes(data=True)])
     labels = {name: _labels(values) for name, values in columns.items()}
     described = [
-        Survey(
+        Column(
             name=name,
             numeric=values.dtype.kind in "iuf" and None not in columns[name],
             distinct=len(np.unique(values)),
@@ -110,10 +111,10 @@ def survey_graphml(path: Path) -> tuple[list[Survey], bool]:
         )
         for name, values in labels.items()
     ]
-    return described, drawing.is_directed()
+    return described, network.is_directed()
 
 
-def _opened(path: Path) -> "nx.Graph[Any]":
+def _opened(path: Path) -> "nx.Graph[str]":
     check_is_file(path, "graphml")
     try:
         _scan(path)
@@ -122,13 +123,11 @@ def _opened(path: Path) -> "nx.Graph[Any]":
         raise
     except Exception as error:  # networkx trusts its input, so damage can raise anything
         reason = " ".join(str(error).split())[:120]
-        raise GraphError(
-            f"{path}: is not a GraphML file that can be read ({reason}); export it again"
-        ) from None
+        raise GraphError(f"{path}: cannot be read as GraphML ({reason}); export it again") from None
 
 
 def from_networkx(
-    graph: "nx.Graph[Any]",
+    graph: "nx.Graph[Node]",
     features: Sequence[str],
     *,
     kind: str = "kind",
@@ -136,10 +135,10 @@ def from_networkx(
     edge_attributes: Sequence[str] = (),
     kinds: Sequence[str] = (),
 ) -> Graph:
-    """Make a `Graph` of a networkx graph, simple or multiple, directed or not.
+    """Build a `Graph` from a networkx graph, simple or multigraph, directed or not.
 
-    `features` and `edge_attributes` name node and edge attributes in the model's order; the other
-    node attributes stay beside them. Nodes of any type become text ids: 7 is "7".
+    `features` and `edge_attributes` name node and edge attributes in the model's order; all other
+    node attributes are kept as attributes. Nodes of any type become text ids: 7 becomes "7".
     """
     return _convert(
         graph,
@@ -152,7 +151,7 @@ def from_networkx(
 
 
 def _convert(
-    drawing: "nx.Graph[Any]",
+    network: "nx.Graph[Node]",
     *,
     name: str,
     identifier: str | None,
@@ -160,13 +159,13 @@ def _convert(
     tie_columns: TieColumns,
     directed: bool,
 ) -> Graph:
-    own = [*drawing.nodes]
+    own = [*network.nodes]
     nodes = Elements(name, "node", [repr(str(node)) for node in own])
     if not own:
         raise no_nodes(nodes)
     if not features:
-        raise GraphError(f"{name}: no features are named; name those that the model takes")
-    columns = _columns([data for _, data in drawing.nodes(data=True)])
+        raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
+    columns = _columns([data for _, data in network.nodes(data=True)])
     if identifier is not None:
         check_column(identifier, [*columns], "id", nodes)
     for feature in features:
@@ -174,7 +173,7 @@ def _convert(
     ids = to_strings(own if identifier is None else columns.pop(identifier))
     check_ids(ids, nodes)
     matrix = stack_features({f: _numbers(columns[f], f, nodes) for f in features}, nodes)
-    ties = _ties(drawing, name, tie_columns)
+    ties = _ties(network, name, tie_columns)
     return build_graph(
         ids=ids,
         features=matrix,
@@ -186,9 +185,9 @@ def _convert(
     )
 
 
-def _ties(drawing: "nx.Graph[Any]", name: str, wanted: TieColumns) -> Ties:
-    number: dict[Hashable, int] = {node: position for position, node in enumerate(drawing.nodes)}
-    rows = [*drawing.edges(data=True)]
+def _ties(network: "nx.Graph[Node]", name: str, wanted: TieColumns) -> Ties:
+    number: dict[Hashable, int] = {node: position for position, node in enumerate(network.nodes)}
+    rows = [*network.edges(data=True)]
     edges = Elements(name, "tie", [f"{str(a)!r}-{str(b)!r}" for a, b, _ in rows])
     columns = _columns([data for _, _, data in rows])
     for key in sorted(wanted.required):
@@ -217,7 +216,7 @@ def _ties(drawing: "nx.Graph[Any]", name: str, wanted: TieColumns) -> Ties:
 
 
 def _scan(path: Path) -> None:
-    """Count the ties, and find nodes declared twice and ties to nodes not declared."""
+    """Count the ties, and find nodes declared twice and ties to undeclared nodes."""
     nodes: dict[str, int] = {}
     ends: list[tuple[int, str]] = []
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -245,7 +244,7 @@ def _scan(path: Path) -> None:
         if name not in nodes:
             raise GraphError(
                 f"{path}, line {line}: {name!r} is not the id of a node in the file; "
-                "add the node or leave the tie out"
+                "add the node or remove the tie"
             )
 
 
@@ -254,13 +253,13 @@ class _FileLines(Place):
         return f"{self.name}, line {index + 1}"
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
-    """Turn dictionaries into columns in the order of first use; None where one lacks a key."""
+def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Values]:
+    """Turn dictionaries into columns in order of first use; None where a key is missing."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _numbers(column: Column, name: str, place: Place) -> NDArray[np.float64]:
+def _numbers(column: Values, name: str, place: Place) -> NDArray[np.float64]:
     for index, value in enumerate(column):
         if value is None or not isinstance(value, bool | int | float | np.number | np.bool_):
             raise bad_value(place, index, name, None if value is None else str(value))
@@ -269,8 +268,8 @@ def _numbers(column: Column, name: str, place: Place) -> NDArray[np.float64]:
     return numbers
 
 
-def _labels(column: Column) -> NDArray[np.generic]:
-    """Numbers (NaN: missing) where all values are some, else text ("": missing)."""
+def _labels(column: Values) -> NDArray[np.generic]:
+    """Numbers (NaN if missing) if all values are numbers, otherwise text ("" if missing)."""
     present = [value for value in column if value is not None]
     if present and all(isinstance(value, bool | int | float) for value in present):
         booleans = [isinstance(value, bool) for value in present]

@@ -1,6 +1,6 @@
-"""The nodes within k hops of some nodes, and the graph on them, without touching the rest.
+"""Find the nodes within some hops of given nodes, without touching the rest of the graph.
 
-Cost is that of sorting the ties of the nodes reached, whatever the size of the graph.
+The cost is that of sorting the ties of the nodes reached, whatever the size of the graph.
 """
 
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from recourse_audit.graph.arrays import Graph, Indices, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """Nodes in ascending order, and how many hops each is from the nearest start."""
+    """Nodes in ascending order, and how many hops each is from the nearest starting node."""
 
     nodes: Indices
     hops: NDArray[np.int8]
 
 
 def spans(starts: Ints, rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """List the positions of some rows of a CSR array one row after the other.
+    """List the positions of some rows of a CSR array, row after row.
 
-    Returns the positions, and for each the place in `rows` it belongs to.
+    Returns the positions and, for each, the index in `rows` of the row it belongs to.
     """
     lengths = starts[rows + 1] - starts[rows]
     owner = np.repeat(np.arange(len(rows)), lengths)
@@ -32,9 +32,9 @@ def spans(starts: Ints, rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
 
 
 def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighbourhood:
-    """Find every node at most `hops` ties away from one of `start`, by breadth-first search.
+    """Find every node at most `hops` ties away from a node in `start`, by breadth-first search.
 
-    Ties are walked both ways, also in a directed graph.
+    Ties are followed in both directions, even in a directed graph.
     """
     reached = np.unique(np.asarray(start)).astype(np.int32)
     found, distance = [reached], [np.zeros(len(reached), np.int8)]
@@ -54,7 +54,7 @@ def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighb
 
 
 def reach(graph: Graph, start: NDArray[np.integer], hops: int) -> Indices:
-    """The nodes at most `hops` ties away from one of `start`, ascending."""
+    """The nodes at most `hops` ties away from a node in `start`, in ascending order."""
     nodes = np.unique(start).astype(np.int32)
     for _ in range(hops):
         positions, _ = spans(graph.starts, nodes)

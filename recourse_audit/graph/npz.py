@@ -1,10 +1,10 @@
 """A numpy archive becomes a `Graph`, and no code in it ever runs.
 
-An archive holds `x` [N, F] (or the pieces of a scipy CSR matrix, `x_data`, `x_indices`,
-`x_indptr`, `x_shape`) and `edge_index` [2, E], whose entries are positions in `x`; beside them
-perhaps `ids`, `feature_names`, `edge_weight` [E], `edge_attr` [E, A] and `edge_type` [E]. Every
-other one-dimensional array with an entry a node is an attribute. Archives with pickled objects
-are refused: opening one could run a stranger's code.
+An archive holds `x` [N, F] (or the arrays of a scipy CSR matrix: `x_data`, `x_indices`, `x_indptr`
+and `x_shape`) and `edge_index` [2, E], whose entries are positions in `x`. Optional arrays are
+`ids`, `feature_names`, `edge_weight` [E], `edge_attr` [E, A] and `edge_type` [E]. Every other
+one-dimensional array with one entry per node is an attribute. Archives with pickled objects are
+refused, because opening one could run a stranger's code.
 """
 
 import zipfile
@@ -22,17 +22,26 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.places import Place, Positions, check_is_file
 from recourse_audit.settings import GraphSettings
 
-PIECES = ("x_data", "x_indices", "x_indptr", "x_shape")
+CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
 RESERVED = {
-    *("x", *PIECES, "edge_index", "edge_weight", "edge_attr", "edge_type", "feature_names", "ids")
+    *(
+        "x",
+        *CSR_ARRAYS,
+        "edge_index",
+        "edge_weight",
+        "edge_attr",
+        "edge_type",
+        "feature_names",
+        "ids",
+    )
 }
 
 
 def read_npz(settings: GraphSettings) -> Graph:
     """Read `settings.npz`.
 
-    `settings.features`, if given, picks columns of `x` by their `feature_names`, or names all of
-    them where the archive does not.
+    `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
+    has no names, it names all columns.
     """
     assert settings.npz is not None
     check_is_file(settings.npz, "npz")
@@ -66,14 +75,14 @@ def read_npz(settings: GraphSettings) -> Graph:
 
 @contextmanager
 def _archive_errors(path: Path) -> Iterator[None]:
-    """Turn what numpy and zipfile complain about into one sentence about the archive."""
+    """Turn any error of numpy and zipfile into one sentence about the archive."""
     try:
         yield
     except Exception as error:  # numpy parses headers as Python, so damage can raise anything
         if "pickle" in str(error):
             raise GraphError(
-                f"{path}: holds pickled objects, which are not opened because they may run code; "
-                "save plain arrays of numbers or text"
+                f"{path}: contains pickled objects, which are not opened because they may run "
+                "code; save plain arrays of numbers or text"
             ) from None
         reason = " ".join(str(error).split())[:120]
         raise GraphError(
@@ -89,7 +98,7 @@ def _load(path: Path) -> dict[str, Array]:
     strangers = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
     if strangers:
         raise GraphError(
-            f"{path}: holds {strangers[0]!r}, which is no array; write it with numpy.savez"
+            f"{path}: contains {strangers[0]!r}, which is not an array; write it with numpy.savez"
         )
     return arrays
 
@@ -97,19 +106,19 @@ def _load(path: Path) -> dict[str, Array]:
 def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
     if "x" in arrays:
         return arrays["x"]
-    if not all(name in arrays for name in PIECES):
+    if not all(name in arrays for name in CSR_ARRAYS):
         hint = near_matches("x", arrays) if arrays else "it is empty"
         raise GraphError(
-            f"{place.name}: there is no array 'x' with the features (nor {', '.join(PIECES)}); "
+            f"{place.name}: there is no array 'x' with the features (nor {', '.join(CSR_ARRAYS)}); "
             f"{hint}"
         )
-    data, indices, indptr, shape = (arrays[name] for name in PIECES)
+    data, indices, indptr, shape = (arrays[name] for name in CSR_ARRAYS)
     try:
         x = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
         x.check_format(full_check=True)
     except (ValueError, TypeError, IndexError) as error:
         raise GraphError(
-            f"{place.name}: {', '.join(PIECES)} are not a CSR matrix ({error}); "
+            f"{place.name}: {', '.join(CSR_ARRAYS)} are not a CSR matrix ({error}); "
             "write them from scipy.sparse.csr_array"
         ) from None
     return x
@@ -126,7 +135,7 @@ def _pick_features(
     for name in wanted:
         if name not in names:
             raise GraphError(
-                f"{place.name}: 'feature_names' does not hold {name!r} (from graph.features); "
+                f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
                 f"{near_matches(name, names)}"
             )
     return wanted, x[:, [names.index(name) for name in wanted]]
@@ -135,12 +144,12 @@ def _pick_features(
 def _pick_tie_attributes(
     arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
 ) -> Array | None:
-    """`edge_attr` as it is; where there is none, the arrays that the settings name."""
+    """`edge_attr` as it is or, if there is none, the arrays that the settings name."""
     stored = arrays.get("edge_attr")
     if stored is not None and wanted and stored.ndim == 2 and stored.shape[1] != len(wanted):
         raise GraphError(
             f"{place.name}: 'edge_attr' has {stored.shape[1]} columns, but graph.edge_attributes "
-            f"names {len(wanted)}; name each column, or none of them"
+            f"names {len(wanted)}; name all columns or none"
         )
     if stored is not None or not wanted:
         return stored

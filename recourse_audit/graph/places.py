@@ -1,7 +1,7 @@
-"""Every complaint about a graph names its place the same way: a file, and a row of it.
+"""Every error message about a graph names the place in the same way: a file and a row in it.
 
-A reader picks the `Place` whose rows its user can find again: lines of a text file, rows of a
-table, positions of an array, nodes of a drawing.
+Each reader chooses the kind of `Place` that its user can find again: lines of a text file, rows of
+a table, positions in an array, nodes and ties of a network.
 """
 
 from pathlib import Path
@@ -10,31 +10,31 @@ from recourse_audit.errors import GraphError
 
 
 class Place:
-    """A file, or something held in memory, whose rows are counted from 1."""
+    """A file, or data in memory, whose rows are counted from 1."""
 
     def __init__(self, name: str | Path) -> None:
         self.name = str(name)
 
     def row(self, index: int) -> str:
-        """Name the row at this position (counted from 0) as the user would find it."""
+        """Name the row at this position (counted from 0) in the way the user counts."""
         return f"{self.name}, row {index + 1}"
 
     def text(self, index: int, column: str) -> str | None:
-        """What the user's file says in a row's column, if a reader may have changed it."""
+        """The text of a cell in the user's file, if the reader may have changed it."""
         del index, column
         return None
 
 
 class Positions(Place):
-    """Arrays, whose entries are counted from 0 as their makers count them."""
+    """Arrays, whose entries are counted from 0 as in the code that made them."""
 
     def row(self, index: int) -> str:
         """Name an entry by its position."""
-        return f"{self.name}, position {index} (from 0)"
+        return f"{self.name}, position {index} (counted from 0)"
 
 
 def check_is_file(path: Path, key: str) -> None:
-    """Refuse a path that leads to no file, naming the setting it came from."""
+    """Refuse a path without a file, naming the setting it came from."""
     if path.is_dir():
         raise GraphError(f"{path}: is a folder; name the file inside it in graph.{key}")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""One door for every format: settings or arrays come in, a checked `Graph` goes out."""
+"""One entry point for all formats: settings or arrays come in, a checked `Graph` goes out."""
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Graph
@@ -12,10 +12,10 @@ __all__ = ["from_arrays", "from_networkx", "read_graph"]
 
 
 def read_graph(settings: GraphSettings) -> Graph:
-    """Read the graph that the settings name, or raise a `GraphError` that says what to mend."""
+    """Read the graph that the settings name, or raise a `GraphError` that says what to fix."""
     for position, name in enumerate(settings.features):
         if name in settings.features[:position]:
-            raise SettingsError(f"graph.features: names {name!r} twice; name each column once")
+            raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
     if settings.npz is not None:
         return read_npz(settings)
     if settings.graphml is not None:

@@ -1,12 +1,13 @@
-"""A node table and a tie table, CSV or Parquet, become a `Graph`.
+"""A table of nodes and a table of ties, CSV or Parquet, become a `Graph`.
 
-Nodes keep the order of their rows. A column of the node table is the id, a feature, or else an
-attribute; of the tie table only the columns that the settings name are read. A kind or weight
-column that no setting names is used when it is there.
+Nodes keep the order of their rows. Each column of the node table is the id, a feature or an
+attribute; from the tie table, only the columns that the settings name are read. The default kind
+and weight columns are used if they exist.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +34,41 @@ from recourse_audit.graph.places import check_is_file
 from recourse_audit.settings import GraphSettings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What a column holds before anyone has said what it means: numbers or text, and how varied."""
+
+    name: str
+    numeric: bool
+    distinct: int
+    rows: int
+
+
+def survey(path: Path, key: str) -> list[Column]:
+    """Describe every column of a CSV or Parquet file; `key` is the setting that names the file."""
+    check_is_file(path, key)
+    with arrow_errors(str(path)):
+        table = open_table(path, as_text=(), row_of="node or tie")
+        table.load(table.names)
+        labels = {name: table.labels(name) for name in table.names}
+    return [
+        Column(
+            name=name,
+            numeric=values.dtype.kind in "iuf",
+            distinct=len(np.unique(values)),
+            rows=len(values),
+        )
+        for name, values in labels.items()
+        if values is not None
+    ]
+
+
 def read_tables(settings: GraphSettings) -> Graph:
     """Read `settings.nodes` and `settings.edges`.
 
     Notes
     -----
-    Ends are matched with ids by table or hash: O(N + T) beside the indexing of `build_graph`.
+    Matching ends with ids takes O(N + T) time, on top of the indexing in `build_graph`.
     """
     assert settings.nodes is not None
     assert settings.edges is not None
@@ -62,7 +92,7 @@ def read_tables(settings: GraphSettings) -> Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Nodes:
-    """What is kept of the node table; `keys` are the ids in the type they are stored in."""
+    """What is kept of the node table; `keys` are the ids in the type they are stored as."""
 
     keys: Keys
     ids: Strings
@@ -128,7 +158,7 @@ def _read_ties(settings: GraphSettings, ids: Keys) -> Ties:
 
 
 def _match_ends(edges: Table, column: str, ids: Keys, nodes_name: str) -> Indices:
-    """Turn the ids in a column of ties into node numbers."""
+    """Turn a column of ids in the table of ties into node numbers."""
     if not len(edges):
         return np.empty(0, np.int32)
     keys = edges.keys(column)
@@ -138,11 +168,12 @@ def _match_ends(edges: Table, column: str, ids: Keys, nodes_name: str) -> Indice
         first, name = int(unknown[0]), keys.text(int(unknown[0]))
         if not name.strip():
             raise GraphError(
-                f"{edges.place.row(first)}: column {column!r} is empty; a tie needs two ids"
+                f"{edges.place.row(first)}: column {column!r} is empty; give both ends of the tie, "
+                "or remove the row"
             )
-        others = f" (and {len(unknown) - 1:,} more like it)" if len(unknown) > 1 else ""
+        others = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
         raise GraphError(
             f"{edges.place.row(first)}: {name!r} in column {column!r} is not the id of a node in "
-            f"{nodes_name}{others}; add the node or leave the tie out"
+            f"{nodes_name}{others}; add the node or remove the tie"
         )
     return places

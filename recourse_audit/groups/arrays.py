@@ -1,6 +1,4 @@
-"""The arrays of the stage: an entry a person, a community or a cell."""
-
-from typing import Any
+"""The array types of this stage; arrays have one entry per person, community or cell."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +8,6 @@ Ints = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 
 
-def added(places: Ints, weights: NDArray[Any], size: int) -> Floats:
-    """The sum of the weights at each place from 0 to below `size`."""
+def added(places: Ints, weights: Floats | Mask, size: int) -> Floats:
+    """The sum of the weights at each place from 0 to `size` - 1."""
     return np.asarray(np.bincount(places, weights=weights, minlength=size), dtype=np.float64)

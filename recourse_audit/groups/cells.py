@@ -1,4 +1,4 @@
-"""Tables of cells: the groups of one attribute, or those of two crossed."""
+"""Tables of cells: the groups of one attribute, or of two attributes crossed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ import numpy as np
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.people import Attribute, Population
 
-# More groups than these are nothing that anybody could read, and would hide each other's figures.
+# Nobody could read a larger table, and its small cells would force most others to be withheld.
 MOST_CELLS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """A table: the groups of each cell as places in its attributes, and everybody's cell.
+    """A table: for each cell the places of its groups in the attributes, and everybody's cell.
 
     A table of one attribute has a cell for each of its groups, with or without people, the unknown
-    last; one of two attributes has those that occur.
+    group last; a table of two attributes has the combinations that occur.
     """
 
     attributes: tuple[Attribute, ...]
@@ -33,26 +33,27 @@ class Cells:
         return len(self.values)
 
     def words(self, cell: int) -> tuple[str, ...]:
-        """The groups of a cell, one for each attribute."""
+        """The groups of a cell, one per attribute."""
         pairs = zip(self.attributes, self.values[cell], strict=True)
         return tuple(one.groups[place] for one, place in pairs)
 
     def label(self, cell: int) -> str:
+        """The groups of a cell in one text."""
         return ", ".join(self.words(cell))
 
     def known(self, cell: int) -> bool:
-        """Whether it is known of all attributes which group it is."""
+        """Whether the group is known for every attribute."""
         pairs = zip(self.attributes, self.values[cell], strict=True)
         return all(place < len(one.groups) - 1 for one, place in pairs)
 
     def counts(self, people: Ints | None = None) -> Ints:
-        """How many people are in each cell, of all or of some."""
+        """How many people are in each cell: everybody, or those given."""
         cells = self.cell if people is None else self.cell[people]
         return np.bincount(cells, minlength=len(self))
 
 
 def tables_of(population: Population, *, crossed: bool) -> tuple[tuple[Cells, ...], list[str]]:
-    """A table for each attribute and, if wanted, each pair; and which pairs are too large."""
+    """One table per attribute and, if `crossed`, per pair; and which pairs are too large."""
     single = [_single(one) for one in population.attributes]
     pairs = list(combinations(population.attributes, 2)) if crossed else []
     small = [(a, b) for a, b in pairs if len(a.groups) * len(b.groups) <= MOST_CELLS]

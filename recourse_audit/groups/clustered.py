@@ -1,8 +1,8 @@
-"""Gaps between two groups of people who come in communities, and how sure they are.
+"""Gaps between two groups of people who come in communities, with intervals that allow for that.
 
-People of one community are alike, so a community counts as one observation, however many people it
-has. Everything here is worked out from sums per community, so that a test of a million people costs
-as much as one of their communities.
+People of one community resemble each other, so a community counts as one observation, however many
+people it has. Everything is computed from sums per community, so the cost depends on the number of
+communities, not of people.
 
 Notes
 -----
@@ -19,9 +19,9 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.iid_tests import t_quantile
-from recourse_audit.groups.records import Interval
 from recourse_audit.groups.resampling import gap_test
 from recourse_audit.groups.sums import Sums
+from recourse_audit.records.groups import Interval
 
 FEWEST_COMMUNITIES = 6
 FEWEST_ON_A_SIDE = 3
@@ -38,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """The difference of means between a group and the reference, its interval and its test."""
+    """The difference of means between a group and the reference, with its interval and p value."""
 
     difference: Estimate
     p: float
@@ -56,8 +56,8 @@ def compare(
 ) -> Gap:
     """The gap in mean score between members (1 or true) and the reference (0 or false).
 
-    One score, one membership and one community (a number from 0) a person. The caller sees to it
-    that there are `enough` communities.
+    Each array has one entry per person; communities are numbered from 0. The caller makes sure
+    that there are enough communities (`few_communities`).
     """
     sums = sums_of(scores, member, community)
     value, error, _ = jackknife(sums.difference, sums.differences_without)
@@ -69,7 +69,7 @@ def compare(
 
 
 def sums_of(scores: Floats, member: Mask, community: Ints) -> Sums:
-    """Number of people and sum of scores, by community and side; empty communities are left out."""
+    """People and total score by community and side; empty communities are left out."""
     side = np.asarray(member, dtype=np.int64)
     places = community * 2 + side
     size = 2 * (int(community.max(initial=0)) + 1)
@@ -86,17 +86,17 @@ def sums_of(scores: Floats, member: Mask, community: Ints) -> Sums:
 
 def few_communities(sums: Sums) -> str:
     """Why there are too few communities to conclude anything; empty if there are enough."""
-    on_sides = min(int((sums.n1 > 0).sum()), int((sums.n0 > 0).sum()))
-    if len(sums) >= FEWEST_COMMUNITIES and on_sides >= FEWEST_ON_A_SIDE:
+    fewest = min(int((sums.n1 > 0).sum()), int((sums.n0 > 0).sum()))
+    if len(sums) >= FEWEST_COMMUNITIES and fewest >= FEWEST_ON_A_SIDE:
         return ""
     return (
-        f"the two groups are in {len(sums)} communities, and one of them in {on_sides}; at least "
+        f"the two groups are in {len(sums)} communities, and one of them in {fewest}; at least "
         f"{FEWEST_COMMUNITIES} and {FEWEST_ON_A_SIDE} are needed"
     )
 
 
 def jackknife(value: float, without: Floats) -> tuple[float, float, int]:
-    """The estimate, its standard error from those that leave one community out, and how many."""
+    """The estimate, its standard error over the leave-one-out estimates, and how many there are."""
     count = without.size
     error = math.sqrt((count - 1) / count * float(((without - value) ** 2).sum()))
     return value, error, count
@@ -111,13 +111,13 @@ def estimate(value: float, error: float, communities: int, alpha: float) -> Esti
 
 
 def ratio_interval(ratio: float, without: Floats, alpha: float) -> Interval | None:
-    """The interval of a ratio, made on its logarithm; None if it is ever zero or infinite."""
+    """The interval of a ratio, on the log scale; None if any ratio is zero or infinite."""
     values = np.append(without, ratio)
     if not (np.isfinite(values).all() and (values > 0).all()):
         return None
     log, error, count = jackknife(math.log(ratio), np.log(without))
-    made = estimate(log, error, count, alpha).interval
-    return Interval(low=_exp(made.low), high=_exp(made.high))
+    interval = estimate(log, error, count, alpha).interval
+    return Interval(low=_exp(interval.low), high=_exp(interval.high))
 
 
 def _exp(power: float) -> float:

@@ -1,14 +1,14 @@
 """Common options: the few kinds of change that together serve most of the people refused.
 
-The kinds of change of an option are what it does, whatever the ties and the amounts: drop a payment
-tie, raise savings. Greedily, the option's kinds that serve most of those not yet served are chosen,
-by name if several serve as many; whoever has an option with no other kinds than those chosen so far
-is served.
+The kinds of change of an option are what it does, whatever the ties and amounts: drop a payment
+tie, set savings. At each step the option that serves most of the people not yet served is added,
+the first by name if several serve equally many. Somebody is served if they have an option that
+needs only kinds of change added so far.
 
 Notes
 -----
-People with the same set of options count together. A choice costs products of (people's sets of
-options) x (options) x (options), all of them of kinds, so few.
+People with the same set of options are handled together, and options differ only in their kinds of
+change; so each step costs two products of small matrices.
 """
 
 import sqlite3
@@ -20,14 +20,14 @@ from operator import itemgetter
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.records import Change
+from recourse_audit.records.groups import Change, Do
 
-Kinds = frozenset[tuple[str, str]]
+Kinds = frozenset[tuple[Do, str]]
 MOST_SHOWN = 50
 
 
 def options_by_subject(store: sqlite3.Connection) -> dict[int, frozenset[Kinds]]:
-    """The kinds of change of every option of every subject."""
+    """The kinds of change of each option, by subject."""
     rows = store.execute(
         """SELECT subject, option, do, coalesce(kind, attribute, '') FROM actions
            ORDER BY subject, option"""
@@ -42,9 +42,10 @@ def options_by_subject(store: sqlite3.Connection) -> dict[int, frozenset[Kinds]]
 
 
 def choose(options: Mapping[int, frozenset[Kinds]]) -> Iterator[tuple[tuple[Change, ...], Mask]]:
-    """Choose kinds of change until everybody with an option is served.
+    """Choose options until everybody with an option is served.
 
-    Yields what is chosen and who is served so far, a mask over the subjects in the mapping's order.
+    Yields the kinds of change of each choice, and who is served so far: a mask over the subjects in
+    the order of the mapping.
     """
     choices = sorted({one for several in options.values() for one in several}, key=sorted)
     kinds = sorted({kind for one in choices for kind in one})
@@ -66,7 +67,7 @@ def choose(options: Mapping[int, frozenset[Kinds]]) -> Iterator[tuple[tuple[Chan
 
 
 def _best(needs: Floats, has: Floats, people: Ints, chosen: Mask, served: Mask) -> int:
-    """The choice that serves most of those not served; the first by name of several."""
+    """The option that serves most of those not served; the first by name if several do."""
     allowed = (needs > 0) | chosen
     enough = (needs @ (~allowed).T.astype(np.float64)) == 0
     reached = (has @ enough.astype(np.float64)) > 0

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from recourse_audit.groups.clustered import (
     ratio_interval,
     sums_of,
 )
-from recourse_audit.groups.measures import spread_of
 from recourse_audit.groups.iid_tests import (
     brunner_munzel,
     cohens_h,
@@ -26,14 +24,23 @@ from recourse_audit.groups.iid_tests import (
     rates_test,
     score_ratio,
 )
+from recourse_audit.groups.measures import quartiles_of
 from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_effect
-from recourse_audit.groups.records import Comparison, Interval, Intervals, Measure, Tests
 from recourse_audit.groups.resampling import gap_test, percentile_interval, smallest_p
 from recourse_audit.groups.sums import Sums
 from recourse_audit.groups.wild_bootstrap import wild_interval
+from recourse_audit.records.groups import (
+    Comparison,
+    Direction,
+    GapIntervals,
+    Interval,
+    Intervals,
+    Measure,
+    PValues,
+)
 from recourse_audit.settings import GroupSettings
 
-# Which sign of a difference means that a group finds it harder; 0 where neither does.
+# The sign of a difference that is to the disadvantage of the group; 0 where neither sign is.
 HARDER: dict[Measure, int] = {
     "adverse_rate": 1,
     "feasibility": -1,
@@ -48,11 +55,12 @@ RATES = ("adverse_rate", "feasibility")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Both sides of a comparison: a value, a side and a community (if any are known) a person."""
+    """Both sides of a comparison: per person a value, a side and, if known, a community."""
 
     values: Floats
     member: Mask
     community: Ints | None
+    alone: int
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
@@ -75,7 +83,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clustered:
-    """What communities say: nothing, with a reason, or the gap, the ratio and the p value."""
+    """The gap, ratio and p value over communities; or none of them, and the reason."""
 
     communities: int = 0
     gap: Estimate | None = None
@@ -88,7 +96,7 @@ class _Clustered:
 
 
 def compare_groups(question: Question, sample: Sample) -> Comparison:
-    """The gap of one group to the reference; the verdict is left to the whole family."""
+    """Compare one group with the reference; the verdict depends on the whole family."""
     if question.measure in RATES:
         return _rates(question, sample)
     return _amounts(question, sample)
@@ -139,7 +147,7 @@ def _amounts(question: Question, sample: Sample) -> Comparison:
         sample,
         _clustered_amounts(question, sample, effect),
         tests,
-        values=(spread_of(one).median, spread_of(other).median),
+        values=(quartiles_of(one).median, quartiles_of(other).median),
         gap=2 * effect - 1,
         ratio=effect / (1 - effect) if effect < 1 else None,
         ordinary=(gap, odds),
@@ -171,24 +179,26 @@ def _comparison(
         people=int(sample.member.sum()),
         reference_people=int((~sample.member).sum()),
         communities=clustered.communities,
+        alone=sample.alone,
         value=values[0],
         reference_value=values[1],
         difference=gap,
         ratio=ratio,
-        intervals={
-            "difference": Intervals(
+        intervals=GapIntervals(
+            difference=Intervals(
                 ordinary=ordinary[0],
                 clustered=None if estimated is None else _within(estimated.interval),
                 bootstrap=clustered.bootstrap,
             ),
-            "ratio": Intervals(ordinary=ordinary[1], clustered=clustered.ratio, bootstrap=None),
-        },
-        tests=Tests(
+            ratio=Intervals(ordinary=ordinary[1], clustered=clustered.ratio, bootstrap=None),
+        ),
+        tests=PValues(
             method=tests[0],
             ordinary=tests[1],
             clustered=clustered.p,
             smallest=clustered.smallest_p,
             adjusted=None,
+            corrected_for=None,
         ),
         effect=effect,
         smallest_gap=None if estimated is None else estimated.error * detectable(freedom, alpha),
@@ -202,10 +212,8 @@ def _comparison(
     )
 
 
-def _direction(
-    question: Question, gap: float, clustered: _Clustered
-) -> Literal["harder", "easier", "none"]:
-    """Who finds it harder; nobody where the test and the gap point in two directions."""
+def _direction(question: Question, gap: float, clustered: _Clustered) -> Direction:
+    """Who is at a disadvantage; "none" where the test and the gap disagree about the direction."""
     sign = HARDER[question.measure] * gap
     if not sign or (question.measure == "cost" and clustered.score * gap > 0):
         return "none"
@@ -264,8 +272,8 @@ def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Cl
 def _inverted(estimated: Estimate, sums: Sums, question: Question) -> Estimate:
     """The estimate with the interval that agrees with its test.
 
-    Where no community is mixed the test is the harder of two, of which this inverts one; there the
-    interval is as wide as the jackknife's at least.
+    Where no community is mixed, the test takes the larger of two p values and this inverts only one
+    of them; so the interval is made at least as wide as the jackknife's.
     """
     jackknifed = estimated.interval
     interval = wild_interval(
@@ -283,7 +291,7 @@ def _inverted(estimated: Estimate, sums: Sums, question: Question) -> Estimate:
 
 
 def _within(interval: Interval) -> Interval:
-    """A difference of shares or chances is never beyond 1."""
+    """A difference of shares or chances is never beyond 1 or -1."""
     return Interval(low=max(-1.0, interval.low), high=min(1.0, interval.high))
 
 

@@ -1,4 +1,9 @@
-"""Whom the advice cuts off: where dropped ties lead, against where they could have led."""
+"""Whom the options cut off: where dropped ties lead, against where droppable ties lead.
+
+Both sides count pairs of people once per subject, however many parallel ties a pair has, of
+whatever kind and direction: to drop one tie or all three ties to somebody is to be advised against
+the same person once.
+"""
 
 import sqlite3
 from collections.abc import Sequence
@@ -9,23 +14,22 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.clustered import FEWEST_COMMUNITIES, ratio_interval
-from recourse_audit.groups.people import STATUSES, Attribute, Population
-from recourse_audit.groups.records import CutOff, CutOffTable, Interval
+from recourse_audit.groups.people import VERIFIED, Attribute, Population
+from recourse_audit.records.groups import CutOff, CutOffTable, Interval
 from recourse_audit.settings import GroupSettings
 
 Which = Literal["first", "all"]
-TIE = "a.subject, a.source, a.target"
-DROPPED = {
-    "first": f"SELECT {TIE} FROM actions a WHERE a.do = 'drop' AND a.option = 0",  # noqa: S608
-    # A tie that several options drop is one tie.
-    "all": f"SELECT DISTINCT {TIE}, a.kind FROM actions a WHERE a.do = 'drop'",  # noqa: S608
+PAIR = "subject, min(source, target), max(source, target)"
+DROPPED: dict[Which, str] = {
+    "first": f"SELECT DISTINCT {PAIR} FROM actions WHERE do = 'drop' AND option = 0",  # noqa: S608
+    "all": f"SELECT DISTINCT {PAIR} FROM actions WHERE do = 'drop'",  # noqa: S608
 }
-DROPPABLE = f"SELECT {TIE} FROM droppable a"  # noqa: S608
+DROPPABLE = f"SELECT DISTINCT {PAIR} FROM droppable"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ends:
-    """Whom ties lead to, and whose advice or possibility each of them is."""
+    """The people whom ties lead to, and the subject whose ties they are."""
 
     subject: Ints
     person: Ints
@@ -37,17 +41,19 @@ def cut_off(
     settings: GroupSettings,
     hidden: Sequence[Mask],
 ) -> list[CutOffTable]:
-    """A table for each attribute, of the first options and of all; `hidden` groups are withheld.
+    """Two tables per attribute: of first options and of all; `hidden` groups are withheld.
 
-    A tie leads to the end that is not the subject, or to both if neither is. What could have been
-    dropped is what the policy would let the same people drop: all who have an option.
+    A tie leads to the end that is not the subject, or to both ends if neither is. Droppable are
+    the ties that the policy would let the same people drop: everybody with an option. Pairs of
+    people count once among the dropped and once among the droppable, so that their shares can be
+    compared.
     """
     audited = population.audited
-    advised = audited.person[audited.status == STATUSES.index("verified")]
+    advised = audited.person[audited.status == VERIFIED]
     droppable = _ends(store, DROPPABLE, advised)
     tables = []
-    for which in ("first", "all"):
-        dropped = _ends(store, DROPPED[which], advised)
+    for which, query in DROPPED.items():
+        dropped = _ends(store, query, advised)
         for attribute, mask in zip(population.attributes, hidden, strict=True):
             tables.append(
                 _table(population, settings, attribute, mask, which, (dropped, droppable), advised)
@@ -56,7 +62,7 @@ def cut_off(
 
 
 def _ends(store: sqlite3.Connection, query: str, advised: Ints) -> _Ends:
-    rows = np.array([row[:3] for row in store.execute(query)], np.int64).reshape(-1, 3)
+    rows = np.array(list(store.execute(query)), np.int64).reshape(-1, 3)
     rows = rows[np.isin(rows[:, 0], advised)]
     subject = np.concatenate([rows[:, 0], rows[:, 0]])
     person = np.concatenate([rows[:, 1], rows[:, 2]])
@@ -76,7 +82,7 @@ def _table(
     dropped, droppable = ends
     names = tuple(name for name, gone in zip(attribute.groups, hidden, strict=True) if gone)
     few = advised.size < settings.smallest
-    note = "" if not few else f"fewer than {settings.smallest} people have an option"
+    note = f"fewer than {settings.smallest} people have an option" if few else ""
     if not few and not dropped.subject.size:
         note = "no option drops a tie"
     rows: list[CutOff] = []
@@ -125,7 +131,7 @@ def _row(
 def _ratios_without(
     population: Population, attribute: Attribute, ends: tuple[_Ends, _Ends], place: int
 ) -> Floats | None:
-    """The ratio with each community of subjects left out; None if they are too few."""
+    """The ratio with each community of subjects left out; None if there are too few."""
     if population.community is None:
         return None
     size = int(population.community.max()) + 1

@@ -1,15 +1,15 @@
-"""Every group of a table against the reference, in every measure."""
+"""Every group of a table compared with the reference group, in every measure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
 from recourse_audit.groups.comparisons import Question, Sample, compare_groups
-from recourse_audit.groups.tables import Layout
 from recourse_audit.groups.people import REFUSED, UNDECIDED, Population
-from recourse_audit.groups.records import EXPLORATORY, GRADES, PRIMARY, Comparison, Measure
+from recourse_audit.groups.tables import TableSet
+from recourse_audit.records.groups import EXPLORATORY, GRADES, PRIMARY, Comparison, Measure
 from recourse_audit.settings import GroupSettings
 
 FEWEST_COMPARED = 2
@@ -17,15 +17,15 @@ FEWEST_COMPARED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """The people of each cell of a table, and the places of its audited among all audited."""
+    """By cell of a table, its people, and the places of its audited among all audited."""
 
     people: list[Ints]
     audited: list[Ints]
 
 
-def members_of(population: Population, layout: Layout, place: int) -> Members:
+def members_of(population: Population, table_set: TableSet, place: int) -> Members:
     """Sort everybody into the cells of a table."""
-    cells = layout.tables[place]
+    cells = table_set.tables[place]
     return Members(
         people=_by_cell(cells.cell, len(cells)),
         audited=_by_cell(cells.cell[population.audited.person], len(cells)),
@@ -35,25 +35,25 @@ def members_of(population: Population, layout: Layout, place: int) -> Members:
 def gaps(
     population: Population,
     settings: GroupSettings,
-    layout: Layout,
+    table_set: TableSet,
     place: int,
     members: Members,
     reference: int,
     level: float,
 ) -> Iterator[Comparison]:
-    """All comparisons of a table, whose primary tests must be told from a level.
+    """All comparisons of a table; `level` is the smallest that primary tests must resolve.
 
     Groups that are unknown or withheld are never compared.
     """
-    cells = layout.tables[place]
+    cells = table_set.tables[place]
     for measure in (*PRIMARY, *EXPLORATORY):
         other = _values(population, measure, members, reference)
-        for cell in compared_cells(layout, place, measure, reference):
+        for cell in compared_cells(table_set, place, measure, reference):
             one = _values(population, measure, members, cell)
-            # Who has no explanation or no caveat has no value, so that a few may be left.
+            # Not everybody has an explanation or a caveat, so only a few values may be left.
             least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
             if min(one[0].size, other[0].size) >= least:
-                compared = compare_groups(
+                yield compare_groups(
                     Question(
                         measure=measure,
                         primary=measure in PRIMARY,
@@ -66,14 +66,12 @@ def gaps(
                     ),
                     _sample(population, one, other),
                 )
-                alone = population.alone(np.concatenate([one[1], other[1]]))
-                yield replace(compared, alone=alone)
 
 
-def compared_cells(layout: Layout, place: int, measure: Measure, reference: int) -> list[int]:
-    """The known cells of a table that are shown in a measure, if the reference is."""
-    withheld = layout.people if measure == "adverse_rate" else layout.outcomes
-    cells, hidden = layout.tables[place], withheld.all[place]
+def compared_cells(table_set: TableSet, place: int, measure: Measure, reference: int) -> list[int]:
+    """The known cells shown in a measure; none at all if the reference is withheld."""
+    withheld = table_set.people if measure == "adverse_rate" else table_set.outcomes
+    cells, hidden = table_set.tables[place], withheld.all[place]
     if hidden[reference]:
         return []
     return [
@@ -86,7 +84,7 @@ def compared_cells(layout: Layout, place: int, measure: Measure, reference: int)
 def _values(
     population: Population, measure: Measure, members: Members, cell: int
 ) -> tuple[Floats, Ints]:
-    """One value a person of a cell, where there is one; and who they are."""
+    """The values of the people in a cell, and who they are; people without a value are left out."""
     if measure == "adverse_rate":
         people = members.people[cell]
         people = people[population.decided[people] != UNDECIDED]
@@ -114,6 +112,7 @@ def _sample(population: Population, one: tuple[Floats, Ints], other: tuple[Float
         values=np.concatenate([one[0], other[0]]),
         member=np.arange(people.size) < one[0].size,
         community=None if population.community is None else population.community[people],
+        alone=population.alone(people),
     )
 
 

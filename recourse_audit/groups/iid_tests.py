@@ -1,8 +1,8 @@
-"""What statsmodels and scipy know about two groups of independent people: the only door to both.
+"""Tests and intervals for independent people, by statsmodels and scipy.
 
-People in one graph are not independent, so that these figures stand beside those of `clustered`,
-never alone. Where a figure does not exist (a ratio to nothing, a test of two constants that
-differ) it is None; no warning and no NaN leaves this module.
+This is the only module that imports statsmodels. People in one graph are not independent, so these
+figures are shown beside those of `clustered`, never alone. A figure that does not exist (a ratio to
+zero, a test of two different constants) is None; no warning and no NaN leaves this module.
 """
 
 import math
@@ -14,17 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats
-from recourse_audit.groups.records import Interval
+from recourse_audit.records.groups import Interval
 
 POWER = 0.8
-
-
-def wilson(count: float, of: float, alpha: float) -> Interval:
-    """Wilson's interval of one rate; `of` may be an effective number, so not whole."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(count, of, alpha=alpha, method="wilson")
-    return Interval(low=max(0.0, float(low)), high=min(1.0, float(high)))
 
 
 def newcombe(count: int, of: int, other: int, of_other: int, alpha: float) -> Interval | None:
@@ -40,7 +32,7 @@ def newcombe(count: int, of: int, other: int, of_other: int, alpha: float) -> In
 
 
 def score_ratio(count: int, of: int, other: int, of_other: int, alpha: float) -> Interval | None:
-    """The score interval of the ratio of two rates; None where there is no ratio."""
+    """The score interval of the ratio of two rates; None where the ratio does not exist."""
     from statsmodels.stats.proportion import confint_proportions_2indep
 
     if not other:
@@ -54,7 +46,7 @@ def score_ratio(count: int, of: int, other: int, of_other: int, alpha: float) ->
 
 
 def rates_test(count: int, of: int, other: int, of_other: int) -> float:
-    """The z test of two rates with a pooled variance; 1 where all are alike."""
+    """The z test of two rates with a pooled variance; 1 where everybody is alike."""
     from statsmodels.stats.proportion import proportions_ztest
 
     if count + other in (0, of + of_other):
@@ -78,7 +70,7 @@ def brunner_munzel(values: Floats, others: Floats) -> float | None:
         p = float(stats.brunnermunzel(values, others).pvalue)
     if math.isfinite(p):
         return p
-    # Without any spread its variance is zero: equal constants are alike, others have no test.
+    # The variance of two constants is zero: equal constants are alike, others cannot be tested.
     return 1.0 if np.array_equal(np.unique(values), np.unique(others)) else None
 
 
@@ -94,7 +86,7 @@ def rank_interval(values: Floats, others: Floats, alpha: float) -> Interval | No
 
 
 def log_rank(costs: Floats, others: Floats) -> float | None:
-    """The log-rank test of two samples of costs; an infinite one is censored beyond every cost."""
+    """The log-rank test of two samples of costs; infinite costs are censored beyond all others."""
     from scipy import stats
 
     def censored(sample: Floats) -> stats.CensoredData:
@@ -130,18 +122,18 @@ def t_quantile(share: float, freedom: int) -> float:
 
 
 def detectable(freedom: int, alpha: float) -> float:
-    """The smallest difference, in standard errors, that a two-sided t test sees four times in five.
+    """The smallest difference, in standard errors, that a two-sided t test finds 4 times out of 5.
 
-    The sum of two quantiles, within 2 % of statsmodels' exact TTestPower at 5 %; that one's root
-    finding fails at the small levels that a correction for many tests comes down to.
+    The sum of two quantiles: within 2 % of statsmodels' exact TTestPower at 5 %, whose root finding
+    fails at the small levels that a correction for many tests requires.
     """
     return t_quantile(1 - alpha / 2, freedom) + t_quantile(POWER, freedom)
 
 
-def _interval(worked_out: Callable[[], tuple[float, float]], estimate: float) -> Interval | None:
-    """An interval, if it exists and holds the estimate, which root finding may miss at an edge."""
+def _interval(compute: Callable[[], tuple[float, float]], estimate: float) -> Interval | None:
+    """An interval if it exists and contains the estimate; at an edge, root finding may miss it."""
     with _quiet():
-        low, high = map(float, worked_out())
+        low, high = map(float, compute())
     if not (math.isfinite(low) and math.isfinite(high) and low <= estimate <= high):
         return None
     return Interval(low=low, high=high)

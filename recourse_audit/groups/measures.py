@@ -1,4 +1,4 @@
-"""The figures of one group: decisions, what became of the audited, what it would cost them."""
+"""The figures of one group: decisions, outcomes of the audit, and costs of options."""
 
 import math
 from collections.abc import Sequence
@@ -8,27 +8,31 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.clustered import jackknife
-from recourse_audit.groups.iid_tests import t_quantile, wilson
-from recourse_audit.groups.people import FAVOURABLE, REFUSED, STATUSES, UNDECIDED, Population
-from recourse_audit.groups.records import (
+from recourse_audit.groups.iid_tests import t_quantile
+from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, REFUSED, UNDECIDED, Population
+from recourse_audit.records.groups import (
     GRADES,
     CostPoint,
-    Decisions,
+    DecisionCounts,
+    Interval,
     Outcomes,
+    Quartiles,
     Rate,
-    Spread,
 )
+from recourse_audit.records.recourse import RecourseStatus, wilson
 from recourse_audit.settings import GroupSettings
 
 MOST_COST_POINTS = 40
 
 
-def decisions_of(population: Population, people: Ints, audited: int, alpha: float) -> Decisions:
-    """What was decided on some people, `audited` of whom are in the audit."""
+def decisions_of(
+    population: Population, people: Ints, audited: int, alpha: float
+) -> DecisionCounts:
+    """The decisions on some people, `audited` of whom are in the audit."""
     decided = population.decided[people]
     refused = int((decided == REFUSED).sum())
     known = people[decided != UNDECIDED]
-    return Decisions(
+    return DecisionCounts(
         people=people.size,
         refused=refused,
         favourable=int((decided == FAVOURABLE).sum()),
@@ -44,43 +48,39 @@ def decisions_of(population: Population, people: Ints, audited: int, alpha: floa
 def outcomes_of(
     population: Population, audited: Ints, costs: Sequence[float], settings: GroupSettings
 ) -> Outcomes:
-    """What became of some of the audited (places among them); shares leave out the errors."""
+    """What the audit found for some of the audited (places among them); shares leave out errors."""
     everyone = population.audited
-    count = np.bincount(everyone.status[audited], minlength=len(STATUSES)).tolist()
+    counts = np.bincount(everyone.status[audited], minlength=len(OUTCOMES)).tolist()
+    count = dict(zip(OUTCOMES, counts, strict=True))
     usable = audited[everyone.usable[audited]]
     status = everyone.status[usable]
     community = _communities(population, everyone.person[usable])
-    rates = [rate_of(status == place, community, settings.alpha) for place in range(3)]
+
+    def rate(one: RecourseStatus) -> Rate:
+        return rate_of(status == OUTCOMES.index(one), community, settings.alpha)
+
+    grades = np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist()
     return Outcomes(
-        verified=count[0],
-        certified_infeasible=count[1],
-        not_found_within_budget=count[2],
-        errors=count[3],
-        feasibility=rates[0],
-        infeasible=rates[1],
-        not_found=rates[2],
-        cost=spread_of(everyone.cost[usable]),
+        verified=count["verified"],
+        certified_infeasible=count["certified_infeasible"],
+        not_found_within_budget=count["not_found_within_budget"],
+        errors=count["error"],
+        feasibility=rate("verified"),
+        infeasible=rate("certified_infeasible"),
+        not_found=rate("not_found_within_budget"),
+        cost=quartiles_of(everyone.cost[usable]),
         cost_curve=tuple(_curve(everyone.cost[usable], costs)),
-        options=spread_of(everyone.options[usable]),
-        simulatability=_if_many(spread_of(everyone.simulatability[usable]), settings),
-        relevance=_if_many(spread_of(everyone.relevance[usable]), settings),
-        grades=dict(
-            zip(
-                GRADES,
-                np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist(),
-                strict=True,
-            )
-        ),
+        options=quartiles_of(everyone.options[usable]),
+        simulatability=_if_many(quartiles_of(everyone.simulatability[usable]), settings),
+        relevance=_if_many(quartiles_of(everyone.relevance[usable]), settings),
+        grades=dict(zip(GRADES, grades, strict=True)),
     )
 
 
 def rate_of(yes: Mask, community: Ints | None, alpha: float) -> Rate:
-    """A share with Wilson's interval, for so many people and for as many as their communities say.
+    """A share with two Wilson intervals: for independent people, and for people in communities.
 
-    The second is Wilson's too, with the number of people divided by the design effect: the variance
-    of the share over communities against that of independent people, never less than 1, and with
-    Student's t for the normal quantile (Korn and Graubard 1998). Where all are alike there is no
-    variance to go by, and a community counts as one person.
+    The second uses the effective number of people (`effective_number`).
     """
     count, of = int(yes.sum()), yes.size
     if not of:
@@ -91,13 +91,24 @@ def rate_of(yes: Mask, community: Ints | None, alpha: float) -> Rate:
         count=count,
         of=of,
         share=share,
-        interval=wilson(count, of, alpha),
-        clustered=None if number is None else wilson(share * number, number, alpha),
+        interval=_wilson(count, of, alpha),
+        clustered=None if number is None else _wilson(share * number, number, alpha),
     )
 
 
+def _wilson(count: float, of: float, alpha: float) -> Interval:
+    low, high = wilson(count, of, 1 - alpha)
+    return Interval(low=low, high=high)
+
+
 def effective_number(yes: Mask, community: Ints, alpha: float) -> float | None:
-    """As how many independent people they count; None in a single community."""
+    """How many independent people would be as informative; None in a single community.
+
+    The number of people over the design effect: the variance of the share over communities against
+    that of independent people, never less than 1, with Student's t for the normal quantile (Korn
+    and Graubard 1998). Where everybody is alike there is no variance to go by, and each community
+    counts as one person.
+    """
     size = int(community.max()) + 1
     people, count = np.bincount(community, minlength=size), added(community, yes, size)
     count, people = count[people > 0], people[people > 0]
@@ -114,24 +125,24 @@ def effective_number(yes: Mask, community: Ints, alpha: float) -> float | None:
     return number * (normal / t_quantile(1 - alpha / 2, people.size - 1)) ** 2
 
 
-def spread_of(values: Floats) -> Spread:
-    """Quartiles that are values of people; NaN is left out, infinite is beyond everything."""
+def quartiles_of(values: Floats) -> Quartiles:
+    """Quartiles that are values of people; NaN is left out, infinity lies beyond everything."""
     known = np.sort(values[~np.isnan(values)])
     places = [max(0, math.ceil(share * known.size) - 1) for share in (0.25, 0.5, 0.75)]
     first, median, third = (
         float(known[place]) if known.size and math.isfinite(known[place]) else None
         for place in places
     )
-    return Spread(of=known.size, first=first, median=median, third=third)
+    return Quartiles(of=known.size, first=first, median=median, third=third)
 
 
-def _if_many(spread: Spread, settings: GroupSettings) -> Spread | None:
-    """Some have no explanation: a median of the few that are left would be one person's figure."""
-    return spread if spread.of >= settings.smallest else None
+def _if_many(quartiles: Quartiles, settings: GroupSettings) -> Quartiles | None:
+    """Not everybody has a value, and a median of a handful would be one person's figure."""
+    return quartiles if quartiles.of >= settings.smallest else None
 
 
 def cost_grid(costs: Floats) -> list[float]:
-    """The costs at which all curves are told: those that were found, thinned if they are many."""
+    """The costs at which all curves are given: those that were found, thinned if there are many."""
     found = np.unique(costs[np.isfinite(costs)])
     if found.size > MOST_COST_POINTS:
         found = found[np.linspace(0, found.size - 1, MOST_COST_POINTS).round().astype(np.int64)]

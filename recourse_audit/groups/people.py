@@ -1,28 +1,29 @@
-"""Everybody and everyone audited as arrays, read from the store of an audit; no model, no graph."""
+"""Everybody, and everyone audited, as arrays; read from the store, without model or graph."""
 
-import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from recourse_audit.audit.grouping import MOST_NUMBERS, bin_labels
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.records import GRADES, UNKNOWN, Communities
-from recourse_audit.audit.grouping import MOST_NUMBERS, bin_labels
-from recourse_audit.bundle.store import meta_of
+from recourse_audit.records.groups import GRADES, Communities
+from recourse_audit.records.recourse import STATUSES, RecourseStatus
 from recourse_audit.settings import GroupSettings
 
+UNKNOWN = "unknown"
 FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1
-STATUSES = ("verified", "certified_infeasible", "not_found_within_budget", "error")
-ERROR = STATUSES.index("error")
-AGAIN = "mend the settings and run the audit again"
+# What an audit of somebody who was refused can find; an array of statuses has places in this.
+OUTCOMES: tuple[RecourseStatus, ...] = tuple(one for one in STATUSES if one != "already_favourable")
+VERIFIED, ERROR = OUTCOMES.index("verified"), OUTCOMES.index("error")
+AGAIN = "fix the settings and run the audit again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """Everybody's group by one attribute: a place in `groups`, whose last is unknown."""
+    """Everybody's group by one attribute, as a place in `groups`; the last group is unknown."""
 
     name: str
     groups: tuple[str, ...]
@@ -31,10 +32,10 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """The refused whom the audit has reached, an entry each, in the order of their numbers.
+    """The refused people whom the audit has reached, one entry each, in the order of their numbers.
 
-    `cost` is that of the cheapest option, infinite where there is none; `grade` is a place in
-    `GRADES`; figures that do not exist are NaN.
+    `status` is a place in `OUTCOMES` and `grade` one in `GRADES`; `cost` is that of the cheapest
+    option, infinite where there is none. Figures that do not exist are NaN.
     """
 
     person: Ints
@@ -54,7 +55,7 @@ class Audited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
-    """Everybody: what was decided, who belongs where, and what the audit found."""
+    """Everybody: decisions, groups, communities, and what the audit found."""
 
     decided: Ints
     community: Ints | None
@@ -67,15 +68,17 @@ class Population:
         return self.decided.size
 
     def alone(self, people: Ints) -> int:
-        """How many of these are a community by themselves."""
+        """How many of these people are a community by themselves."""
         if self.community is None:
             return 0
         sizes = np.bincount(self.community)
         return int((sizes[self.community[people]] == 1).sum())
 
 
-def read_population(store: sqlite3.Connection, settings: GroupSettings) -> Population:
-    """Read all that groups are compared by; attributes that cannot be compared are refused."""
+def read_population(
+    store: sqlite3.Connection, settings: GroupSettings, communities: Communities
+) -> Population:
+    """Read everything that groups are compared by; refuse attributes that cannot be compared."""
     if not settings.attributes:
         raise InputError(
             f"groups.attributes: names no protected attribute, so there are no groups; {AGAIN}"
@@ -83,8 +86,7 @@ def read_population(store: sqlite3.Connection, settings: GroupSettings) -> Popul
     rows = store.execute("SELECT coalesce(favourable, -1), community FROM people ORDER BY number")
     table = np.array([(decided, -1 if own is None else own) for decided, own in rows], np.int64)
     table = table.reshape(-1, 2)
-    communities = Communities(**json.loads(meta_of(store)["communities"]))
-    population = Population(
+    return Population(
         decided=table[:, 0],
         community=None if communities.method == "none" else table[:, 1],
         communities=communities,
@@ -93,8 +95,6 @@ def read_population(store: sqlite3.Connection, settings: GroupSettings) -> Popul
         ),
         audited=_audited(store),
     )
-    alone = population.alone(np.arange(population.people))
-    return replace(population, communities=replace(communities, alone=alone))
 
 
 def _attribute(
@@ -123,7 +123,7 @@ def _ordered(values: Sequence[str], edges: Sequence[float] | None) -> list[str]:
 
 def _check(settings: GroupSettings, name: str, values: list[str], groups: list[str]) -> None:
     if not values:
-        raise InputError(f"groups.attributes: the audit holds no groups by {name!r}; {AGAIN}")
+        raise InputError(f"groups.attributes: the audit has no groups by {name!r}; {AGAIN}")
     if len(groups) < 2:
         alike = f"{groups[0]!r} or unknown" if groups else "unknown"
         raise InputError(
@@ -133,7 +133,7 @@ def _check(settings: GroupSettings, name: str, values: list[str], groups: list[s
     if len(groups) > MOST_NUMBERS and all(map(_is_number, groups)):
         raise InputError(
             f"groups.attributes: {name!r} has {len(groups):,} different numbers, too many to be "
-            f"groups; name edges between groups in groups.bins, and run the audit again"
+            f"groups; set the edges between groups in groups.bins and run the audit again"
         )
     wanted = settings.reference.get(name)
     if wanted is not None and wanted not in groups:
@@ -156,7 +156,7 @@ def _number(value: str) -> float:
 
 
 def _audited(store: sqlite3.Connection) -> Audited:
-    """Subjects who were refused; those decided on favourably or not at all need no option."""
+    """Subjects who were refused; those with a favourable decision, or none, need no option."""
     rows = store.execute(
         """SELECT s.number, s.status, s.cheapest_cost, s.options, s.simulatability, s.relevance,
              s.caveat_grade, s.error
@@ -166,8 +166,8 @@ def _audited(store: sqlite3.Connection) -> Audited:
     person, status, cost, options, simulatability, relevance, grade, error = (
         zip(*rows, strict=True) if rows else ((),) * 8
     )
-    codes = np.array([STATUSES.index(one) for one in status], np.int64)
-    found = codes == STATUSES.index("verified")
+    codes = np.array([OUTCOMES.index(one) for one in status], np.int64)
+    found = codes == VERIFIED
     return Audited(
         person=np.array(person, np.int64),
         status=codes,

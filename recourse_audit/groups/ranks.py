@@ -1,12 +1,12 @@
-"""Comparisons of amounts by rank: the relative effect of two samples, and log-rank scores of costs.
+"""Amounts compared by rank: the relative effect of two samples, and log-rank scores of costs.
 
 The relative effect is the chance that somebody of the group has more than somebody of the
-reference, a tie counting half. A cost that was never found is infinite: it ties with every other
-such, and is more than any that was found, so that nobody is dropped.
+reference; equal amounts count half. Whoever has no option has an infinite cost, equal to every
+other infinite cost and above every finite one, so nobody is dropped.
 
 Notes
 -----
-O(n log n) for the effect and for all effects that leave one community out together.
+O(n log n) for the effect together with all the effects that leave out one community.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelativeEffect:
-    """The effect, and that with each community left out."""
+    """The effect, and the effect with each community left out."""
 
     value: float
     without: Floats
 
 
 def relative_effect(values: Floats, member: Mask, community: Ints) -> RelativeEffect:
-    """The relative effect of members against the rest, and without each community that occurs."""
+    """The relative effect of members against the rest, also with each community left out."""
     _, ranks = np.unique(values, return_inverse=True)
     size = int(community.max(initial=0)) + 1
     counts = _by_community(np.ones(values.size), member, community, size)
@@ -43,7 +43,7 @@ def relative_effect(values: Floats, member: Mask, community: Ints) -> RelativeEf
 
 
 def mid_ranks(values: Floats) -> Floats:
-    """Ranks from 0 to 1, ties sharing the middle of theirs.
+    """Ranks from 0 to 1; equal values share the middle of their ranks.
 
     The difference of mean mid-ranks between two groups is their relative effect minus a half.
     """
@@ -54,10 +54,10 @@ def mid_ranks(values: Floats) -> Floats:
 
 
 def log_rank_scores(costs: Floats) -> Floats:
-    """One score a person: 1 if an option was found, minus the options expected up to their cost.
+    """One score per person: 1 if an option was found, minus the options expected up to their cost.
 
-    The sum over a group is observed minus expected of the log-rank test; what was never found is
-    censored after the last cost.
+    The sum over a group is observed minus expected of the log-rank test; a cost that was never
+    found is censored after the last cost.
     """
     levels, ranks, counts = np.unique(costs, return_inverse=True, return_counts=True)
     at_risk = counts[::-1].cumsum()[::-1]
@@ -68,7 +68,7 @@ def log_rank_scores(costs: Floats) -> Floats:
 
 
 def _below(ranks: Ints, counted: Mask) -> Floats:
-    """For every rank of the sample, how many of the counted have less, ties by half."""
+    """For each person, how many of the counted have less; equal values count half."""
     counts = added(ranks, counted, int(ranks.max(initial=0)) + 1)
     below: Floats = (np.cumsum(counts) - counts / 2)[ranks]
     return below
@@ -79,7 +79,7 @@ def _above(ranks: Ints, counted: Mask) -> Floats:
 
 
 def _by_community(values: Floats, member: Mask, community: Ints, size: int) -> Floats:
-    """Sums by community, the rest's in the first column and the members' in the second."""
+    """Sums by community: of the rest in the first column, of the members in the second."""
     places = community * 2 + member
     return added(places, values, 2 * size).reshape(-1, 2)
 

@@ -1,48 +1,55 @@
-"""The whole group summary of an audit, made from its store alone."""
+"""The group report of an audit, made from its stored bundle alone: no model, no graph."""
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.groups.cut_off import cut_off
+from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.common_options import MOST_SHOWN, choose, options_by_subject
+from recourse_audit.groups.cut_off import cut_off
 from recourse_audit.groups.gaps import Members, compared_cells, gaps, members_of
-from recourse_audit.groups.tables import Layout, lay_out, reference_cell
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population
-from recourse_audit.groups.records import (
+from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
+from recourse_audit.groups.verdicts import give_verdicts
+from recourse_audit.records.groups import (
+    FORMAT,
     PRIMARY,
     CommonOption,
+    Communities,
     Comparison,
+    Days,
+    Flag,
     Group,
     GroupReport,
     GroupTable,
     Overall,
 )
-from recourse_audit.groups.verdicts import judge
 from recourse_audit.settings import GroupSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
+class _Inputs:
     """What all parts of a report are made from."""
 
     population: Population
     settings: GroupSettings
-    layout: Layout
+    table_set: TableSet
     costs: list[float]
     references: list[tuple[int | None, str]]
 
     @property
     def level(self) -> float:
-        """The smallest level that the correction for all primary tests comes down to."""
+        """The smallest level that the correction for all primary tests requires."""
         tests = sum(
-            len(compared_cells(self.layout, place, measure, reference))
+            len(compared_cells(self.table_set, place, measure, reference))
             for place, (reference, _) in enumerate(self.references)
             if reference is not None
             for measure in PRIMARY
@@ -50,118 +57,163 @@ class _Work:
         return self.settings.alpha / max(1, tests)
 
 
+def groups_of(folder: Path) -> GroupReport:
+    """Compare the groups of the audit in a bundle, finished or not, by its own settings.
+
+    The bundle is only read.
+    """
+    with open_stored_audit(folder) as stored:
+        try:
+            return group_report(
+                stored.connection,
+                stored.settings.groups,
+                stored.communities,
+                finished=stored.finished,
+                done=stored.done,
+                total=stored.total,
+                days=stored.days,
+            )
+        except InputError as error:
+            raise InputError(f"{folder}: {error}") from None
+
+
 def group_report(
     store: sqlite3.Connection,
     settings: GroupSettings,
+    communities: Communities,
     *,
     finished: bool = True,
     done: int = 0,
     total: int = 0,
+    days: tuple[str, str] | None = None,
 ) -> GroupReport:
-    """Compare the groups of an audit; `done` of `total` subjects are in a store not `finished`."""
-    population = read_population(store, settings)
-    layout = lay_out(population, settings)
-    costs = cost_grid(population.audited.cost)
-    places = range(len(layout.tables))
-    work = _Work(
+    """Compare the groups of an audit.
+
+    `done` of `total` subjects are in the store; `days` are the first and last day of the audit.
+    """
+    population = read_population(store, settings, communities)
+    table_set = make_tables(population, settings)
+    places = range(len(table_set.tables))
+    inputs = _Inputs(
         population=population,
         settings=settings,
-        layout=layout,
-        costs=costs,
-        references=[reference_cell(layout, place, settings) for place in places],
+        table_set=table_set,
+        costs=cost_grid(population.audited.cost),
+        references=[reference_cell(table_set, place, settings) for place in places],
     )
-    level = work.level
-    drafts = [_table(work, place, level) for place in places]
-    judged, family = judge(
+    level = inputs.level
+    drafts = [_table(inputs, place, level) for place in places]
+    decided, family = give_verdicts(
         [(draft.name, one) for draft in drafts for one in draft.comparisons],
         settings,
-        population.communities.method,
+        communities.method,
     )
-    final = iter(judged)
+    final = iter(decided)
+    tables = tuple(
+        replace(draft, comparisons=tuple(islice(final, len(draft.comparisons)))) for draft in drafts
+    )
+    hidden = [table_set.people.all[place] for place in table_set.single()]
     return GroupReport(
+        format=FORMAT,
         finished=finished,
         done=done,
         total=total,
-        communities=population.communities,
+        ran=None if days is None else Days(first=days[0], last=days[1]),
+        communities=communities,
         smallest=settings.smallest,
         alpha=settings.alpha,
         concern=settings.concern,
         four_fifths=settings.four_fifths,
         draws=settings.draws,
-        overall=_overall(work),
-        tables=tuple(
-            replace(draft, comparisons=tuple(islice(final, len(draft.comparisons))))
-            for draft in drafts
-        ),
+        overall=_overall(inputs),
+        tables=tables,
         family=tuple(family),
-        untested=sum(one.primary for one in judged) - len(family),
-        suppressed=tuple(layout.suppressed()),
-        cut_off=tuple(
-            cut_off(store, population, settings, [layout.people.all[p] for p in layout.single()])
-        ),
-        common_options=tuple(_common_options(work, store)),
-        notes=layout.left_out,
+        untested=sum(one.primary for one in decided) - len(family),
+        flags=tuple(_flags(tables)),
+        suppressed=tuple(table_set.suppressed()),
+        cut_off=tuple(cut_off(store, population, settings, hidden)),
+        common_options=tuple(_common_options(inputs, store)),
+        notes=table_set.left_out,
     )
 
 
-def _overall(work: _Work) -> Overall:
-    population, settings = work.population, work.settings
+def _flags(tables: Iterable[GroupTable]) -> Iterator[Flag]:
+    for table in tables:
+        for one in table.comparisons:
+            if one.verdict == "flag":
+                yield Flag(
+                    table=table.name,
+                    group=one.group,
+                    reference=one.reference,
+                    measure=one.measure,
+                    direction=one.direction,
+                    difference=one.difference,
+                    reason=one.reason,
+                )
+
+
+def _overall(inputs: _Inputs) -> Overall:
+    population, settings = inputs.population, inputs.settings
     audited = population.audited
     everyone = np.arange(audited.person.size)
     decisions = outcomes = None
-    # A handful of people is as small as a whole as it is as a group.
+    # A handful of people is too few to show, whether it is a group or everybody.
     if population.people >= settings.smallest:
         everybody = np.arange(population.people)
         decisions = decisions_of(population, everybody, everyone.size, settings.alpha)
         if int(audited.usable.sum()) >= settings.smallest:
-            outcomes = outcomes_of(population, everyone, work.costs, settings)
-    # What failed may be told by the change it failed after, and nobody is named here.
+            outcomes = outcomes_of(population, everyone, inputs.costs, settings)
+    # The change after which something failed may name people, and is cut off.
     reasons = Counter(error.split(" after ")[0] for error in audited.errors)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
-def _table(work: _Work, place: int, level: float) -> GroupTable:
-    """One table with its comparisons, whose verdicts are still open."""
-    layout, cells = work.layout, work.layout.tables[place]
-    members = members_of(work.population, layout, place)
-    reference, note = work.references[place]
+def _table(inputs: _Inputs, place: int, level: float) -> GroupTable:
+    """One table with its comparisons, still without verdicts."""
+    table_set, cells = inputs.table_set, inputs.table_set.tables[place]
+    members = members_of(inputs.population, table_set, place)
+    reference, note = inputs.references[place]
     compared: tuple[Comparison, ...] = ()
     if reference is not None:
         compared = tuple(
-            gaps(work.population, work.settings, layout, place, members, reference, level)
+            gaps(inputs.population, inputs.settings, table_set, place, members, reference, level)
         )
     return GroupTable(
+        name=cells.name,
         attributes=tuple(one.name for one in cells.attributes),
         reference=None if reference is None else cells.label(reference),
-        by_group=tuple(_group(work, place, cell, members) for cell in range(len(cells))),
+        by_group=tuple(_group(inputs, place, cell, members) for cell in range(len(cells))),
         comparisons=compared,
         note=note,
     )
 
 
-def _group(work: _Work, place: int, cell: int, members: Members) -> Group:
-    layout, cells = work.layout, work.layout.tables[place]
+def _group(inputs: _Inputs, place: int, cell: int, members: Members) -> Group:
+    table_set, cells = inputs.table_set, inputs.table_set.tables[place]
     people, audited = members.people[cell], members.audited[cell]
     decisions = outcomes = None
-    if not layout.people.all[place][cell]:
-        decisions = decisions_of(work.population, people, audited.size, work.settings.alpha)
-    if not layout.outcomes.all[place][cell]:
-        outcomes = outcomes_of(work.population, audited, work.costs, work.settings)
+    if not table_set.people.all[place][cell]:
+        decisions = decisions_of(inputs.population, people, audited.size, inputs.settings.alpha)
+    if not table_set.outcomes.all[place][cell]:
+        outcomes = outcomes_of(inputs.population, audited, inputs.costs, inputs.settings)
     return Group(
         name=cells.label(cell),
         values=cells.words(cell),
         known=cells.known(cell),
         decisions=decisions,
         outcomes=outcomes,
-        withheld=layout.why(place, cell),
+        withheld=table_set.why(place, cell),
     )
 
 
-def _common_options(work: _Work, store: sqlite3.Connection) -> Iterator[CommonOption]:
-    """Kinds of change, greedily, with the share of each shown group that they serve so far."""
-    audited = work.population.audited
+def _common_options(inputs: _Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
+    """Kinds of change, and the share of each shown group that they serve so far."""
+    audited = inputs.population.audited
     usable = audited.person[audited.usable]
-    if usable.size < work.settings.smallest or work.population.people < work.settings.smallest:
+    if (
+        usable.size < inputs.settings.smallest
+        or inputs.population.people < inputs.settings.smallest
+    ):
         return
     wanted = set(usable[np.isfinite(audited.cost[audited.usable])].tolist())
     options = {who: some for who, some in options_by_subject(store).items() if who in wanted}
@@ -174,14 +226,14 @@ def _common_options(work: _Work, store: sqlite3.Connection) -> Iterator[CommonOp
             serves=reached.size - before,
             served_so_far=reached.size,
             share_so_far=reached.size / usable.size,
-            shares_by_group=dict(_shares(work, reached, usable)),
+            shares_by_group=dict(_shares(inputs, reached, usable)),
         )
         before = reached.size
 
 
-def _shares(work: _Work, reached: Ints, usable: Ints) -> Iterator[tuple[str, dict[str, float]]]:
-    for place in work.layout.single():
-        cells, hidden = work.layout.tables[place], work.layout.outcomes.all[place]
+def _shares(inputs: _Inputs, reached: Ints, usable: Ints) -> Iterator[tuple[str, dict[str, float]]]:
+    for place in inputs.table_set.single():
+        cells, hidden = inputs.table_set.tables[place], inputs.table_set.outcomes.all[place]
         there, of = cells.counts(reached), cells.counts(usable)
         yield (
             cells.name,

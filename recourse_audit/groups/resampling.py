@@ -1,7 +1,8 @@
-"""The test of no gap, which also permutes whole communities, and intervals that draw them anew.
+"""The test of no gap, by bootstrap and permutation, and percentile intervals over communities.
 
-The wild bootstrap (`wild`) is unreliable where few communities are on a side and none is mixed, so
-that there the labels of whole communities are permuted as well, and the larger p counts.
+The wild bootstrap (`wild_bootstrap`) is unreliable where no community has people of both groups and
+one group has few communities. There the labels of whole communities are permuted as well, and the
+larger of the two p values counts.
 """
 
 import math
@@ -11,13 +12,13 @@ from itertools import combinations
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Mask
-from recourse_audit.groups.records import Interval
-from recourse_audit.groups.sums import Sums, parts_of_draws, share_as_large, studentised
+from recourse_audit.groups.sums import Sums, batches_of_draws, p_from_draws, studentised
 from recourse_audit.groups.wild_bootstrap import MOST_ENUMERATED, wild_test
+from recourse_audit.records.groups import Interval
 
-# A percentile interval is drawn beside the others only while that is cheap.
+# With more communities than this, a percentile interval would cost too much.
 MOST_RESAMPLED = 2000
-# So many draws should lie beyond a level that is to be told from its neighbours, within reason.
+# A p value near a level is resolved if about this many draws are expected below the level.
 DRAWS_BELOW = 20
 NEAR = 4
 MOST_DRAWS = 99_999
@@ -25,9 +26,9 @@ MOST_NUMBERS = 400_000_000
 
 
 def gap_test(sums: Sums, *, draws: int, seed: int, level: float = 0.05) -> float:
-    """The p value of no gap; drawn again more finely if it comes near a level it cannot resolve.
+    """The p value of no gap; repeated with more draws if it is near a level that it cannot resolve.
 
-    After a correction for many tests the level is so small that the usual draws would miss it.
+    After a correction for many tests the level is so small that the usual draws cannot reach it.
     """
     p = _gap_test(sums, draws, seed)
     finer = min(math.ceil(DRAWS_BELOW / level), MOST_DRAWS, max(draws, MOST_NUMBERS // len(sums)))
@@ -37,7 +38,7 @@ def gap_test(sums: Sums, *, draws: int, seed: int, level: float = 0.05) -> float
 
 
 def smallest_p(sums: Sums) -> float:
-    """The smallest p value that there can be; 0 if more draws make it smaller."""
+    """The smallest p value that is possible; 0 if more draws would make it smaller."""
     least = 2.0 ** (1 - len(sums)) if len(sums) <= MOST_ENUMERATED else 0.0
     if sums.mixed:
         return least
@@ -50,7 +51,7 @@ def _gap_test(sums: Sums, draws: int, seed: int) -> float:
 
 
 def permutation_test(sums: Sums, *, draws: int, seed: int) -> float:
-    """The p value when the labels of whole communities, none of them mixed, are dealt anew."""
+    """The p value when the labels of whole communities, none of them mixed, are permuted."""
     people, score, labels = sums.n1 + sums.n0, sums.s1 + sums.s0, sums.n1 > 0
     sides = np.column_stack([people, score, score**2, score * people, people**2])
     whole = sides.sum(axis=0)
@@ -63,8 +64,8 @@ def permutation_test(sums: Sums, *, draws: int, seed: int) -> float:
     found = float(statistic(labels[None, :].astype(np.float64))[0])
     chosen = int(labels.sum())
     exact = math.comb(labels.size, chosen) <= draws + 1
-    dealt = all_labels(labels.size, chosen) if exact else drawn_labels(labels, draws, seed)
-    return share_as_large(found, map(statistic, dealt), exact=exact)
+    permuted = all_labels(labels.size, chosen) if exact else drawn_labels(labels, draws, seed)
+    return p_from_draws(found, map(statistic, permuted), exact=exact)
 
 
 def percentile_interval(sums: Sums, *, alpha: float, draws: int, seed: int) -> Interval | None:
@@ -75,7 +76,7 @@ def percentile_interval(sums: Sums, *, alpha: float, draws: int, seed: int) -> I
     random = np.random.default_rng(seed)
     sides = np.column_stack([sums.n1, sums.n0, sums.s1, sums.s0])
     found = []
-    for rows in parts_of_draws(draws, count):
+    for rows in batches_of_draws(draws, count):
         drawn = random.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
         times = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
         n1, n0, s1, s0 = (times @ sides).T
@@ -86,7 +87,7 @@ def percentile_interval(sums: Sums, *, alpha: float, draws: int, seed: int) -> I
 
 
 def all_labels(communities: int, chosen: int) -> Iterator[Floats]:
-    """Every choice of so many communities, a row each."""
+    """Every choice of this many communities, one row per choice."""
     picked = np.array(list(combinations(range(communities), chosen)))
     labels = np.zeros((len(picked), communities))
     np.put_along_axis(labels, picked, 1.0, axis=1)
@@ -94,11 +95,11 @@ def all_labels(communities: int, chosen: int) -> Iterator[Floats]:
 
 
 def drawn_labels(labels: Mask, draws: int, seed: int) -> Iterator[Floats]:
-    """The labels of communities in a random order, a row a draw."""
+    """The labels of communities in random order, one row per draw."""
     random = np.random.default_rng(seed)
-    for rows in parts_of_draws(draws, labels.size):
-        dealt = np.repeat(labels[None, :].astype(np.float64), rows, axis=0)
-        yield random.permuted(dealt, axis=1)
+    for rows in batches_of_draws(draws, labels.size):
+        repeated = np.repeat(labels[None, :].astype(np.float64), rows, axis=0)
+        yield random.permuted(repeated, axis=1)
 
 
 def _mean_and_variance(sums: Floats) -> tuple[Floats, Floats]:

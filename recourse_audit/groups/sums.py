@@ -1,4 +1,4 @@
-"""Two groups of people summed per community, and what all resampling of communities shares.
+"""Sums per community of two groups of people, and what all resampling of communities shares.
 
 The statistic is always the difference of two means over its cluster-robust standard error (CV1),
 two-sided. With u_k a community's part of the error of the difference,
@@ -13,13 +13,13 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats
 
-NUMBERS_TOGETHER = 4_000_000
+NUMBERS_PER_BATCH = 4_000_000
 CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """People (n) and scores (s) of the group (1) and the reference (0) in each community."""
+    """Per community, the number (n) and total score (s) of the group (1) and the reference (0)."""
 
     n1: Floats
     n0: Floats
@@ -52,12 +52,12 @@ class Sums:
 
     @property
     def mixed(self) -> bool:
-        """Whether any community has people of both."""
+        """Whether any community has people of both groups."""
         return bool(((self.n1 > 0) & (self.n0 > 0)).any())
 
 
 def studentised(difference: Floats, variance: Floats, scale: Floats) -> Floats:
-    """|t|; zero for no difference, infinite for one without any spread."""
+    """|t|; zero where there is no difference, infinite for a difference without any variance."""
     nothing = variance <= CLOSE**2 * 1e4 * scale
     none = np.abs(difference) <= CLOSE * np.sqrt(scale)
     with np.errstate(all="ignore"):
@@ -65,8 +65,11 @@ def studentised(difference: Floats, variance: Floats, scale: Floats) -> Floats:
     return np.where(none, 0.0, np.where(nothing, np.inf, size))
 
 
-def share_as_large(found: float, drawn: Iterable[Floats], *, exact: bool) -> float:
-    """The share of draws with a statistic at least as large; what was found counts as one draw."""
+def p_from_draws(found: float, drawn: Iterable[Floats], *, exact: bool) -> float:
+    """The share of draws with a statistic at least as large as the one found.
+
+    Unless all possible draws were made (`exact`), what was found counts as one draw more.
+    """
     larger = total = 0
     for statistics in drawn:
         larger += int((statistics >= found * (1 - CLOSE)).sum())
@@ -74,8 +77,8 @@ def share_as_large(found: float, drawn: Iterable[Floats], *, exact: bool) -> flo
     return larger / total if exact else (larger + 1) / (total + 1)
 
 
-def parts_of_draws(draws: int, communities: int) -> Iterator[int]:
-    """Numbers of draws that are made together, so that memory is bounded."""
-    most = max(1, NUMBERS_TOGETHER // max(1, communities))
+def batches_of_draws(draws: int, communities: int) -> Iterator[int]:
+    """The sizes of batches of draws that together keep memory bounded."""
+    most = max(1, NUMBERS_PER_BATCH // max(1, communities))
     for start in range(0, draws, most):
         yield min(most, draws - start)

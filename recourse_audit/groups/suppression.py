@@ -1,19 +1,25 @@
-"""Which cells are withheld, so that nothing can be worked out about a handful of people.
+"""Which cells are withheld, so that nothing can be inferred about a handful of people.
 
-A cell under the threshold is withheld. So is the next smallest of every sum in which one cell
-alone is withheld, since the sum would give it away, or in which the withheld cells are cornered; a
-sum is a row or column of a crossed table with the
-group's own figure in the table of one attribute, or such a table with the total. Afterwards linear
-algebra, and for people what is known of their bounds, looks for what the sums give away together,
-and more is withheld until there is nothing.
+A cell under the threshold is withheld (primary suppression). More cells follow (complementary
+suppression): the next smallest cell of every sum that would otherwise reveal a withheld cell,
+because it is the only one withheld there, or because the withheld cells are at their bounds. A sum
+is a row or column of a crossed table with that group's own figure, or a table of one attribute with
+the total. Then linear algebra, and for numbers of people also bounds, look for what all sums reveal
+together, and more cells are withheld until nothing is revealed.
 
-What is withheld follows from two counts: of people (then no figure of the cell is shown), and of
-audited people (then none about what the audit found).
+Two counts decide: of people (under the threshold, no figure of the cell is shown), and of audited
+people (under the threshold, no outcome is shown).
 
 Notes
 -----
-A withheld count is given away if no vector of the null space of the sums moves it: one singular
-value decomposition for every cell that is added, of a matrix of sums by withheld cells.
+*Sums.* A withheld count is revealed if no vector of the null space of the sums moves it: one
+singular value decomposition, of a matrix of sums by withheld cells, per cell that is added.
+
+*Bounds.* Whoever reads the list of what is withheld knows of each withheld cell that it is under
+the threshold, so from 1 to the threshold less 1, or that it is not. A count is revealed if it is
+the same in every table that agrees with the sums and the bounds. From the true table one can move
+in any direction that changes no sum, and no cell beyond a bound it lies on. Linear programs look
+for moves that change as many cells as possible; cells that never move are then tried one by one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,11 +28,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.bounds import pinned_down
 from recourse_audit.groups.cells import Cells
 
 NOTHING = 1e-8
 TOTAL = -1
+Bounds = list[tuple[float, float]]
+TRIES = 3
+MOVED = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +47,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """For each cell of each table, whether it is under the threshold, and whether withheld."""
+    """By table and cell, whether it is under the threshold, and whether it is withheld."""
 
     primary: tuple[Mask, ...]
     all: tuple[Mask, ...]
@@ -47,10 +55,10 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """Counts of all cells of all tables together, and what is withheld of them so far.
+    """The counts of all cells of all tables in one array, and what is withheld so far.
 
-    `found` of the `number` were refused, or have an option. `bounded` if it is known of every
-    withheld number whether it is under the threshold.
+    `found` of the `number` people were refused, or have an option. `bounded`: a reader knows of
+    every withheld number whether it is under the threshold.
     """
 
     number: Ints
@@ -64,7 +72,7 @@ class _State:
 def withhold_people(
     tables: Sequence[Cells], people: Sequence[Ints], refused: Sequence[Ints], smallest: int
 ) -> Withheld:
-    """Find the cells of which nothing is shown; one without anybody is no secret."""
+    """Find the cells of which nothing is shown; an empty cell is no secret."""
     number, found = np.concatenate(people), np.concatenate(refused)
     primary = (number > 0) & (number < smallest)
     return _withhold(
@@ -87,7 +95,7 @@ def withhold_outcomes(
     smallest: int,
     before: Withheld,
 ) -> Withheld:
-    """Find the cells of which nothing is shown that the audit found; `before` are among them."""
+    """Find the cells of which no outcome is shown; those withheld `before` are among them."""
     number, found = np.concatenate(audited), np.concatenate(verified)
     primary = (number > 0) & (number < smallest) | np.concatenate(before.all)
     return _withhold(
@@ -114,7 +122,7 @@ def _withhold(tables: Sequence[Cells], state: _State) -> Withheld:
 
 
 def sums_of(tables: Sequence[Cells]) -> Iterator[Sum]:
-    """Every way in which cells of the tables add up, by their places in all tables together."""
+    """Every way in which cells add up; cells are places in one array of all tables."""
     starts = np.cumsum([0, *map(len, tables)])
     single = {
         table.name: int(start)
@@ -134,13 +142,13 @@ def sums_of(tables: Sequence[Cells]) -> Iterator[Sum]:
 
 
 def _exposed_cell(sums: Sequence[Sum], state: _State) -> int | None:
-    """A cell to withhold next, or None if nothing that is withheld is given away."""
+    """The next cell to withhold, or None if no withheld cell is revealed."""
     for one in sums:
-        if _alone(one, state.hidden) or _cornered(one, state):
+        if _only_one(one, state.hidden) or _at_bounds(one, state):
             next_one = _next_smallest([one], state)
             if next_one is not None:
                 return next_one
-    for place in _followed(sums, state):
+    for place in _revealed(sums, state):
         near = [one for one in sums if place in one.parts or place == one.whole]
         for some in (near, sums):
             next_one = _next_smallest(some, state)
@@ -149,19 +157,21 @@ def _exposed_cell(sums: Sequence[Sum], state: _State) -> int | None:
     return None
 
 
-def _followed(sums: Sequence[Sum], state: _State) -> list[int]:
-    """The withheld cells that follow from the sums, or of people from sums and bounds."""
+def _revealed(sums: Sequence[Sum], state: _State) -> list[int]:
+    """The withheld cells that the sums reveal, or, for people, the sums and bounds together."""
     places, rows = _equations(sums, state.hidden)
     if not len(rows):
         return []
-    fixed = given_away(rows)
+    fixed = revealed_by_sums(rows)
     if not fixed and state.bounded:
-        fixed = pinned_down(rows, state.number[places], state.primary[places], state.smallest)
+        fixed = revealed_by_bounds(
+            rows, state.number[places], state.primary[places], state.smallest
+        )
     return [int(places[column]) for column in fixed]
 
 
-def given_away(rows: Floats) -> list[int]:
-    """The columns of the sums that no vector of their null space moves."""
+def revealed_by_sums(rows: Floats) -> list[int]:
+    """The columns of the sums that no vector of the null space moves."""
     _, sizes, directions = np.linalg.svd(rows, full_matrices=True)
     free = directions[int((sizes > NOTHING * sizes[0]).sum()) :]
     moved = np.abs(free).max(axis=0, initial=0.0)
@@ -169,7 +179,7 @@ def given_away(rows: Floats) -> list[int]:
 
 
 def _equations(sums: Sequence[Sum], hidden: Mask) -> tuple[Ints, Floats]:
-    """The withheld cells, and the sums over them that are known to be constant, a row each."""
+    """The withheld cells, and the known sums over them, one row per sum."""
     places = np.flatnonzero(hidden)
     column = np.full(hidden.size, -1)
     column[places] = np.arange(places.size)
@@ -184,18 +194,18 @@ def _equations(sums: Sequence[Sum], hidden: Mask) -> tuple[Ints, Floats]:
     return places, np.array(rows)
 
 
-def _alone(one: Sum, hidden: Mask) -> bool:
+def _only_one(one: Sum, hidden: Mask) -> bool:
     """Whether exactly one of the figures of a sum is withheld."""
     whole = one.whole != TOTAL and bool(hidden[one.whole])
     return int(hidden[one.parts].sum()) + whole == 1
 
 
-def _cornered(one: Sum, state: _State) -> bool:
-    """Whether what is left for the withheld parts is the least or the most that they can be.
+def _at_bounds(one: Sum, state: _State) -> bool:
+    """Whether the withheld parts of a sum must all be at their smallest or largest possible value.
 
-    Of people, each of them is known to be under the threshold or not. As many refused, or with an
-    option, as there are people, or none, would say it of everyone; unless the whole sum says so
-    already.
+    For numbers of people the bounds come from the threshold. And if everybody in the withheld
+    parts was refused (or has an option), or nobody, that must not follow either; unless the whole
+    sum says so already.
     """
     parts = one.parts[state.hidden[one.parts]]
     if not parts.size or (one.whole != TOTAL and state.hidden[one.whole]):
@@ -213,7 +223,7 @@ def _cornered(one: Sum, state: _State) -> bool:
 
 
 def _next_smallest(sums: Sequence[Sum], state: _State) -> int | None:
-    """The smallest cell with anybody in it that is still shown; parts before their sum."""
+    """The smallest cell with people in it that is still shown; parts come before wholes."""
     parts = np.unique(np.concatenate([one.parts for one in sums]))
     wholes = np.array([one.whole for one in sums if one.whole != TOTAL], dtype=np.int64)
     for places in (parts, wholes):
@@ -221,3 +231,31 @@ def _next_smallest(sums: Sequence[Sum], state: _State) -> int | None:
         if shown.size:
             return int(shown[np.argmin(state.number[shown])])
     return None
+
+
+def revealed_by_bounds(rows: Floats, number: Ints, primary: Mask, smallest: int) -> list[int]:
+    """The withheld cells (columns of the sums in `rows`) whose counts cannot vary."""
+    low = np.where(number == np.where(primary, 1, smallest), 0.0, -1.0)
+    high = np.where(primary & (number == smallest - 1), 0.0, 1.0)
+    if not ((low == 0) | (high == 0)).any():
+        return []  # strictly inside their bounds, cells move as linear algebra alone says
+    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    left = np.ones(number.size, dtype=bool)
+    random = np.random.default_rng(0)
+    for _ in range(TRIES):
+        left &= ~_moved(random.uniform(-1, 1, number.size), rows, bounds)
+    for place in np.flatnonzero(left):
+        for sign in (1.0, -1.0):
+            wanted = np.zeros(number.size)
+            wanted[place] = sign
+            left &= ~_moved(wanted, rows, bounds)
+    return [int(place) for place in np.flatnonzero(left)]
+
+
+def _moved(wanted: Floats, rows: Floats, bounds: Bounds) -> Mask:
+    """The cells that change in the longest move in the wanted direction."""
+    from scipy.optimize import linprog
+
+    found = linprog(-wanted, A_eq=rows, b_eq=np.zeros(len(rows)), bounds=bounds, method="highs")
+    assert found.x is not None, "no move at all is always possible"
+    return np.asarray(np.abs(found.x) > MOVED)

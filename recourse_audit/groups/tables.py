@@ -1,4 +1,4 @@
-"""The tables of a summary: which cells they have, what of them is withheld, and the references."""
+"""The tables of a group report: their cells, what is withheld, and the reference groups."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,16 +9,14 @@ import numpy as np
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.people import REFUSED, Population
-from recourse_audit.groups.records import Suppressed
 from recourse_audit.groups.suppression import Withheld, withhold_outcomes, withhold_people
+from recourse_audit.records.groups import Suppressed, WhyWithheld
 from recourse_audit.settings import GroupSettings
-
-Why = Literal["", "few_people", "few_audited", "complementary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """All tables, and for each cell whether its figures, or those of its audited, are withheld."""
+class TableSet:
+    """All tables, and for each cell whether its figures, or only its outcomes, are withheld."""
 
     tables: tuple[Cells, ...]
     people: Withheld
@@ -29,8 +27,8 @@ class Layout:
         """The places of the tables of one attribute, in the order of the attributes."""
         return [place for place, table in enumerate(self.tables) if len(table.attributes) == 1]
 
-    def why(self, place: int, cell: int) -> Why:
-        """Why something of a cell is withheld."""
+    def why(self, place: int, cell: int) -> WhyWithheld | Literal[""]:
+        """Why something about a cell is withheld; empty if nothing is."""
         if self.people.all[place][cell]:
             return "few_people" if self.people.primary[place][cell] else "complementary"
         if self.outcomes.all[place][cell]:
@@ -38,7 +36,7 @@ class Layout:
         return ""
 
     def suppressed(self) -> Iterator[Suppressed]:
-        """The log of what is withheld."""
+        """The list of what is withheld."""
         for place, cells in enumerate(self.tables):
             for cell in range(len(cells)):
                 why = self.why(place, cell)
@@ -49,15 +47,15 @@ class Layout:
                     yield Suppressed(table=cells.name, group=cells.label(cell), what=what, why=why)
 
 
-def lay_out(population: Population, settings: GroupSettings) -> Layout:
-    """Make the tables, and find what to withhold of them."""
+def make_tables(population: Population, settings: GroupSettings) -> TableSet:
+    """Make the tables, and find what must be withheld in them."""
     tables, left_out = tables_of(population, crossed=settings.crossed)
     audited, smallest = population.audited, settings.smallest
     usable = audited.person[audited.usable]
     found = audited.person[audited.usable & np.isfinite(audited.cost)]
     people = [table.counts() for table in tables]
     if population.people < smallest:
-        return Layout(
+        return TableSet(
             tables=tables, people=_all(people), outcomes=_all(people), left_out=tuple(left_out)
         )
     refused = np.flatnonzero(population.decided == REFUSED)
@@ -72,16 +70,18 @@ def lay_out(population: Population, settings: GroupSettings) -> Layout:
             smallest,
             hidden,
         )
-    return Layout(tables=tables, people=hidden, outcomes=outcomes, left_out=tuple(left_out))
+    return TableSet(tables=tables, people=hidden, outcomes=outcomes, left_out=tuple(left_out))
 
 
-def reference_cell(layout: Layout, place: int, settings: GroupSettings) -> tuple[int | None, str]:
+def reference_cell(
+    table_set: TableSet, place: int, settings: GroupSettings
+) -> tuple[int | None, str]:
     """The cell that the others of a table are compared with, or why there is none.
 
-    The group that the settings name, or else the largest known one that is shown; of a crossed
-    table the cell of both references, or else its largest.
+    It is the group that the settings name, or else the largest known group that is shown; in a
+    crossed table the cell of both references, or else the largest.
     """
-    cells, hidden = layout.tables[place], layout.people.all[place]
+    cells, hidden = table_set.tables[place], table_set.people.all[place]
     counts = cells.counts()
     shown = [
         cell
@@ -95,7 +95,7 @@ def reference_cell(layout: Layout, place: int, settings: GroupSettings) -> tuple
         name = settings.reference.get(cells.name)
         wanted = None if name is None else (cells.attributes[0].groups.index(name),)
     else:
-        wanted = _both(layout, cells, settings)
+        wanted = _both(table_set, cells, settings)
     if wanted in cells.values and cells.values.index(wanted) in shown:
         return cells.values.index(wanted), ""
     if wanted is not None and len(cells.attributes) == 1:
@@ -103,10 +103,10 @@ def reference_cell(layout: Layout, place: int, settings: GroupSettings) -> tuple
     return max(shown, key=lambda cell: (counts[cell], -cell)), ""
 
 
-def _both(layout: Layout, cells: Cells, settings: GroupSettings) -> tuple[int, ...] | None:
-    names = [layout.tables[place].name for place in layout.single()]
+def _both(table_set: TableSet, cells: Cells, settings: GroupSettings) -> tuple[int, ...] | None:
+    names = [table_set.tables[place].name for place in table_set.single()]
     single = [
-        reference_cell(layout, names.index(one.name), settings)[0] for one in cells.attributes
+        reference_cell(table_set, names.index(one.name), settings)[0] for one in cells.attributes
     ]
     return None if None in single else tuple(cell for cell in single if cell is not None)
 

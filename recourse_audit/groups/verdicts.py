@@ -1,9 +1,9 @@
-"""What may be concluded from a gap, in words: flag, no flag, or insufficient evidence.
+"""What may be concluded from a gap: flag, no flag, or insufficient evidence.
 
-*Flag*: with Holm's correction over the whole family, chance alone would seldom bring such a gap.
-*No flag*: not that, and the interval leaves no room for a gap of `groups.concern` or more against
-the group. *Insufficient evidence*: everything else, with what was missing. None of them says that a
-decision is right or wrong, or what the gap comes from.
+*Flag*: after Holm's correction over the whole family, chance alone would rarely produce such a gap.
+*No flag*: not flagged, and the interval excludes a gap of `groups.concern` or more against the
+group. *Insufficient evidence*: everything else, with what was missing. No verdict says whether a
+decision was right, or what causes a gap.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from recourse_audit.groups.comparisons import HARDER, RATES
 from recourse_audit.groups.iid_tests import detectable, holm
-from recourse_audit.groups.records import Comparison, FamilyTest, Interval
 from recourse_audit.groups.wording import (
     chance,
     communities,
@@ -22,22 +21,23 @@ from recourse_audit.groups.wording import (
     signed,
     signed_points,
 )
+from recourse_audit.records.groups import CommunityMethod, Comparison, FamilyTest, Interval
 from recourse_audit.settings import GroupSettings
 
 Named = tuple[str, Comparison]
-HARDER_WORDS = {
+DIRECTION_WORDS = {
     "adverse_rate": ("is refused more often than", "is refused less often than"),
     "feasibility": ("has an option less often than", "has an option more often than"),
     "cost": ("has costlier options, or none, compared with", "has cheaper options than"),
 }
 
 
-def judge(
-    named: Sequence[Named], settings: GroupSettings, method: str
+def give_verdicts(
+    named: Sequence[Named], settings: GroupSettings, method: CommunityMethod
 ) -> tuple[list[Comparison], list[FamilyTest]]:
-    """Correct for the family of primary tests, and give each of them its verdict.
+    """Correct the primary tests for the whole family, and give each comparison its verdict.
 
-    `method` is how communities were found.
+    `method` says where communities come from.
     """
     family = [
         (place, table, one, one.tests.clustered)
@@ -50,15 +50,19 @@ def judge(
         for (_, table, one, p), corrected in zip(family, adjusted, strict=True)
     ]
     corrected_at = dict(zip((place for place, *_ in family), adjusted, strict=True))
-    judged = [
-        _judged(one, corrected_at.get(place), len(family), settings, method)
+    decided = [
+        _with_verdict(one, corrected_at.get(place), len(family), settings, method)
         for place, (_, one) in enumerate(named)
     ]
-    return judged, tests
+    return decided, tests
 
 
-def _judged(
-    one: Comparison, adjusted: float | None, family: int, settings: GroupSettings, method: str
+def _with_verdict(
+    one: Comparison,
+    adjusted: float | None,
+    family: int,
+    settings: GroupSettings,
+    method: CommunityMethod,
 ) -> Comparison:
     if not one.primary:
         return one
@@ -74,7 +78,7 @@ def _judged(
         tests=replace(one.tests, adjusted=adjusted, corrected_for=family),
         smallest_gap_in_family=min(seen, 1.0),
     )
-    interval = one.intervals["difference"].clustered
+    interval = one.intervals.difference.clustered
     assert interval is not None
     if adjusted <= settings.alpha:
         return replace(one, verdict="flag", reason=_flagged(one, interval, settings))
@@ -85,7 +89,7 @@ def _judged(
 
 
 def _worst(one: Comparison, interval: Interval) -> float:
-    """The largest gap against the group that the interval has room for."""
+    """The largest gap against the group that the interval includes."""
     return interval.high if HARDER[one.measure] > 0 else -interval.low
 
 
@@ -93,7 +97,7 @@ def _flagged(one: Comparison, interval: Interval, settings: GroupSettings) -> st
     if one.direction == "none":
         what = f"Costs of {one.group} and {one.reference} differ, but not in one direction"
     else:
-        words = HARDER_WORDS[one.measure][one.direction == "easier"]
+        words = DIRECTION_WORDS[one.measure][one.direction == "easier"]
         what = f"{one.group} {words} {one.reference}"
     beside = " In favour of the group." if one.direction == "easier" else ""
     return (
@@ -104,7 +108,7 @@ def _flagged(one: Comparison, interval: Interval, settings: GroupSettings) -> st
 
 def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
     return (
-        f"No gap of {round_points(settings.concern)} or more against {one.group} is in sight: "
+        f"No sign of a gap of {round_points(settings.concern)} or more against {one.group}: "
         f"{_gap(one, interval, settings)}, {_tested(one)}.{_four_fifths(one, settings)}"
     )
 
@@ -118,7 +122,7 @@ def _undecided(one: Comparison, interval: Interval, counted: str, settings: Grou
         could = f"a gap of {points(seen)} would have been flagged four times in five"
     least = interval.low if HARDER[one.measure] > 0 else -interval.high
     if least > 0:
-        what = f"It looks like a gap against {one.group}, but it may be chance"
+        what = f"There may be a gap against {one.group}, but it could be chance"
     else:
         what = (
             f"A gap of {round_points(settings.concern)} or more against {one.group} can neither be "
@@ -141,11 +145,13 @@ def _gap(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
 def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
     if not one.below_four_fifths or one.favourable_ratio is None:
         return ""
-    return f" Ratio of good results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
+    return (
+        f" Ratio of favourable results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
+    )
 
 
 def _tested(one: Comparison) -> str:
-    """Both p values: that of the test alone, and the one that allows for the whole family."""
+    """Both p values: of the test alone, and corrected for the whole family."""
     alone, adjusted, family = one.tests.clustered, one.tests.adjusted, one.tests.corrected_for
     assert alone is not None
     assert adjusted is not None

@@ -1,18 +1,18 @@
 """The wild bootstrap: the test of no gap, and the interval of all gaps that it does not reject.
 
-*Restricted wild cluster bootstrap* (Cameron, Gelbach and Miller 2008): with the gap set to zero
-everybody's residual is their score minus the common mean; a draw multiplies the residuals of each
-community by one weight, and t is worked out again. Weights are signs; all of them are tried for up
-to 11 communities, Webb's six points are drawn for 12, and signs for more.
+*Restricted wild cluster bootstrap* (Cameron, Gelbach and Miller 2008): with the gap set to zero,
+everybody's residual is their score minus the common mean; each draw multiplies the residuals of
+every community by one weight, and t is computed again. Weights are signs: all combinations for up
+to 11 communities, and random signs for 13 or more; for 12, Webb's six points are drawn.
 
-With few communities the interval covers the gap more often than the jackknife's, and it agrees with
-the test: a gap of zero lies in it just when the test does not reject. With the gap set to d, the
-scores of the group are d less, and the sums that a draw's statistic is made of are linear in d; so
-the weights are multiplied once, and every further d costs a few operations a draw.
+With few communities the interval covers the gap more often than the jackknife's does, and it agrees
+with the test: it contains zero exactly when the test does not reject. With the gap set to d, the
+scores of the group are lower by d, and the sums behind a draw's statistic are linear in d; so the
+weights are multiplied only once, and each further d costs a few operations per draw.
 
 Notes
 -----
-A draw costs a few products over communities: O(draws x communities), in parts of bounded memory.
+O(draws x communities), in batches of bounded memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,15 +22,15 @@ from functools import lru_cache
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats
-from recourse_audit.groups.records import Interval
 from recourse_audit.groups.sums import (
     CLOSE,
-    NUMBERS_TOGETHER,
+    NUMBERS_PER_BATCH,
     Sums,
-    parts_of_draws,
-    share_as_large,
+    batches_of_draws,
+    p_from_draws,
     studentised,
 )
+from recourse_audit.records.groups import Interval
 
 MOST_ENUMERATED = 11
 MOST_WEBB = 12
@@ -45,28 +45,28 @@ def wild_test(sums: Sums, *, draws: int, seed: int) -> float:
 
 
 def wild_interval(sums: Sums, *, alpha: float, draws: int, seed: int, reach: float) -> Interval:
-    """Every gap with a p value over alpha; `reach` is a first guess of how far it goes."""
+    """The gaps with a p value over alpha; `reach` is a first guess of the half-width."""
     p = p_values(sums, draws=draws, seed=seed)
     value, step = sums.difference, reach or CLOSE
     return Interval(low=_end(p, value, -step, alpha), high=_end(p, value, step, alpha))
 
 
 def p_values(sums: Sums, *, draws: int, seed: int) -> Callable[[float], float]:
-    """The p value of every gap, by the restricted wild cluster bootstrap."""
-    lines = _Lines.of(sums)
-    parts = [lines.multiplied(weights) for weights in wild_weights(len(sums), draws, seed)]
-    found = lines.multiplied(np.ones((1, len(sums))))
+    """The p value as a function of the gap, by the restricted wild cluster bootstrap."""
+    terms = _LinearTerms.of(sums)
+    batches = [terms.weighted(weights) for weights in wild_weights(len(sums), draws, seed)]
+    found = terms.weighted(np.ones((1, len(sums))))
 
     def p(gap: float) -> float:
-        level = float(lines.statistic(found, gap)[0])
-        drawn = (lines.statistic(part, gap) for part in parts)
-        return share_as_large(level, drawn, exact=_exact(sums))
+        observed = float(terms.statistic(found, gap)[0])
+        drawn = (terms.statistic(batch, gap) for batch in batches)
+        return p_from_draws(observed, drawn, exact=_exact(sums))
 
     return p
 
 
 def _end(p: Callable[[float], float], value: float, step: float, alpha: float) -> float:
-    """Where gaps begin to be rejected, from the estimate on; no farther than any gap can be."""
+    """Where rejection begins, going out from the estimate; or beyond the largest possible gap."""
     inside, outside = value, value + step
     while p(outside) > alpha:
         if abs(outside - value) > FARTHEST:
@@ -79,16 +79,16 @@ def _end(p: Callable[[float], float], value: float, step: float, alpha: float) -
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Multiplied:
-    """Sums over communities with a draw's weights, a row a draw, and with their squares."""
+class _Weighted:
+    """Sums over communities under the weights of each draw, one row per draw, and their squares."""
 
     sums: Floats
     squares: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Lines:
-    """What a statistic is made of: at no gap in the first four columns, per gap in the others."""
+class _LinearTerms:
+    """The terms of the statistic: at a gap of zero (first four columns) and per unit of gap."""
 
     sides: Floats
     spread: Floats
@@ -98,7 +98,7 @@ class _Lines:
     signs: bool
 
     @classmethod
-    def of(cls, sums: Sums) -> "_Lines":
+    def of(cls, sums: Sums) -> "_LinearTerms":
         n1, n0 = sums.n1.sum(), sums.n0.sum()
         common = (sums.s1.sum() + sums.s0.sum()) / (n1 + n0)
         share = n1 / (n1 + n0)
@@ -119,12 +119,12 @@ class _Lines:
             signs=len(sums) != MOST_WEBB,
         )
 
-    def multiplied(self, weights: Floats) -> _Multiplied:
-        """Signs have squares of 1, so that theirs are the same in every draw."""
+    def weighted(self, weights: Floats) -> _Weighted:
+        """The terms under some weights; signs have squares of 1, so their squares never change."""
         squares = self.spread.sum(axis=0)[None, :] if self.signs else weights**2 @ self.spread
-        return _Multiplied(sums=weights @ self.sides, squares=squares)
+        return _Weighted(sums=weights @ self.sides, squares=squares)
 
-    def statistic(self, drawn: _Multiplied, gap: float) -> Floats:
+    def statistic(self, drawn: _Weighted, gap: float) -> Floats:
         m1, m0, with1, with0 = (drawn.sums[:, :4] - gap * drawn.sums[:, 4:]).T
         size = drawn.squares @ np.array([1.0, -2 * gap, gap**2])
         variance = size - 2 * m1 * with1 + 2 * m0 * with0
@@ -137,12 +137,12 @@ def _exact(sums: Sums) -> bool:
 
 
 def wild_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
-    """Weights of communities, a row a draw; all signs once (up to their mirror image) if few."""
+    """Weights of communities, one row per draw; for few communities all signs, up to reflection."""
     if communities <= MOST_ENUMERATED:
         numbers = np.arange(2 ** (communities - 1))[:, None]
         yield 1.0 - 2.0 * (numbers >> np.arange(communities) & 1)
         return
-    if draws * communities <= NUMBERS_TOGETHER:
+    if draws * communities <= NUMBERS_PER_BATCH:
         yield from _few_weights(communities, draws, seed)
     else:
         yield from _drawn_weights(communities, draws, seed)
@@ -150,13 +150,13 @@ def wild_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=4)
 def _few_weights(communities: int, draws: int, seed: int) -> tuple[Floats, ...]:
-    """Weights that many comparisons over the same number of communities have in common."""
+    """Weights that all comparisons over the same number of communities share."""
     return tuple(_drawn_weights(communities, draws, seed))
 
 
 def _drawn_weights(communities: int, draws: int, seed: int) -> Iterator[Floats]:
     random = np.random.default_rng(seed)
-    for rows in parts_of_draws(draws, communities):
+    for rows in batches_of_draws(draws, communities):
         if communities <= MOST_WEBB:
             points = np.concatenate([WEBB, -WEBB])
             yield points[random.integers(points.size, size=(rows, communities))]

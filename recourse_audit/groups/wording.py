@@ -1,9 +1,14 @@
-"""Gaps in words: shares in per cent, differences of shares in percentage points, p values, days."""
+"""Words for figures of groups: per cent, percentage points, p values, communities, days."""
 
 from datetime import date
 
-from recourse_audit.groups.records import Days
+from recourse_audit.records.groups import CommunityMethod, Days, WhyWithheld
 
+WITHHELD: dict[WhyWithheld, str] = {
+    "few_people": "fewer people than groups.smallest",
+    "few_audited": "fewer audited people than groups.smallest",
+    "complementary": "it would reveal another withheld figure",
+}
 MONTHS = (
     "January",
     "February",
@@ -31,59 +36,59 @@ def points(difference: float) -> str:
 
 
 def round_points(difference: float) -> str:
-    """A gap that somebody chose, with no more digits than they wrote: 10 points."""
+    """A gap from the settings, with as many digits as it was written with: 10 points."""
     figure = f"{100 * difference:g}"
     return f"{figure} point" if figure == "1" else f"{figure} points"
 
 
 def signed_points(difference: float) -> str:
-    """A gap with its direction: -32.4 points; none at all has no sign."""
+    """A gap with its sign: -32.4 points; zero has none."""
     return f"{signed(difference)} points"
 
 
 def signed(difference: float) -> str:
-    """The figure alone, for intervals whose unit has been said."""
+    """The same figure without its unit, for the ends of intervals."""
     figure = f"{100 * difference:+.1f}"
     return figure[1:] if float(figure) == 0 else figure
 
 
 def chance(p: float) -> str:
-    """A p value that never looks like none at all."""
+    """A p value that is never shown as zero."""
     return "below 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def p_value(p: float) -> str:
-    """A p value with its name, to begin with."""
+    """A p value with its name: p = 0.043."""
     return f"p {chance(p)}" if p < 0.001 else f"p = {chance(p)}"
 
 
-def communities(count: int, alone: int, method: str) -> str:
-    """How many communities, and how many of them are one person: 34 communities, 18 of them …"""
+def communities(count: int, alone: int, method: CommunityMethod) -> str:
+    """How many communities there are, and how many are one person: 34 communities, 18 of them …"""
     words = "1 community" if count == 1 else f"{count:,} communities"
     if not alone:
         return words
-    # Louvain's method leaves nobody alone who has ties: joining some neighbour is always better.
+    # Louvain's method leaves nobody with ties alone: joining a neighbour is always better.
     who = "one person without ties" if method == "louvain" else "one person each"
     return f"{words}, {alone:,} of them {who}"
 
 
 def two_p_values(tests: int) -> str:
-    """Why a corrected p value may seem to contradict the interval beside it; "" for one test."""
+    """Why a corrected p value may seem to contradict its interval; "" for a single test."""
     if tests < 2:
         return ""
     return (
-        f"A corrected p value allows for all {tests:,} tests, while an interval is of its one "
-        "comparison alone: so the first can be large where the second leaves zero out."
+        f"A corrected p value allows for all {tests:,} tests, while an interval allows for its own "
+        "comparison only; so the p value can be large although the interval excludes zero."
     )
 
 
 def ran_on(days: Days | None) -> str:
     """When the audit ran, by the clock of the machine that ran it."""
     if days is None:
-        return "When the audit ran is not known: run.jsonl of the bundle does not tell."
+        return "The date of the audit is not known: it is not in run.jsonl of the bundle."
     first, last = _day(days.first), _day(days.last)
     when = f"on {first}" if first == last else f"from {first} to {last}"
-    return f"The audit ran {when} (UTC, by run.jsonl of the bundle)."
+    return f"The audit ran {when} (UTC, according to run.jsonl of the bundle)."
 
 
 def _day(text: str) -> str:

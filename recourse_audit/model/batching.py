@@ -1,26 +1,65 @@
-"""The query batcher: the one place through which questions reach the model.
+"""The query batcher: every question reaches the model through here, and is counted.
 
-It cuts a union of small graphs into queries that fit, counts what was asked, keeps to a limit,
-and returns log-probabilities. How the union is cut is never visible in an answer.
+It cuts a union of small graphs into queries that fit, counts them, and returns log-probabilities.
+How the union is cut never shows in an answer.
 """
 
 from copy import copy
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import BudgetError, ModelError
+from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.output import log_probabilities
-from recourse_audit.model.protocol import SealedModel
 from recourse_audit.model.queries import Pool, Query, Union
+from recourse_audit.model.signature import Signature
 from recourse_audit.settings import OutputKind
 
 NODES_PER_QUERY = 2048
 FEWEST_NODES = 512
 NODES_IN_MATRIX = 128
 BYTES_PER_QUERY = 2**20
+
+
+class SealedModel(Protocol):
+    """A node classifier that can be asked but not looked into: the seam to whatever runs it."""
+
+    @property
+    def signature(self) -> Signature:
+        """Its inputs with their roles, and its output."""
+
+    @property
+    def weighs_ties(self) -> bool:
+        """Whether the weights of the user's ties are part of a question."""
+
+    @property
+    def node_room(self) -> int | None:
+        """How many nodes fit into one query, where the export fixed it."""
+
+    @property
+    def arc_room(self) -> int | None:
+        """How many arcs fit into one query, where the export fixed it."""
+
+    @property
+    def feature_type(self) -> type:
+        """The number type in which it takes features."""
+
+    def reseed(self, seed: int) -> None:
+        """Restart the random numbers that a model with active dropout would draw."""
+
+    def ask(self, query: Query) -> Floats:
+        """Answer one query: the raw output, one row for each of the rows asked for."""
+
+
+@dataclass(slots=True)
+class QueryCount:
+    """How many graphs the model was asked about, in how many runs; neither ever goes down."""
+
+    graphs: int = 0
+    runs: int = 0
 
 
 class QueryBatcher:
@@ -30,22 +69,13 @@ class QueryBatcher:
     ----------
     graphs_per_query
         1 for a model whose answer depends on what is packed beside it.
-    limit
-        How many graphs may be asked about in all; None for no limit.
     """
 
     def __init__(
-        self,
-        model: SealedModel,
-        pool: Pool,
-        *,
-        graphs_per_query: int | None = None,
-        limit: int | None = None,
+        self, model: SealedModel, pool: Pool, *, graphs_per_query: int | None = None
     ) -> None:
         self.model = model
-        self.graphs = 0
-        self.runs = 0
-        self._limit = limit
+        self._count = QueryCount()
         self._graphs_per_query = graphs_per_query
         with np.errstate(over="ignore"):
             features: Floats = np.ascontiguousarray(pool.features, dtype=model.feature_type)
@@ -68,13 +98,28 @@ class QueryBatcher:
             )
 
     def with_more_ties(self, more: Pool) -> "QueryBatcher":
-        """A batcher that shares everything with this one and knows further ties, after the others."""
+        """A batcher that knows further ties, numbered after the others.
+
+        It shares everything else with this one, the count of what was asked included.
+        """
         batcher = copy(self)
-        batcher.graphs = batcher.runs = 0
         batcher._weight = _extended(self._weight, more.weight)
         batcher._attributes = _extended(self._attributes, more.attributes)
         batcher._kind = _extended(self._kind, more.kind)
         return batcher
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs the model has answered about, each time it was asked.
+
+        A model that answers for one node per query is asked about a graph once for each node.
+        """
+        return self._count.graphs
+
+    @property
+    def runs(self) -> int:
+        """How many queries these graphs were packed into."""
+        return self._count.runs
 
     @property
     def node_room(self) -> int:
@@ -83,7 +128,7 @@ class QueryBatcher:
 
     @property
     def needs_ties(self) -> bool:
-        """Whether the model is told anything about a tie but its ends."""
+        """Whether the model is told more about a tie than its two ends."""
         return not (self._weight is None and self._attributes is None and self._kind is None)
 
     @property
@@ -101,15 +146,12 @@ class QueryBatcher:
     def ask(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
         """Log-probabilities of some nodes of the union, given by position in ascending order.
 
-        `features` replaces those of the pool, a row for each node of the union.
+        `features` replaces those of the pool, with one row per node of the union.
         """
         return log_probabilities(self.ask_raw(union, rows, features=features), self.output_kind)
 
     def ask_raw(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""
-        self.graphs += len(union)
-        if self._limit is not None and self.graphs > self._limit:
-            raise BudgetError(f"the limit of {self._limit} queries is reached")
         answers: Floats | None = None
         first, done = 0, 0
         while done < len(rows):
@@ -135,7 +177,6 @@ class QueryBatcher:
     def _run(
         self, union: Union, first: int, last: int, rows: Ints, features: Floats | None
     ) -> Floats:
-        self.runs += 1
         low, high = int(union.node_starts[first]), int(union.node_starts[last])
         arcs = slice(int(union.arc_starts[first]), int(union.arc_starts[last]))
         nodes = union.nodes[low:high]
@@ -143,7 +184,7 @@ class QueryBatcher:
         np.subtract(union.sources[arcs], low, out=ends[0])
         np.subtract(union.targets[arcs], low, out=ends[1])
         ties = union.ties[arcs] if self.needs_ties else None
-        return self.model.ask(
+        answer = self.model.ask(
             Query(
                 features=self._gathered(nodes) if features is None else features[low:high],
                 nodes=nodes,
@@ -155,6 +196,9 @@ class QueryBatcher:
                 rows=rows - low,
             )
         )
+        self._count.graphs += last - first
+        self._count.runs += 1
+        return answer
 
     def _best_size(self) -> int:
         """How many nodes make a query that is worth its call and stays in the cache."""
@@ -164,9 +208,9 @@ class QueryBatcher:
         return min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
 
     def _gathered(self, nodes: Ints) -> Floats:
-        """The features of some nodes, written where the last query's were, if they fit there.
+        """The features of some nodes, written over those of the last query if they fit there.
 
-        Those of everybody in order are there already, and may be too many to have twice.
+        Features of all nodes in order are used as they are: they may be too many to hold twice.
         """
         if len(nodes) > len(self._scratch):
             every = len(nodes) == len(self._features) and bool((np.diff(nodes) == 1).all())

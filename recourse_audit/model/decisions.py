@@ -27,8 +27,7 @@ class Decisions:
 
     def usable(self, answers: Floats) -> Mask:
         """Which rows are numbers, so that there is a decision at all."""
-        usable: Mask = np.isfinite(answers).all(axis=1)
-        return usable
+        return np.asarray(np.isfinite(answers).all(axis=1))
 
     def classes_of(self, answers: Floats) -> Ints:
         """The number of the decided class for each row; -1 where there is no decision."""

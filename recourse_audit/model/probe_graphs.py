@@ -1,16 +1,21 @@
 """The small graphs that probes ask about: drawn from a pool, put side by side, or disturbed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.errors import ModelError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Pool, Union
+
+MADE_UP_ROWS = 64
+ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sketch:
+class ProbeGraph:
     """One small graph of a probe."""
 
     nodes: Ints
@@ -19,21 +24,21 @@ class Sketch:
     ties: Ints
 
 
-def ring(generator: np.random.Generator, pool: Pool, size: int) -> Sketch:
-    """A ring of nodes with one chord, the chord's ends of higher degree; drawn from the pool."""
+def ring(generator: np.random.Generator, pool: Pool, size: int) -> ProbeGraph:
+    """A ring of nodes with one chord, whose ends have a higher degree; drawn from the pool."""
     ends = [(k, (k + 1) % size) for k in range(size if size > 2 else size - 1)]
     ends += [(0, size // 2)] if size > 3 else []
-    return _sketch(generator, pool, size, ends)
+    return _probe_graph(generator, pool, size, ends)
 
 
-def path(generator: np.random.Generator, pool: Pool, length: int) -> Sketch:
-    """A path of `length` ties from node 0, and one more node to which no tie leads."""
-    return _sketch(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
+def path(generator: np.random.Generator, pool: Pool, length: int) -> ProbeGraph:
+    """A path of `length` ties from node 0, and one more node that no tie leads to."""
+    return _probe_graph(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
 
 
-def joined(sketches: Iterable[Sketch]) -> Union:
-    """Put sketches side by side."""
-    parts = list(sketches)
+def joined(graphs: Iterable[ProbeGraph]) -> Union:
+    """Put graphs side by side."""
+    parts = list(graphs)
     node_starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
     shift = node_starts[:-1]
     return Union(
@@ -46,32 +51,50 @@ def joined(sketches: Iterable[Sketch]) -> Union:
     )
 
 
-def relabelled(sketch: Sketch, order: Ints) -> Sketch:
+def relabelled(graph: ProbeGraph, order: Ints) -> ProbeGraph:
     """Give node k the place `order[k]`; arcs keep their order."""
-    nodes = np.empty_like(sketch.nodes)
-    nodes[order] = sketch.nodes
-    return replace(
-        sketch, nodes=nodes, sources=order[sketch.sources], targets=order[sketch.targets]
-    )
+    nodes = np.empty_like(graph.nodes)
+    nodes[order] = graph.nodes
+    return replace(graph, nodes=nodes, sources=order[graph.sources], targets=order[graph.targets])
 
 
-def with_arcs(sketch: Sketch, arcs: Ints) -> Sketch:
+def with_arcs(graph: ProbeGraph, arcs: Ints) -> ProbeGraph:
     """Keep some arcs, in the order given."""
     return replace(
-        sketch, sources=sketch.sources[arcs], targets=sketch.targets[arcs], ties=sketch.ties[arcs]
+        graph, sources=graph.sources[arcs], targets=graph.targets[arcs], ties=graph.ties[arcs]
     )
 
 
-def _sketch(
+def with_other_features(
+    generator: np.random.Generator, pool: Pool, graph: ProbeGraph, position: int
+) -> ProbeGraph:
+    """Give one node the features of another row of the pool, one that differs if there is any.
+
+    A row is drawn at random; if it is equal to the node's own, the next one that is not is taken.
+    """
+    size, own = size_of(pool), int(graph.nodes[position])
+    first = own + int(generator.integers(1, max(size, 2)))
+    nodes = graph.nodes.copy()
+    nodes[position] = first % size
+    for start in range(0, size, ROWS_AT_ONCE):
+        rows = (first + np.arange(start, min(start + ROWS_AT_ONCE, size))) % size
+        different = np.flatnonzero((pool.features[rows] != pool.features[own]).any(axis=1))
+        if len(different):
+            nodes[position] = rows[different[0]]
+            break
+    return replace(graph, nodes=nodes)
+
+
+def _probe_graph(
     generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
-) -> Sketch:
+) -> ProbeGraph:
     rows = size_of(pool)
     nodes = generator.choice(rows, size=size, replace=size > rows)
     low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
     columns = (pool.weight, pool.attributes, pool.kind)
     ties = min((len(column) for column in columns if column is not None), default=1)
     tie = generator.integers(0, max(ties, 1), size=len(low))
-    return Sketch(
+    return ProbeGraph(
         nodes=nodes.astype(np.int64),
         sources=np.stack((low, high), axis=1).ravel(),
         targets=np.stack((high, low), axis=1).ravel(),
@@ -82,3 +105,53 @@ def _sketch(
 def size_of(pool: Pool) -> int:
     """How many nodes may be drawn from a pool."""
     return len(pool.features)
+
+
+def is_constant(pool: Pool) -> bool:
+    """Whether all nodes of a pool have the same features, so that exchanging them shows nothing."""
+    features = pool.features
+    return all(
+        bool((features[start : start + ROWS_AT_ONCE] == features[0]).all())
+        for start in range(0, len(features), ROWS_AT_ONCE)
+    )
+
+
+def varied_pools(generator: np.random.Generator, pool: Pool) -> Iterator[Pool]:
+    """Pools around the one row of a constant pool: it differs by made-up amounts of every scale."""
+    constant = pool.features[:1].astype(np.float64)
+    for amounts in _made_up_features(generator, constant.shape[1]):
+        yield replace(pool, features=constant + amounts)
+
+
+def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:
+    """Features for a model that comes without a graph, on the scales that features come in."""
+    width = model.signature.feature_count
+    if width is None:
+        raise ModelError(
+            f"{model.path}: the model does not say how many features it takes; give it a graph "
+            "with --graph"
+        )
+    scales = _made_up_features(generator, width)
+    port = model.signature.port("edge_attributes")
+    columns = port.inner[1] if port is not None else 1
+    attributes = generator.normal(size=(MADE_UP_ROWS, columns if isinstance(columns, int) else 1))
+    return [
+        Pool(
+            features=features,
+            attributes=attributes.astype(np.float32),
+            kind=np.zeros(MADE_UP_ROWS, np.int16),
+        )
+        for features in scales
+    ]
+
+
+def _made_up_features(generator: np.random.Generator, width: int) -> tuple[Floats, ...]:
+    shape = (MADE_UP_ROWS, width)
+    marks = (generator.random(shape) < 0.3).astype(float)
+    return (
+        generator.normal(size=shape),
+        generator.lognormal(1.0, 1.5, size=shape),
+        generator.lognormal(7.0, 2.0, size=shape),
+        marks,
+        marks / np.maximum(marks.sum(axis=1, keepdims=True), 1.0),
+    )

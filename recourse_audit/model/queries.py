@@ -89,18 +89,6 @@ def _followed(arcs: Indices, loops: Indices) -> Indices:
     return np.concatenate((arcs, loops)) if len(loops) else arcs
 
 
-def induced(graph: Graph, nodes: NDArray[np.integer]) -> Union:
-    """The graph on some nodes, in ascending order, with every tie among them, as one question.
-
-    Costs the ties of those nodes, not of the graph.
-    """
-    nodes = np.unique(nodes)
-    positions, owner = spans(graph.starts, nodes)
-    other = graph.neighbour[positions]
-    inside = np.isin(other, nodes) & (nodes[owner] < other)
-    return with_pairs(graph, nodes, graph.neighbour_pair[positions[inside]])
-
-
 def with_pairs(graph: Graph, nodes: NDArray[np.integer], pairs: NDArray[np.integer]) -> Union:
     """Some nodes, ascending, with the ties of some pairs among them and their own loops."""
     arcs, _ = spans(graph.pair_starts, np.sort(pairs))

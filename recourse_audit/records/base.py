@@ -17,7 +17,7 @@ class Record:
     __slots__ = ()
 
     # A document that lacks or adds anything is refused.
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
 
     plain_data: ClassVar[Callable[["Record"], dict[str, Any]] | None] = None
     html: ClassVar[Callable[["Record"], str] | None] = None

@@ -7,32 +7,37 @@ and anything that is not exactly what the record says: nothing is half read.
 
 import json
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from recourse_audit.errors import InputError
+from recourse_audit.errors import DocumentError
 from recourse_audit.records.base import Record
+from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
+from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.inspection import FORMAT as INSPECTION_FORMAT
 from recourse_audit.records.inspection import ModelReport
 from recourse_audit.records.log import LogLine
-from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, Fingerprint
+from recourse_audit.records.manifest import (
+    DERIVED_FORMAT,
+    DerivedManifest,
+    Fingerprint,
+    MadeWith,
+    Manifest,
+)
 from recourse_audit.records.manifest import FORMAT as MANIFEST_FORMAT
-from recourse_audit.records.manifest import MadeWith, Manifest
 from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.stability import FORMAT as STABILITY_FORMAT
 from recourse_audit.records.stability import StabilityReport
 from recourse_audit.records.upgrade import subject_from_1
+from recourse_audit.records.verification import FORMAT as VERIFICATION_FORMAT
+from recourse_audit.records.verification import Verification
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T", bound=Record)
 Json = dict[str, Any]
-
-
-class DocumentError(InputError):
-    """A document is not one of ours, is damaged, or has a format that this program cannot read."""
 
 
 class Document(Generic[T]):
@@ -126,14 +131,23 @@ class Document(Generic[T]):
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
-INSPECTION = Document("inspection", ModelReport, format=INSPECTION_FORMAT)
+GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
+INSPECTION = Document("inspection", ModelReport, format=INSPECTION_FORMAT)
+VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
+COMMUNITIES = Document("communities", Communities, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
+
+# What `recourse-audit schema NAME` knows, besides the settings.
+SCHEMAS: dict[str, Document[Any]] = {
+    document.name: document
+    for document in (SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT)
+}
 
 
 def compact(data: Any) -> str:
@@ -150,11 +164,16 @@ def plain_data(record: Record) -> Json:
 Record.plain_data = staticmethod(plain_data)
 
 
-@cache
-def _adapter(record: type[T]) -> "TypeAdapter[T]":
+_adapters: "dict[type[Record], TypeAdapter[Any]]" = {}
+
+
+def _adapter(record: type[Record]) -> "TypeAdapter[Any]":
+    """What reads and writes a type of record; making one takes some milliseconds."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(record)
+    if record not in _adapters:
+        _adapters[record] = TypeAdapter(record)
+    return _adapters[record]
 
 
 def _first(error: Exception) -> str:

@@ -45,7 +45,7 @@ class ModelReport(Record):
     Where the model cannot be asked at all, `problem` says why and there are no probes.
     """
 
-    format: int = FORMAT
+    format: int
     sha256: str
     inputs: tuple[ModelInput, ...]
     output: ModelOutput

@@ -120,7 +120,7 @@ class Manifest(Record):
     `events` are chained: each has a hash of itself and of all before it.
     """
 
-    format: int = FORMAT
+    format: int
     versions: dict[str, str]
     command: Command
     fingerprint: str
@@ -175,7 +175,7 @@ class DerivedManifest(Record):
     else in this record.
     """
 
-    format: int = DERIVED_FORMAT
+    format: int
     of: str
     made_with: MadeWith
     signed_by: str | None

@@ -9,7 +9,8 @@ from recourse_audit.records.base import Record
 class ProbeReport(Record):
     """What may be relied on when asking a model; true is good.
 
-    `notes` has a sentence for every false, and for what else a reader must know first."""
+    `notes` has a sentence for every false, and for what else a reader must know first.
+    """
 
     deterministic: bool
     node_order: bool

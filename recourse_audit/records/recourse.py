@@ -16,7 +16,7 @@ AskedOn = Literal["neighbourhood", "whole graph"]
 
 STATUSES: tuple[RecourseStatus, ...] = get_args(RecourseStatus)
 # Python reserves the names that the JSON of a change has.
-FROM_AND_TO = {
+FROM_AND_TO: dict[str, object] = {
     "extra": "forbid",
     "alias_generator": lambda name: {"before": "from", "after": "to"}.get(name, name),
     "populate_by_name": True,
@@ -91,13 +91,11 @@ class Robustness(Record):
 def survival(count: int, of: int) -> Survival:
     """What `count` successes in `of` draws say, rounded to six digits."""
     low, high = wilson(count, of)
-    return Survival(
-        count=count, share=round(count / of, 6), low=round(low, 6), high=round(high, 6)
-    )
+    return Survival(count=count, share=round(count / of, 6), low=round(low, 6), high=round(high, 6))
 
 
-def wilson(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share; `of` must be above 0."""
+def wilson(count: float, of: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share; `of` must be above 0, and may be an effective number."""
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     share, room = count / of, z * z / of
     middle = share + room / 2

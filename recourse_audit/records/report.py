@@ -77,7 +77,7 @@ class SubjectReport(Record):
     asked about for this subject. Without any ties there is no ego network.
     """
 
-    format: int = FORMAT
+    format: int
     subject: Decision
     search: SearchExtent | None = None
     explanation: Explanation | None = None

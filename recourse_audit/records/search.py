@@ -134,7 +134,11 @@ class SearchResult(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchFailure(Record):
-    """Why there is no result for a subject; the others of its batch are not touched by it."""
+    """Why there is no result for a subject; the others of its batch are not touched by it.
+
+    `queries` counts the graphs that the model was asked about before that was known.
+    """
 
     subject: int
     reason: str
+    queries: int

@@ -40,7 +40,7 @@ class StabilityReport(Record):
     `kind` is "links" or "models"; `unanswered` are subjects whom the model gave no number.
     """
 
-    format: int = FORMAT
+    format: int
     kind: Literal["links", "models"]
     subjects: int
     unanswered: tuple[str, ...]

@@ -14,7 +14,7 @@ class Verification(Record):
     `subjects` and `signed_by` are what the manifest says, if it could be read.
     """
 
-    format: int = FORMAT
+    format: int
     problems: tuple[str, ...]
     subjects: int | None = None
     signed_by: str | None = None

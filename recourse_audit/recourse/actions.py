@@ -15,12 +15,20 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
-from recourse_audit.records.recourse import Action, DroppableTie, Permitted
+from recourse_audit.model.decisions import Mask
+from recourse_audit.records.recourse import (
+    Action,
+    DroppableTie,
+    Move,
+    Permitted,
+    SetAction,
+    TieAction,
+)
 from recourse_audit.recourse.attributes import Levels, Movement, rounded
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Mask, Policy
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
 
 DROP, ADD, SET = range(3)
-WORDS: tuple[Literal["drop", "add", "set"], ...] = ("drop", "add", "set")
+TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
 NONE = -1
 
 
@@ -176,7 +184,7 @@ class ActionTable:
         if self.do[action] == SET:
             return self._set(action, rounded(cost))
         return TieAction(
-            do=WORDS[self.do[action]],
+            do=TIE_WORDS[self.do[action]],
             tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),
             kind=self.graph.ties.kinds[self.kind[action]],
             cost=cost,
@@ -239,8 +247,7 @@ def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions,
     arcs = arcs if graph.directed else arcs[::2]
     source, target = graph.arc_source[arcs], graph.arc_target[arcs]
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
-    incoming = INCOMING if graph.directed else OUTGOING
-    relation = np.where(source == subject, OUTGOING, np.where(target == subject, incoming, OTHERS))
+    relation = relations(graph, subject, source, target)
     allowed, denied = policy.drop[kind, relation], policy.denied[kind]
     chosen = allowed & ~denied
     if not graph.directed:

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Mask
 from recourse_audit.recourse.actions import SET, ActionTable
-from recourse_audit.recourse.policy import Mask
 
 MOST_DRAFTS = 2_000_000
 MOST_IN_MATRIX = 3_000

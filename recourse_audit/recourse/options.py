@@ -12,6 +12,7 @@ import numpy as np
 from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import Certificate, Option, Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import SearchResult, Tie
@@ -21,10 +22,9 @@ from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
-from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.recourse.what_if import Change, try_changes
 from recourse_audit.search.results import Naming, shown
-from recourse_audit.settings import DecisionSettings
 
 CONFIRMED_ARCS = 200_000
 NOTHING_PERMITTED = "The policy permits this person no change."
@@ -51,11 +51,11 @@ class RecourseSearch:
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
         settings = policy.settings
-        self._bench = Bench(graph, batcher, probes, whole, decisions)
+        self._context = RecourseContext(graph, batcher, probes, whole, decisions)
         self._policy = policy
         self._naming = Naming(graph=graph, classes=decisions.classes, kind=batcher.output_kind)
         self._robustness = RobustnessTest(
-            self._bench, draws=settings.draws, jitter=settings.jitter, seed=seed
+            self._context, draws=settings.draws, jitter=settings.jitter, seed=seed
         )
 
     def run(self, subject: int, search: SearchResult | None) -> Recourse:
@@ -67,16 +67,16 @@ class RecourseSearch:
 
     def what_if(self, subject: int, changes: Sequence[Change]) -> WhatIf:
         """Try changes that somebody chose by hand."""
-        return try_changes(self._bench, self._policy, self._naming, subject, changes)
+        return try_changes(self._context, self._policy, self._naming, subject, changes)
 
     def _run(self, subject: int, search: SearchResult | None) -> Recourse:
-        settings, decisions = self._policy.settings, self._bench.decisions
-        now = self._bench.whole[subject]
+        settings, decisions = self._policy.settings, self._context.decisions
+        now = self._context.whole[subject]
         margin = shown(float(decisions.margin(now[None])[0]))
         if decisions.favourable(now[None])[0]:
             certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
             return Recourse(status="already_favourable", certificate=certificate, margin=margin)
-        table = action_table(self._policy, subject, self._bench.reach)
+        table = action_table(self._policy, subject, self._context.reach)
         if not len(table):
             certificate = self._certificate(table, None)
             return Recourse(
@@ -104,10 +104,10 @@ class RecourseSearch:
 
         Also says how many evaluations both took together, which is never more than the budget.
         """
-        settings, decisions = self._policy.settings, self._bench.decisions
+        settings, decisions = self._policy.settings, self._context.decisions
         spent = 0
         for whole in (False, True):
-            verifier = Verifier(self._bench, table, whole=whole)
+            verifier = Verifier(self._context, table, whole=whole)
             trials = Trials(verifier, decisions, table, now, settings.budget - spent)
             trials.follow(_counterfactuals(table, search, settings.max_changes))
             trials.run(settings.max_changes, settings.options)
@@ -132,7 +132,7 @@ class RecourseSearch:
         The whole graph is asked where it is not too large.
         """
         if not chosen:
-            return np.empty((0, self._bench.batcher.class_count)), np.empty(0, bool)
+            return np.empty((0, self._context.batcher.class_count)), np.empty(0, bool)
         known = np.array([success.answer for success in chosen])
         if verifier.asked_on == "whole graph":
             return known, np.ones(len(known), bool)
@@ -155,16 +155,16 @@ class RecourseSearch:
     ) -> Option:
         combination = np.array(success.combination)
         actions = table.records(combination)
-        broken = broken_rule(self._policy, table.subject, actions, self._bench.reach)
+        broken = broken_rule(self._policy, table.subject, actions, self._context.reach)
         if broken:
             raise AuditError(f"an option would break a rule: {broken}; please report this")
         question = verifier.question(combination)
         return Option(
             actions=actions,
             cost=shown(float(table.cost[combination].sum())),
-            decision=self._bench.decisions.names_of(answer[None])[0],
+            decision=self._context.decisions.names_of(answer[None])[0],
             probabilities=self._naming.probabilities(answer[None])[0],
-            margin=shown(float(self._bench.decisions.margin(answer[None])[0])),
+            margin=shown(float(self._context.decisions.margin(answer[None])[0])),
             verified=True,
             verified_on="whole graph" if on_whole else "neighbourhood",
             minimal=minimal,

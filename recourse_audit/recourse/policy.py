@@ -6,20 +6,20 @@ relation   how a tie lies to the subject: it leads from them, leads to them, or 
 rule       the first one that matches a tie's kind and relation decides about it.
 denied     a kind that is never suggested, whatever the rules (see `deny_list`).
 
-`Policy` answers in tables, for the search. `Policy.why_not` walks the rules once more in words, for
-a change tried by hand and for the last check of everything that is offered.
+`Policy` answers in tables, for the search. `rules.why_not` walks through the rules again and says
+in words what forbids a change: for changes tried by hand, and for the last check of every option.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.model.decisions import Mask
 from recourse_audit.recourse.attributes import Movement, movements
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.settings import AttributeRule, RecourseSettings, Settings, TieRule
@@ -34,12 +34,10 @@ RELATIONS = {
 DEFAULT_RULES = (TieRule(kind="*", allow=("drop",)),)
 ANY = "*"
 
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The rules for one graph; tables have a row a kind of tie and a column a relation."""
+    """The rules for one graph; tables have one row per kind of tie and one column per relation."""
 
     settings: RecourseSettings
     graph: Graph
@@ -63,6 +61,16 @@ class Policy:
     def movement(self, name: str) -> Movement | None:
         """The rule for an attribute, if there is one."""
         return next((one for one in self.movements if one.rule.name == name), None)
+
+
+def relations(graph: Graph, subject: int, source: Ints | int, target: Ints | int) -> Ints:
+    """How ties lie to a subject; in a graph without directions all own ties lead out.
+
+    Ties from a node to itself are never changed, so they are not asked about.
+    """
+    incoming = INCOMING if graph.directed else OUTGOING
+    leads_out, leads_in = np.equal(source, subject), np.equal(target, subject)
+    return np.where(leads_out, OUTGOING, np.where(leads_in, incoming, OTHERS))
 
 
 def open_policy(settings: Settings, graph: Graph) -> Policy:

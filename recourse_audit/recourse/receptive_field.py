@@ -18,7 +18,7 @@ OUTSIDE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ReceptiveField:
     """Nodes ascending, arcs as in the graph, then loops; ends are places in `nodes`.
 
     `arcs` are the numbers of the arcs in the graph, without loops; `full` are the nodes that have
@@ -37,7 +37,7 @@ class Surroundings:
         return _places(self.nodes, nodes)
 
 
-def surroundings(graph: Graph, subject: int, depth: int | None) -> Surroundings:
+def surroundings(graph: Graph, subject: int, depth: int | None) -> ReceptiveField:
     """All that bears on a subject's answer, as things are."""
     if depth is None:
         return everything(graph)
@@ -45,10 +45,10 @@ def surroundings(graph: Graph, subject: int, depth: int | None) -> Surroundings:
     return with_every_tie(graph, reach(graph, own, depth).astype(np.int64), own)
 
 
-def everything(graph: Graph) -> Surroundings:
+def everything(graph: Graph) -> ReceptiveField:
     """The whole graph as surroundings of anybody."""
     union = whole_graph(graph)
-    return Surroundings(
+    return ReceptiveField(
         nodes=union.nodes,
         full=union.nodes,
         arcs=np.arange(len(graph.arc_source)),
@@ -58,7 +58,7 @@ def everything(graph: Graph) -> Surroundings:
     )
 
 
-def with_every_tie(graph: Graph, full: Ints, more: Ints) -> Surroundings:
+def with_every_tie(graph: Graph, full: Ints, more: Ints) -> ReceptiveField:
     """Every tie of the nodes in `full`, the other ends of those ties, and the nodes in `more`."""
     positions, _ = spans(graph.starts, full)
     pairs = np.unique(graph.neighbour_pair[positions])
@@ -68,7 +68,7 @@ def with_every_tie(graph: Graph, full: Ints, more: Ints) -> Surroundings:
     nodes = np.unique(np.concatenate(every)).astype(np.int64)
     sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
     targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
-    return Surroundings(
+    return ReceptiveField(
         nodes=nodes,
         full=full,
         arcs=arcs,
@@ -94,7 +94,7 @@ class Outskirts:
     ties: Ints
 
 
-def outskirts(graph: Graph, around: Surroundings, far: int, depth: int | None) -> Outskirts:
+def outskirts(graph: Graph, around: ReceptiveField, far: int, depth: int | None) -> Outskirts:
     """What is missing in some surroundings once a tie leads to `far`."""
     end = np.array([far])
     full = reach(graph, end, depth - 1).astype(np.int64) if depth else end[:0]

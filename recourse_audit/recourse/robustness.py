@@ -14,21 +14,21 @@ import numpy as np
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
+from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import Union
 from recourse_audit.records.recourse import Robustness, SideEffects, survival
 from recourse_audit.recourse.actions import ActionTable
-from recourse_audit.recourse.policy import Mask
-from recourse_audit.recourse.receptive_field import Surroundings, everything, with_every_tie
+from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
 from recourse_audit.recourse.variants import Question, Variants
-from recourse_audit.recourse.verification import CLOSE, Bench
+from recourse_audit.recourse.verification import CLOSE, RecourseContext
 
 MOST_DRAWN_ARCS = 20_000_000
 MOST_ARCS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """Surroundings with an option applied: one graph, the subject's place in it, who is how far."""
+class OptionGraph:
+    """A receptive field with an option applied, the subject's place in it, and everybody's hops."""
 
     union: Union
     features: Floats
@@ -39,12 +39,12 @@ class Scene:
 class RobustnessTest:
     """Puts options to the test, by draws and by looking at the neighbours."""
 
-    def __init__(self, bench: Bench, *, draws: int, jitter: float, seed: int) -> None:
-        self._bench = bench
+    def __init__(self, context: RecourseContext, *, draws: int, jitter: float, seed: int) -> None:
+        self._context = context
         self._draws = draws
         self._jitter = jitter
         self._seed = seed
-        self._spread = bench.graph.features.std(axis=0).astype(np.float32)
+        self._spread = context.graph.features.std(axis=0).astype(np.float32)
 
     def of(
         self, table: ActionTable, combination: Ints, question: Question, place: int
@@ -64,19 +64,19 @@ class RobustnessTest:
     def _drawn(
         self, table: ActionTable, combination: Ints, question: Question, place: int
     ) -> Robustness:
-        scene = self._scene(question)
+        option_graph = self._option_graph(question)
         generator = np.random.default_rng((self._seed, table.subject, place))
         fixed = _columns(table, combination)
         with_ties = with_attributes = 0
-        copies = max(1, self._bench.batcher.node_room // len(scene.hops))
+        copies = max(1, self._context.batcher.node_room // len(option_graph.hops))
         for first in range(0, self._draws, copies):
             count = min(copies, self._draws - first)
-            drawn = self._with_other_ties(scene, generator, count)
-            same = np.tile(scene.features, (count, 1))
-            with_ties += self._working(scene, drawn, same)
-            plain = self._copies(scene, count)
-            shifted = self._shifted(scene, generator, count, fixed)
-            with_attributes += self._working(scene, plain, shifted)
+            drawn = self._with_other_ties(option_graph, generator, count)
+            same = np.tile(option_graph.features, (count, 1))
+            with_ties += self._working(option_graph, drawn, same)
+            plain = self._copies(option_graph, count)
+            shifted = self._shifted(option_graph, generator, count, fixed)
+            with_attributes += self._working(option_graph, plain, shifted)
         return Robustness(
             draws=self._draws,
             ties=survival(with_ties, self._draws),
@@ -85,8 +85,8 @@ class RobustnessTest:
 
     def side_effects(self, table: ActionTable, combination: Ints) -> SideEffects:
         """Whose decisions change besides the subject's, among all whom the option can reach."""
-        bench = self._bench
-        if bench.batcher.one_row_per_query:
+        context = self._context
+        if context.batcher.one_row_per_query:
             return SideEffects(measured=False)
         ends = (table.source[combination], table.target[combination], [table.subject])
         touched = np.unique(np.concatenate(ends))
@@ -94,19 +94,19 @@ class RobustnessTest:
         if around is None:
             return SideEffects(measured=False)
         affected = affected[affected != table.subject]
-        before = bench.whole[affected]
-        variants = Variants(table, around, bench.features, depth=None, room=1)
+        before = context.whole[affected]
+        variants = Variants(table, around, context.features, depth=None, room=1)
         question = variants.ask(combination[None])
         rows = around.place(affected)
         try:
-            after = bench.batcher.ask(question.union, rows, features=question.features)
+            after = context.batcher.ask(question.union, rows, features=question.features)
         except RoomError:
             return SideEffects(measured=False)
         return self._flips(affected, before, after)
 
-    def _ball(self, touched: Ints) -> tuple[Surroundings | None, Ints]:
+    def _ball(self, touched: Ints) -> tuple[ReceptiveField | None, Ints]:
         """Who may be touched, and all that bears on their answers; None if it is too much."""
-        graph, depth = self._bench.graph, self._bench.depth
+        graph, depth = self._context.graph, self._context.depth
         if depth is None:
             small = len(graph.arc_source) <= MOST_ARCS
             return (everything(graph) if small else None), np.arange(graph.node_count)
@@ -117,10 +117,10 @@ class RobustnessTest:
         return with_every_tie(graph, full, touched), affected
 
     def _flips(self, affected: Ints, before: Floats, after: Floats) -> SideEffects:
-        decisions, ids = self._bench.decisions, self._bench.graph.ids
+        decisions, ids = self._context.decisions, self._context.graph.ids
         usable = decisions.usable(before) & decisions.usable(after)
         affected, before, after = affected[usable], before[usable], after[usable]
-        moved = np.abs(after - before).max(axis=1, initial=0) > CLOSE * self._bench.noise
+        moved = np.abs(after - before).max(axis=1, initial=0) > CLOSE * self._context.noise
         changed = moved & decisions.changed(before, after)
         was, now = decisions.favourable(before), decisions.favourable(after)
 
@@ -134,31 +134,33 @@ class RobustnessTest:
             other=named(was == now),
         )
 
-    def _scene(self, question: Question) -> Scene:
-        subject, depth = int(question.rows[0]), self._bench.depth
-        return Scene(
+    def _option_graph(self, question: Question) -> OptionGraph:
+        subject, depth = int(question.rows[0]), self._context.depth
+        return OptionGraph(
             union=question.union,
             features=question.features,
             subject=subject,
             hops=_hops(question.union, subject, depth),
         )
 
-    def _working(self, scene: Scene, union: Union, features: Floats) -> int:
+    def _working(self, option_graph: OptionGraph, union: Union, features: Floats) -> int:
         """How many of some versions get a favourable answer for the subject."""
-        rows = np.arange(len(union)) * len(scene.hops) + scene.subject
-        answers = self._bench.batcher.ask(union, rows, features=features)
-        return int(self._bench.decisions.favourable(answers).sum())
+        rows = np.arange(len(union)) * len(option_graph.hops) + option_graph.subject
+        answers = self._context.batcher.ask(union, rows, features=features)
+        return int(self._context.decisions.favourable(answers).sum())
 
-    def _copies(self, scene: Scene, count: int) -> Union:
-        every = np.ones((count, len(scene.union.sources)), bool)
-        ends = np.stack((scene.union.sources, scene.union.targets))
-        return _union(scene, np.broadcast_to(ends[:, None], (2, *every.shape)), every)
+    def _copies(self, option_graph: OptionGraph, count: int) -> Union:
+        every = np.ones((count, len(option_graph.union.sources)), bool)
+        ends = np.stack((option_graph.union.sources, option_graph.union.targets))
+        return _union(option_graph, np.broadcast_to(ends[:, None], (2, *every.shape)), every)
 
-    def _with_other_ties(self, scene: Scene, generator: np.random.Generator, count: int) -> Union:
+    def _with_other_ties(
+        self, option_graph: OptionGraph, generator: np.random.Generator, count: int
+    ) -> Union:
         """Versions in which other people's ties are gone or lead elsewhere."""
-        union, hops = scene.union, scene.hops
+        union, hops = option_graph.union, option_graph.hops
         ends = np.stack((union.sources, union.targets))
-        others = np.flatnonzero((ends != scene.subject).all(axis=0) & (ends[0] != ends[1]))
+        others = np.flatnonzero((ends != option_graph.subject).all(axis=0) & (ends[0] != ends[1]))
         _, first, tie = np.unique(union.ties[others], return_index=True, return_inverse=True)
         shape = (count, len(first))
         change = generator.random(shape) < self._jitter
@@ -178,18 +180,18 @@ class RobustnessTest:
         for end in (0, 1):
             own = drawn[end][:, others]
             drawn[end][:, others] = np.where(move[:, tie] & (own == left[:, tie]), to[:, tie], own)
-        return _union(scene, drawn, keep)
+        return _union(option_graph, drawn, keep)
 
     def _shifted(
-        self, scene: Scene, generator: np.random.Generator, count: int, fixed: Ints
+        self, option_graph: OptionGraph, generator: np.random.Generator, count: int, fixed: Ints
     ) -> Floats:
         """Features with noise on all whom the model looks at, but for what the option sets."""
-        size, depth = len(scene.hops), self._bench.depth
-        near = np.flatnonzero(scene.hops <= (1 if depth is None else depth))
-        shape = (count, len(near), scene.features.shape[1])
+        size, depth = len(option_graph.hops), self._context.depth
+        near = np.flatnonzero(option_graph.hops <= (1 if depth is None else depth))
+        shape = (count, len(near), option_graph.features.shape[1])
         noise = generator.standard_normal(shape, dtype=np.float32) * self._spread * self._jitter
-        noise[:, np.searchsorted(near, scene.subject), fixed] = 0
-        features = np.tile(scene.features, (count, 1))
+        noise[:, np.searchsorted(near, option_graph.subject), fixed] = 0
+        features = np.tile(option_graph.features, (count, 1))
         features.reshape(count, size, -1)[:, near] += noise.astype(features.dtype)
         return features
 
@@ -215,15 +217,15 @@ def _hops(union: Union, subject: int, depth: int | None) -> Ints:
     return hops
 
 
-def _union(scene: Scene, ends: Ints, keep: Mask) -> Union:
+def _union(option_graph: OptionGraph, ends: Ints, keep: Mask) -> Union:
     """Versions side by side, with ends of their own and without some arcs."""
-    count, size = keep.shape[0], len(scene.hops)
+    count, size = keep.shape[0], len(option_graph.hops)
     shifted = ends + np.arange(count)[None, :, None] * size
     return Union(
-        nodes=np.tile(scene.union.nodes, count),
+        nodes=np.tile(option_graph.union.nodes, count),
         node_starts=np.arange(count + 1) * size,
         sources=shifted[0][keep],
         targets=shifted[1][keep],
-        ties=np.broadcast_to(scene.union.ties, keep.shape)[keep],
+        ties=np.broadcast_to(option_graph.union.ties, keep.shape)[keep],
         arc_starts=np.concatenate(([0], np.cumsum(keep.sum(axis=1)))),
     )

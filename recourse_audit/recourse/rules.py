@@ -13,7 +13,7 @@ from recourse_audit.graph.neighbourhoods import neighbourhood
 from recourse_audit.records.recourse import Action, SetAction, TieAction
 from recourse_audit.recourse.attributes import Movement
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
 
 
 def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> str:
@@ -90,9 +90,7 @@ def _why_not_tie(policy: Policy, subject: int, action: TieAction, reach: int | N
         return f"{change}: a tie from a person to themselves is never changed"
     if is_denied(kind) or kind in policy.settings.never:
         return f"{change}: ties of the kind {kind!r} are never suggested"
-    relation = OTHERS
-    if subject in (source, target):
-        relation = INCOMING if graph.directed and subject == target else OUTGOING
+    relation = int(relations(graph, subject, source, target))
     rule = policy.rule_for(kind, relation)
     if rule is None or action.do not in rule.allow:
         whose = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}[relation]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.combinations import (
     Cover,
@@ -22,7 +23,6 @@ from recourse_audit.recourse.combinations import (
     every,
     parts,
 )
-from recourse_audit.recourse.policy import Mask
 from recourse_audit.recourse.verification import Verifier
 
 AT_ONCE = 512

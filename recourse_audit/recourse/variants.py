@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
+from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
-from recourse_audit.recourse.policy import Mask
-from recourse_audit.recourse.receptive_field import OUTSIDE, Outskirts, Surroundings, outskirts
+from recourse_audit.recourse.receptive_field import OUTSIDE, Outskirts, ReceptiveField, outskirts
 
 
 def new_ties(graph: Graph) -> Pool:
@@ -44,7 +44,7 @@ class Question:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Sheet:
+class _Draft:
     """A question in the making: a row a version, in which arcs are kept or not."""
 
     starts: Ints
@@ -66,7 +66,7 @@ class Variants:
     def __init__(
         self,
         table: ActionTable,
-        around: Surroundings,
+        around: ReceptiveField,
         features: Callable[[Ints], Floats],
         *,
         depth: int | None,
@@ -125,44 +125,44 @@ class Variants:
         table, count = self._table, len(combinations)
         do = np.where(combinations == NONE, NONE, table.do[combinations])
         row, column = np.nonzero(do == ADD)
-        sheet = (
+        draft = (
             self._extended(count, row, combinations[row, column])
             if len(row)
             else self._unextended(count)
         )
         row, column = np.nonzero(do == DROP)
         arc = self._arc[combinations[row, column]]
-        sheet.keep[row, arc] = False
+        draft.keep[row, arc] = False
         if not table.graph.directed:
-            sheet.keep[row, arc + 1] = False
-        rows = sheet.starts[:-1] + self._place
+            draft.keep[row, arc + 1] = False
+        rows = draft.starts[:-1] + self._place
         row, column = np.nonzero(do == SET)
         if table.moves:
-            sheet.features[rows] = self._own
+            draft.features[rows] = self._own
             entry, owner = spans(table.changes, combinations[row, column])
-            sheet.features[rows[row[owner]], table.column[entry]] = table.number[entry]
+            draft.features[rows[row[owner]], table.column[entry]] = table.number[entry]
         return Question(
             union=Union(
-                nodes=sheet.nodes,
-                node_starts=sheet.starts,
-                sources=sheet.sources[sheet.keep],
-                targets=sheet.targets[sheet.keep],
-                ties=sheet.ties[sheet.keep],
-                arc_starts=np.concatenate(([0], np.cumsum(sheet.keep.sum(axis=1)))),
+                nodes=draft.nodes,
+                node_starts=draft.starts,
+                sources=draft.sources[draft.keep],
+                targets=draft.targets[draft.keep],
+                ties=draft.ties[draft.keep],
+                arc_starts=np.concatenate(([0], np.cumsum(draft.keep.sum(axis=1)))),
             ),
             rows=rows,
-            features=sheet.features,
+            features=draft.features,
         )
 
     def restore(self) -> None:
         """Give every version's subject their own features again."""
         self._block[self._place :: self._size] = self._own
 
-    def _unextended(self, count: int) -> _Sheet:
+    def _unextended(self, count: int) -> _Draft:
         """Versions that stay inside the surroundings."""
         assert count <= self._copies
         sources = self._sources[:count]
-        return _Sheet(
+        return _Draft(
             starts=np.arange(count + 1) * self._size,
             nodes=self._nodes[: count * self._size],
             features=self._block[: count * self._size],
@@ -172,7 +172,7 @@ class Variants:
             keep=np.ones(sources.shape, bool),
         )
 
-    def _extended(self, count: int, row: Ints, action: Ints) -> _Sheet:
+    def _extended(self, count: int, row: Ints, action: Ints) -> _Draft:
         """Versions with new ties: `row` and `action` say which version adds which."""
         parts = [self._outside(end) for end in self._table.other[action].tolist()]
         several = len(np.unique(row)) < len(row)
@@ -201,7 +201,7 @@ class Variants:
             np.concatenate(both)
             for both in zip((version, sources, targets, ties), new, strict=True)
         )
-        sheet = _Sheet(
+        draft = _Draft(
             starts=starts,
             nodes=np.empty(starts[-1], np.int64),
             features=self._features(starts, outside, key % total),
@@ -210,10 +210,10 @@ class Variants:
             ties=np.broadcast_to(self.around.ties, (count, len(self.around.ties))),
             keep=np.ones((count, len(self.around.ties)), bool),
         )
-        sheet.nodes[starts[:-1, None] + np.arange(self._size)] = self.around.nodes
-        sheet.nodes[outside] = key % total
-        _widen(sheet, version, sources, targets, ties)
-        return sheet
+        draft.nodes[starts[:-1, None] + np.arange(self._size)] = self.around.nodes
+        draft.nodes[outside] = key % total
+        _widen(draft, version, sources, targets, ties)
+        return draft
 
     def _more_arcs(
         self, row: Ints, parts: list[Outskirts], several: bool, placed: Callable[..., Ints]
@@ -278,17 +278,17 @@ class Variants:
         return self._outskirts[far]
 
 
-def _widen(sheet: _Sheet, version: Ints, sources: Ints, targets: Ints, ties: Ints) -> None:
+def _widen(draft: _Draft, version: Ints, sources: Ints, targets: Ints, ties: Ints) -> None:
     """Write more arcs behind each version's own."""
     order = np.argsort(version, kind="stable")
     version = version[order]
-    counts = np.bincount(version, minlength=len(sheet.keep))
+    counts = np.bincount(version, minlength=len(draft.keep))
     column = np.arange(len(version)) - (np.cumsum(counts) - counts)[version]
-    shape = (len(sheet.keep), int(counts.max()))
+    shape = (len(draft.keep), int(counts.max()))
     keep = np.zeros(shape, bool)
     keep[version, column] = True
-    sheet.keep = np.concatenate((sheet.keep, keep), axis=1)
+    draft.keep = np.concatenate((draft.keep, keep), axis=1)
     for name, values in (("sources", sources), ("targets", targets), ("ties", ties)):
         more = np.zeros(shape, np.int64)
         more[version, column] = values[order]
-        setattr(sheet, name, np.concatenate((getattr(sheet, name), more), axis=1))
+        setattr(draft, name, np.concatenate((getattr(draft, name), more), axis=1))

@@ -16,8 +16,8 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import AskedOn
 from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.receptive_field import ReceptiveField, everything, surroundings
 from recourse_audit.recourse.rules import described
-from recourse_audit.recourse.receptive_field import Surroundings, everything, surroundings
 from recourse_audit.recourse.variants import Question, Variants, new_ties
 
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
@@ -28,8 +28,8 @@ QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 
 
-class Bench:
-    """What all subjects of an audit share: the graph, a batcher that knows new ties, the decisions."""
+class RecourseContext:
+    """What all subjects of an audit share: the graph, a batcher that knows new ties, decisions."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Bench:
         self.depth = probes.depth if _neighbourhoods_suffice(probes) else None
         self.reach = probes.depth
         self.noise = NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
-        self._everything: tuple[Surroundings, Floats] | None = None
+        self._everything: tuple[ReceptiveField, Floats] | None = None
 
     def features(self, nodes: Ints) -> Floats:
         """Features as the model takes them, in an array of their own."""
@@ -58,7 +58,9 @@ class Bench:
     def room(self) -> int:
         """How many nodes to write at once: some queries' worth, in a bounded piece of memory."""
         room = self.batcher.node_room
-        width = int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
+        width = (
+            int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
+        )
         return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
 
     def everything(self, table: ActionTable) -> Variants:
@@ -81,19 +83,21 @@ class Verifier:
     `asked_on` says where: on the subject's "neighbourhood" or on the "whole graph".
     """
 
-    def __init__(self, bench: Bench, table: ActionTable, *, whole: bool = False) -> None:
+    def __init__(
+        self, context: RecourseContext, table: ActionTable, *, whole: bool = False
+    ) -> None:
         self.evaluations = 0
-        self._bench = bench
+        self._context = context
         self._table = table
         self._whole: Variants | None = None
         self._near: Variants | None = None
-        if not whole and bench.depth is not None:
+        if not whole and context.depth is not None:
             self._near = Variants(
                 table,
-                surroundings(bench.graph, table.subject, bench.depth),
-                bench.features,
-                depth=bench.depth,
-                room=bench.room,
+                surroundings(context.graph, table.subject, context.depth),
+                context.features,
+                depth=context.depth,
+                room=context.room,
             )
             if not self._agrees():
                 self._near = None
@@ -109,18 +113,20 @@ class Verifier:
         """
         self.evaluations += len(combinations)
         if self._near is None:
-            unknown = np.full((len(combinations), self._bench.batcher.class_count), np.nan)
+            unknown = np.full((len(combinations), self._context.batcher.class_count), np.nan)
             return self._where_it_fits(combinations, unknown)[0]
         answers, fits = self._nearby(combinations)
-        odds = np.abs(self._bench.decisions.log_odds(answers))
-        close = np.flatnonzero(odds <= CLOSE * self._bench.noise)
+        odds = np.abs(self._context.decisions.log_odds(answers))
+        close = np.flatnonzero(odds <= CLOSE * self._context.noise)
         if len(close):
-            answers[close], _ = self.confirmed(combinations[close], answers[close])
+            answers[close], _ = self.confirmed(
+                combinations[close], answers[close], most_arcs=MOST_ARCS_AGAIN
+            )
         self._numbers(answers[fits], combinations[fits])
         return answers
 
     def confirmed(
-        self, combinations: Ints, known: Floats, *, most_arcs: int = MOST_ARCS_AGAIN
+        self, combinations: Ints, known: Floats, *, most_arcs: int
     ) -> tuple[Floats, Mask]:
         """Ask on the whole graph what is known from the neighbourhood; mark what was asked there.
 
@@ -128,7 +134,7 @@ class Verifier:
         worker, or where an export of fixed size has no room for it with these changes.
         """
         nothing = np.zeros(len(combinations), bool)
-        if len(self._bench.graph.arc_source) > most_arcs:
+        if len(self._context.graph.arc_source) > most_arcs:
             return known, nothing
         try:
             return self._where_it_fits(combinations, known)
@@ -152,8 +158,8 @@ class Verifier:
     def on_whole_graph(self, combinations: Ints) -> Floats:
         """The same, each asked on the whole graph."""
         if self._whole is None:
-            self._whole = self._bench.everything(self._table)
-        answers = np.empty((len(combinations), self._bench.batcher.class_count))
+            self._whole = self._context.everything(self._table)
+        answers = np.empty((len(combinations), self._context.batcher.class_count))
         try:
             for place in range(len(combinations)):
                 question = self._whole.ask(combinations[place : place + 1])
@@ -164,7 +170,7 @@ class Verifier:
 
     def question(self, combination: Ints) -> Question:
         """What the model is asked about one combination, in arrays of its own."""
-        variants = self._bench.everything(self._table) if self._near is None else self._near
+        variants = self._context.everything(self._table) if self._near is None else self._near
         question = variants.ask(combination[None])
         features = question.features.copy()
         variants.restore()
@@ -175,8 +181,8 @@ class Verifier:
         self.evaluations += 1
         answers, _ = self._nearby(np.array([[NONE]]))
         [near] = answers
-        whole = self._bench.whole[self._table.subject]
-        noise = self._bench.noise
+        whole = self._context.whole[self._table.subject]
+        noise = self._context.noise
         alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
         # Where a probability is nearly 0, the last bit of one that is nearly 1 moves its logarithm.
         alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
@@ -185,7 +191,7 @@ class Verifier:
     def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
         """Ask on surroundings, batch by batch; and say which fit into the model."""
         assert self._near is not None
-        answers = np.full((len(combinations), self._bench.batcher.class_count), np.nan)
+        answers = np.full((len(combinations), self._context.batcher.class_count), np.nan)
         fits = np.ones(len(combinations), bool)
         for batch in self._near.batches(combinations):
             waiting = [batch]
@@ -201,7 +207,7 @@ class Verifier:
         return answers, fits
 
     def _ask(self, question: Question) -> Floats:
-        return self._bench.batcher.ask(question.union, question.rows, features=question.features)
+        return self._context.batcher.ask(question.union, question.rows, features=question.features)
 
     def _numbers(self, answers: Floats, combinations: Ints) -> Floats:
         """Refuse an answer that is not a number, naming the changes."""

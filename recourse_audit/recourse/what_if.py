@@ -9,7 +9,7 @@ be read in two ways. What the policy would not suggest is said, and tried all th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,12 +17,12 @@ import numpy as np
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.records.recourse import Action, WhatIf
+from recourse_audit.records.recourse import Action, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy
+from recourse_audit.recourse.policy import Policy, relations
 from recourse_audit.recourse.rules import rows_between, why_not
-from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.search.results import Naming, shown
 from recourse_audit.settings import AttributeRule
 
@@ -144,20 +144,24 @@ def _read_value(text: str, graph: Graph) -> ValueChange:
 
 
 def try_changes(
-    bench: Bench, policy: Policy, naming: Naming, subject: int, changes: Sequence[Change]
+    context: RecourseContext,
+    policy: Policy,
+    naming: Naming,
+    subject: int,
+    changes: Sequence[Change],
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
     table, actions = _table(policy, subject, changes)
-    verifier = Verifier(bench, table, whole=True)
+    verifier = Verifier(context, table, whole=True)
     answer = verifier.on_whole_graph(np.arange(len(table))[None])
     return WhatIf(
         actions=actions,
-        decision=bench.decisions.names_of(answer)[0],
-        favourable=bool(bench.decisions.favourable(answer)[0]),
+        decision=context.decisions.names_of(answer)[0],
+        favourable=bool(context.decisions.favourable(answer)[0]),
         probabilities=naming.probabilities(answer)[0],
-        margin_before=shown(float(bench.decisions.margin(bench.whole[subject][None])[0])),
-        margin=shown(float(bench.decisions.margin(answer)[0])),
-        forbidden=tuple(_forbidden(policy, subject, actions, bench.reach)),
+        margin_before=shown(float(context.decisions.margin(context.whole[subject][None])[0])),
+        margin=shown(float(context.decisions.margin(answer)[0])),
+        forbidden=tuple(_forbidden(policy, subject, actions, context.reach)),
     )
 
 
@@ -264,10 +268,6 @@ def _priced(policy: Policy, table: ActionTable, place: int) -> Action:
     [action] = table.records(np.array([place]))
     if isinstance(action, SetAction):
         return action
-    source, target = int(table.source[place]), int(table.target[place])
-    relation = OTHERS
-    if table.subject in (source, target):
-        incoming = table.graph.directed and table.subject == target
-        relation = INCOMING if incoming else OUTGOING
-    rule = policy.rule_for(action.kind, relation)
+    ends = int(table.source[place]), int(table.target[place])
+    rule = policy.rule_for(action.kind, int(relations(table.graph, table.subject, *ends)))
     return replace(action, cost=0.0 if rule is None else rule.cost)

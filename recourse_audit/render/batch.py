@@ -136,9 +136,7 @@ def _made(job: RenderJob, runs: Sequence[Run], workers: int) -> Iterator[tuple[R
             renderer.close()
             atexit.unregister(renderer.close)
         return
-    pool = ProcessPool[Run, list[str], tuple[Run, list[str]]](
-        workers, timeout=SECONDS_PER_RUN
-    )
+    pool = ProcessPool[Run, list[str], tuple[Run, list[str]]](workers, timeout=SECONDS_PER_RUN)
     yield from pool.run(job, _Runs(job.folder, runs), lambda _: None)
 
 

@@ -198,7 +198,11 @@ class Evaluator:
             for part in request.parts(TREES_AT_ONCE):
                 waiting.append(
                     tree_union(
-                        self._graph, local, part.nodes, part.ties, with_ties=self._batcher.needs_ties
+                        self._graph,
+                        local,
+                        part.nodes,
+                        part.ties,
+                        with_ties=self._batcher.needs_ties,
                     )
                 )
                 rows.append(part.rows)

@@ -16,9 +16,8 @@ from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator, joined
 from recourse_audit.search.local import local_graph
 from recourse_audit.search.objectives import Whole
-from recourse_audit.search.results import Finding, Naming, Outcome, results_of
+from recourse_audit.search.results import Finding, Naming, Outcome, Scope, results_of
 from recourse_audit.search.sampling import sampled
-from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import subtrees
 
 
@@ -26,7 +25,12 @@ class Search:
     """The search over one graph with one model."""
 
     def __init__(
-        self, graph: Graph, batcher: QueryBatcher, whole: Floats, classes: Sequence[str], scope: Scope
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        whole: Floats,
+        classes: Sequence[str],
+        scope: Scope,
     ) -> None:
         """`whole` holds every node's log-probabilities on the whole graph."""
         self._graph = graph

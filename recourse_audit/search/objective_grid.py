@@ -12,9 +12,9 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.search.ranking import Ranking
 from recourse_audit.search.objectives import figures
 from recourse_audit.search.pairs import PairBlock, PairTable
+from recourse_audit.search.ranking import Ranking
 
 COLUMNS = 32
 ROWS = 20
@@ -25,7 +25,7 @@ def objective_grids(ranking: Ranking) -> Iterator[ObjectiveGrid]:
     """The grid of every subject of a table, by subject; all of them have at least one pair."""
     table = ranking.table
     until = np.cumsum(np.bincount(table.root, minlength=table.roots))
-    ordered = table.distance[ranking.stairs.order]
+    ordered = table.distance[ranking.staircase.order]
     nearest, farthest = ordered[np.append(0, until[:-1])], ordered[until - 1]
     lowest = ranking.relevances[ranking.ends - ranking.number]
     highest = ranking.relevances[ranking.ends - 1]

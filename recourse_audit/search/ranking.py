@@ -51,8 +51,8 @@ class Ranking:
         self.relevances = np.sort(keys[keys != GAP])
         self.number = table.pairs_by_root
         self.ends = np.cumsum(self.number)
-        self.stairs = Staircase.build(table.distance)
-        self.simulatability_rank = self.stairs.ranks(
+        self.staircase = Staircase.build(table.distance)
+        self.simulatability_rank = self.staircase.ranks(
             table.number, table.root, self.ends - self.number
         )
 
@@ -98,7 +98,7 @@ class Layers:
 
     def __init__(self, ranking: Ranking) -> None:
         self._ranking = ranking
-        self._stairs = ranking.stairs
+        self._staircase = ranking.staircase
         self._keys = ranking.table.relevance_key
         self._best = ranking.table.best_key
         self._last = np.empty(0, np.int64)
@@ -113,13 +113,13 @@ class Layers:
         if self._number:
             self._take_away(table, self._last)
         if wanted is not None and not wanted.all():
-            root = table.root[self._stairs.order[self._stairs.starts]]
-            self._stairs = self._stairs.only(np.flatnonzero(wanted[root]))
+            root = table.root[self._staircase.order[self._staircase.starts]]
+            self._staircase = self._staircase.only(np.flatnonzero(wanted[root]))
         self._number += 1
-        if self._number > LAYERS_SEARCHED or not len(self._stairs.order):
+        if self._number > LAYERS_SEARCHED or not len(self._staircase.order):
             pairs = np.empty(0, np.int64)
         else:
-            on_front = self._stairs.front(self._best)
+            on_front = self._staircase.front(self._best)
             pairs = table.pairs_with(on_front, self._best[on_front], self._keys)
         if table.roots > 1:
             root = table.root[table.explanation(pairs)]
@@ -184,7 +184,7 @@ def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Selection:
     """The pairs chosen for each subject, a row a subject, and the layers they were taken from.
 
     Rows are filled up with -1.
@@ -194,14 +194,14 @@ class Choice:
     layers: Ints
 
 
-def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: int) -> Choice:
+def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: int) -> Selection:
     """Choose pairs for the largest least Jaccard distance between removed ties.
 
     Starts from `first`, one pair a subject; takes from the front, and from a later layer only
     when nothing in the earlier ones removes anything new. `layers` has given the front. Ties go
     to the better rank sum, then to canonical order.
     """
-    chosen = Chosen(table, first, count)
+    chosen = Selector(table, first, count)
     layer = front
     while len(layer):
         chosen.take_from(layer)
@@ -209,10 +209,10 @@ def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: 
         if not wanting.any():
             break
         layer = layers.peel(wanting)
-    return Choice(pairs=chosen.pairs, layers=chosen.layers)
+    return Selection(pairs=chosen.pairs, layers=chosen.layers)
 
 
-class Chosen:
+class Selector:
     """What has been chosen so far: for each subject the pairs, their layers and removed ties."""
 
     def __init__(self, table: PairTable, first: Ints, count: int) -> None:

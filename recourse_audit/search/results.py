@@ -22,6 +22,12 @@ from recourse_audit.records.search import (
     SearchResult,
     Tie,
 )
+from recourse_audit.search.baselines import baselines
+from recourse_audit.search.evaluation import Scores, joined
+from recourse_audit.search.local import LocalGraph
+from recourse_audit.search.objective_grid import objective_grids
+from recourse_audit.search.objectives import SHOWN_DIGITS
+from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
 from recourse_audit.search.ranking import (
     Layer,
     Layers,
@@ -31,13 +37,6 @@ from recourse_audit.search.ranking import (
     dominated_by,
     winners,
 )
-from recourse_audit.search.objective_grid import objective_grids
-from recourse_audit.search.evaluation import Scores, joined
-from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.objectives import SHOWN_DIGITS
-from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
-from recourse_audit.search.baselines import baselines
-from recourse_audit.search.scope import Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import OutputKind
 
@@ -47,12 +46,23 @@ FRONT_LISTED = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The limits of a search: C and D of the paper, and our own budget and number to show."""
+
+    max_nodes: int = 4
+    max_hops: int = 2
+    budget: int = 200_000
+    counterfactuals: int = 3
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Everything evaluated for some subjects: their subtrees level by level, and the scores.
 
     The subjects are the roots of the local graph, in its order; either all of them have ties or
-    none has. `totals` are the numbers of all their subtrees, and `sample` says which of them a
-    sampled search, of one subject, has seen. `winner` is set where a sampled search, of one subject, has moved to it; else the
+    none has. `totals` are the numbers of all their subtrees. Of a sampled search, which has one
+    subject, `sample` says how much it has seen and `winner` where it has moved to; without it the
     best rank sum wins.
     """
 
@@ -128,7 +138,8 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
     roots = len(finding.subjects)
     if len(broken) and roots == 1:
         reason = _broken(finding, naming, int(broken[0]))
-        yield SearchFailure(subject=int(finding.subjects[0]), reason=reason)
+        queries = sum(len(level) for level in finding.levels) + 1
+        yield SearchFailure(subject=int(finding.subjects[0]), reason=reason, queries=queries)
         return
     try:
         if len(broken):
@@ -139,7 +150,7 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
             yield from results_of(finding.alone(root), naming, scope)
         return
     subtrees = np.bincount(table.root, minlength=roots) + 1
-    page = Page(finding, table, naming, scope) if table.blocks else None
+    records = BatchRecords(finding, table, naming, scope) if table.blocks else None
     number = table.pairs_by_root.tolist()
     for root, (subject, own) in enumerate(
         zip(finding.subjects.tolist(), subtrees.tolist(), strict=True)
@@ -155,15 +166,15 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
                 queries=own + 1,
                 sample=finding.sample,
             ),
-            counterfactuals=page.counterfactuals(root) if page else (),
-            front=page.front(root) if page else (),
-            front_size=page.front_size[root] if page else 0,
-            baselines=page.baselines(root) if page else {},
-            objective_grid=page.objective_grids[root] if page else None,
+            counterfactuals=records.counterfactuals(root) if records else (),
+            front=records.front(root) if records else (),
+            front_size=records.front_size[root] if records else 0,
+            baselines=records.baselines(root) if records else {},
+            objective_grid=records.objective_grids[root] if records else None,
         )
 
 
-class Page:
+class BatchRecords:
     """The choices for all subjects, made once, named together, written out as records.
 
     All pairs that are shown stand in one list: first those chosen, subject by subject, then each

@@ -15,14 +15,13 @@ import numpy as np
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records.search import Sample
-from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.closure import Closure, Trees, canonical, stacked
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.keys import KeyIndex
 from recourse_audit.search.local import LocalGraph
 from recourse_audit.search.pairs import PairTable, pair_table
-from recourse_audit.search.results import Finding
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
+from recourse_audit.search.results import Finding, Scope
 from recourse_audit.search.shapes import SubtreeSampler
 from recourse_audit.search.subtrees import Level
 

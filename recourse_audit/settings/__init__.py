@@ -1,7 +1,8 @@
-"""A user's `audit.toml` becomes one frozen, checked `Settings`; no later stage reads the file.
+"""An `audit.toml` becomes one frozen, checked `Settings`; no later stage reads the file itself.
 
-Paths are resolved against the folder of the file, unknown keys are refused with the nearest known
-one, and every message names the key.
+Paths are resolved against the file's folder, an unknown key is refused with the closest known one
+as a suggestion, and every message names the key. A bundle keeps the settings as `settings.json`,
+which is written and read here too.
 """
 
 from recourse_audit.settings.groups import GroupSettings
@@ -15,10 +16,13 @@ from recourse_audit.settings.inputs import (
 from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.reading import (
     Settings,
+    fingerprint_text,
     first_problem,
+    load_bundle_settings,
     load_settings,
     parse_settings,
     settings_schema,
+    settings_text,
 )
 from recourse_audit.settings.recourse import (
     AttributeRule,
@@ -44,8 +48,11 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "TieRule",
+    "fingerprint_text",
     "first_problem",
+    "load_bundle_settings",
     "load_settings",
     "parse_settings",
     "settings_schema",
+    "settings_text",
 ]

@@ -12,43 +12,49 @@ class GroupSettings(Section):
     """Which columns of the nodes are protected attributes, and how their groups are compared."""
 
     attributes: tuple[str, ...] = Field(
-        default=(), description="Columns of the nodes: the protected attributes."
+        default=(), description="Columns of the nodes that hold protected attributes."
     )
     bins: dict[str, tuple[float, ...]] = Field(
         default_factory=dict,
-        description="For an attribute of numbers, the rising edges between its groups: "
-        '{ age = [30, 50] } makes "under 30", "30 to under 50", "50 and over".',
+        description="For a numeric attribute, the boundaries between its groups, in ascending "
+        'order: { age = [30, 50] } gives "under 30", "30 to under 50" and "50 and over".',
     )
     communities: str | None = Field(
         default=None,
-        description="A column of the nodes that names everybody's community; if absent, "
-        "communities are sought in the ties.",
+        description="The column of the nodes that holds each person's community. If absent, "
+        "communities are detected from the ties.",
     )
     crossed: bool = Field(
-        default=True, description="Whether groups of two attributes together are compared, too."
+        default=True, description="Whether combinations of two attributes are compared as well."
     )
     reference: dict[str, str] = Field(
         default_factory=dict,
-        description="By attribute, the group that the others are compared with; the largest known "
-        "one where absent.",
+        description="For each attribute, the group that the others are compared with. If absent, "
+        "the largest group whose value is known.",
     )
     smallest: int = Field(
-        default=11, ge=2, description="Of a group with fewer people, no figure is shown."
+        default=11, ge=2, description="No figures are shown for groups with fewer people than this."
     )
     alpha: float = Field(
-        default=0.05, gt=0, le=0.5, description="Chance of a false flag that is accepted, over all."
+        default=0.05,
+        gt=0,
+        le=0.5,
+        description="Accepted probability of any false flag in the whole report.",
     )
     concern: float = Field(
         default=0.1,
         gt=0,
         le=1,
-        description="The smallest difference of shares that matters; 0.1 is 10 percentage points.",
+        description="The smallest difference in shares that matters; 0.1 is 10 percentage points.",
     )
     four_fifths: float = Field(
-        default=0.8, gt=0, le=1, description="A ratio of favourable rates below this line is said."
+        default=0.8, gt=0, le=1, description="A ratio of favourable rates below this is reported."
     )
     draws: int = Field(
-        default=1999, ge=99, le=100_000, description="Of the bootstrap and of permutations."
+        default=1999,
+        ge=99,
+        le=100_000,
+        description="Number of bootstrap draws and of permutations.",
     )
 
     @field_validator("attributes")
@@ -56,7 +62,7 @@ class GroupSettings(Section):
     def _distinct(cls, attributes: tuple[str, ...]) -> tuple[str, ...]:
         repeated = [name for place, name in enumerate(attributes) if name in attributes[:place]]
         if repeated:
-            raise ValueError(f"names {repeated[0]!r} twice; keep one of the two")
+            raise ValueError(f"names {repeated[0]!r} twice; remove one of them")
         return attributes
 
     @field_validator("bins")
@@ -64,10 +70,12 @@ class GroupSettings(Section):
     def _rising(cls, bins: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         for name, edges in bins.items():
             if not edges:
-                raise ValueError(f"must name at least one edge for {name!r} (got [])")
+                raise ValueError(f"must give at least one boundary for {name!r} (got [])")
             if any(low >= high for low, high in pairwise(edges)):
                 shown = ", ".join(f"{edge:g}" for edge in edges)
-                raise ValueError(f"the edges for {name!r} must rise (got {shown})")
+                raise ValueError(
+                    f"the boundaries for {name!r} must be in ascending order (got {shown})"
+                )
         return bins
 
     @model_validator(mode="after")
@@ -77,6 +85,6 @@ class GroupSettings(Section):
             if strangers:
                 known = ", ".join(self.attributes) or "it is empty"
                 raise ValueError(
-                    f"{key} is about {strangers[0]!r}, which is not in groups.attributes ({known})"
+                    f"{key} names {strangers[0]!r}, which is not in groups.attributes ({known})"
                 )
         return self

@@ -1,4 +1,4 @@
-"""The model, the graph, the decision: what an audit is about."""
+"""The model, the graph and the decision that an audit is about."""
 
 from typing import Literal, Self
 
@@ -24,63 +24,71 @@ OutputKind = Literal["logits", "probabilities", "log_probabilities"]
 
 
 class ModelSettings(Section):
-    """Where the sealed model is, and what its makers declare about its inputs and output."""
+    """Where the sealed model is, and what is declared about its inputs and its output."""
 
     path: FilePath = Field(description="The ONNX file.")
     roles: dict[str, Role] = Field(
-        default_factory=dict, description="What each input takes; guessed where absent."
+        default_factory=dict, description="What each input takes; inferred where absent."
     )
     output: OutputKind | None = Field(
-        default=None, description="What the output holds; guessed if absent."
+        default=None, description="What the output holds; inferred if absent."
     )
     output_name: str | None = Field(
-        default=None, description="Which output to read, if there are several."
+        default=None, description="Which output to read if there are several."
     )
     depth: int | None = Field(
         default=None,
         ge=0,
         le=16,
-        description="Hops that reach a node; probed if absent, and never less than probed.",
+        description="How many hops away a node can still affect a decision; probed if absent. A "
+        "value below the probed one is not used.",
     )
     self_loops: Literal["none", "add"] = Field(
-        default="none", description="'add': the model expects self-loops in its list of ties."
+        default="none", description="'add': the model expects self-loops among its ties."
     )
     normalisation: Literal["none", "symmetric", "row"] = Field(
         default="none",
-        description="Degree normalisation done outside the model, given as tie weights.",
+        description="Degree normalisation applied outside the model and passed in as tie weights.",
     )
     tie_weights: Literal["column", "ones"] | None = Field(
         default=None,
-        description="Where tie weights come from. If absent: the weight column for an input of "
-        "weights that the model normalises itself, else ones.",
+        description="Where tie weights come from. If absent: the weight column if the model takes "
+        "weights and normalises them itself, otherwise ones.",
     )
     adjacency_rows: Literal["targets", "sources"] = Field(
-        default="targets", description="What a row of a dense adjacency matrix stands for."
+        default="targets", description="What the rows of a dense adjacency matrix stand for."
     )
 
 
 class GraphSettings(Section):
     """Where the nodes and ties are, and what their columns mean."""
 
-    nodes: FilePath | None = Field(default=None, description="CSV or Parquet, a row a node.")
-    edges: FilePath | None = Field(default=None, description="CSV or Parquet, a row a tie.")
-    npz: FilePath | None = Field(default=None, description="x, edge_index and arrays beside them.")
+    nodes: FilePath | None = Field(default=None, description="CSV or Parquet, one row per node.")
+    edges: FilePath | None = Field(default=None, description="CSV or Parquet, one row per tie.")
+    npz: FilePath | None = Field(
+        default=None, description="An .npz file with x, edge_index and optional further arrays."
+    )
     graphml: FilePath | None = Field(default=None, description="A GraphML file, for small graphs.")
-    id: str = Field(default="id", description="The column of `nodes` that names a node.")
-    source: str = Field(default="source", description="The column of `edges` a tie starts from.")
-    target: str = Field(default="target", description="The column of `edges` a tie leads to.")
+    id: str = Field(default="id", description="The column of `nodes` with the id of the node.")
+    source: str = Field(
+        default="source", description="The column of `edges` with the node where a tie starts."
+    )
+    target: str = Field(
+        default="target", description="The column of `edges` with the node where a tie ends."
+    )
     kind: str = Field(default="kind", description="The column of `edges` with the kind of tie.")
     weight: str = Field(default="weight", description="The column of `edges` with the weight.")
     features: tuple[str, ...] = Field(
-        default=(), description="Columns of `nodes` in the order the model was trained on."
+        default=(),
+        description="Columns of `nodes` that the model takes, in the order it was trained on.",
     )
     edge_attributes: tuple[str, ...] = Field(
         default=(), description="Columns of `edges` that the model takes, in order."
     )
     kinds: tuple[str, ...] = Field(
-        default=(), description="Kinds of ties in the model's order of codes; sorted if absent."
+        default=(), description="Kinds of ties in the order of the model's codes; sorted if absent."
     )
-    directed: bool = Field(default=False, description="Whether a tie leads one way only.")
+    directed: bool = Field(default=False, description="Whether ties have a direction.")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -92,17 +100,21 @@ class GraphSettings(Section):
             )
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
-            raise ValueError(f"needs {missing} beside {other}")
+            raise ValueError(f"needs {missing} as well as {other}")
         if self.npz is None and not self.features:
-            raise ValueError("needs features: the columns the model takes, in its order")
+            raise ValueError("needs features: the columns that the model takes, in order")
         return self
 
 
 class DecisionSettings(Section):
     """What the model's classes are called, and which of them a person hopes for."""
 
-    classes: tuple[str, ...] = Field(min_length=2, description="In the order of the output.")
-    favourable: tuple[str, ...] = Field(min_length=1, description="The classes a person hopes for.")
+    classes: tuple[str, ...] = Field(
+        min_length=2, description="Names of the classes, in the order of the model's output."
+    )
+    favourable: tuple[str, ...] = Field(
+        min_length=1, description="The classes that a person hopes for."
+    )
 
     @field_validator("classes")
     @classmethod
@@ -121,5 +133,7 @@ class DecisionSettings(Section):
                 f"names {strangers[0]!r}, which is not in decision.classes ({', '.join(classes)})"
             )
         if set(favourable) == set(classes):
-            raise ValueError("names every class, so nobody could be refused; name only some")
+            raise ValueError(
+                "names every class, so nobody could be refused; leave out the unfavourable ones"
+            )
         return favourable

@@ -1,4 +1,4 @@
-"""Who writes to people, in which language, and in which words."""
+"""Who writes to people, in which language and in which words."""
 
 import datetime
 import re
@@ -19,7 +19,7 @@ def _forms(value: object) -> object:
 
 
 def _day(value: object) -> object:
-    """A date as text, so that settings can be written down as JSON."""
+    """Turn a TOML date into text, so that settings can be written as JSON."""
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
@@ -28,21 +28,24 @@ ByLanguage = dict[str, dict[str, Forms]]
 
 
 class LetterSettings(Section):
-    """Who writes letters, in which language and words, and what they may say about ties."""
+    """Who writes the letters, in which language and words, and what they may say about ties."""
 
-    sender: str = Field(default="", description="Who decided and writes, by name.")
+    sender: str = Field(
+        default="", description="Name of the organisation that decided and writes the letter."
+    )
     address: tuple[str, ...] = Field(default=(), description="The sender's address, line by line.")
     contact: tuple[str, ...] = Field(
         default=(),
-        description="Where people reach staff who can help: office, telephone, mail, line by line.",
+        description="How to reach staff who can help (office, telephone, e-mail), line by line.",
     )
     about: str | dict[str, str] = Field(
         default="",
-        description="What the decision was about: 'Your application for a loan'. One text, in the "
-        "letter's language, or a table of texts by language.",
+        description="What the decision was about, such as 'Your application for a loan': one text "
+        "in the language of the letters, or a table with one text per language.",
     )
     language: str = Field(
-        default="en", description="Of the letters: en, de, fr, es, or one with its own catalogue."
+        default="en",
+        description="Language of the letters: en, de, fr, es, or one with a catalogue of your own.",
     )
     profile: str = Field(
         default="generic",
@@ -51,59 +54,63 @@ class LetterSettings(Section):
     parts: tuple[Literal["notice", "options"], ...] = Field(
         default=("notice", "options"),
         min_length=1,
-        description="What a letter holds: the notice of the decision (part A), the options (part "
-        "B), or both.",
+        description="What a letter contains: the notice of the decision (part A), the options "
+        "(part B), or both.",
     )
     slots: dict[str, str] = Field(
-        default_factory=dict, description="What fills the gaps that the profile leaves."
+        default_factory=dict, description="Text for the slots that the profile leaves open."
     )
     facts: dict[str, bool] = Field(
         default_factory=dict,
-        description="What is so in your case, true or false, where the profile says different "
-        "things for it.",
+        description="Facts about your case, true or false, on which the wording of the profile "
+        "depends.",
     )
     k: int = Field(
         default=3,
         ge=2,
-        description="A letter names a kind of tie only if the person has at least so many of it.",
+        description="A letter names a kind of tie only if the person has at least this many of it.",
     )
     known_kinds: tuple[str, ...] = Field(
         default=(),
-        description="Kinds of ties that a person certainly knows of, named whatever their number.",
+        description="Kinds of ties that people certainly know they have; always named.",
     )
     valid_days: int = Field(
-        default=90, ge=1, le=3650, description="For how many days the options are said to hold."
+        default=90,
+        ge=1,
+        le=3650,
+        description="For how many days the letter says that the options are valid.",
     )
     data_date: Annotated[str, BeforeValidator(_day)] = Field(
-        default="", description="Of which day the model and its data are, as 2026-03-31."
+        default="", description="The date of the model and its data, such as 2026-03-31."
     )
     steady_share: float = Field(
         default=0.8,
         ge=0,
         le=1,
-        description="With a smaller share of draws in which it still works, an option is said to "
-        "be easily upset.",
+        description="An option that still works in a smaller share of draws than this is described "
+        "as easily upset.",
     )
     currencies: dict[str, str] = Field(
         default_factory=dict,
-        description='Units that are money, by their code: { euros = "EUR" }.',
+        description='Units that are money, with their currency codes: { euros = "EUR" }.',
     )
     words: ByLanguage = Field(
         default_factory=dict,
-        description="By language: what a kind of tie (one, several), an attribute, a unit or a "
-        "class is called.",
+        description="For each language, the word for a kind of tie (singular, plural), an "
+        "attribute, a unit or a class.",
     )
     drop: ByLanguage = Field(
         default_factory=dict,
-        description="By language: how to say that a tie of a kind is ended (one, several with "
-        "{count}).",
+        description="For each language, how to say that a tie of a kind is ended (singular; plural "
+        "with {count}).",
     )
     add: ByLanguage = Field(
-        default_factory=dict, description="By language: how to say that a tie of a kind is made."
+        default_factory=dict,
+        description="For each language, how to say that a tie of a kind is added.",
     )
     set: dict[str, dict[str, dict[str, str]]] = Field(
         default_factory=dict,
-        description="By language and attribute: how to say that it gets to a level, by the level.",
+        description="For each language and attribute, how to say that it reaches a given level.",
     )
 
     @field_validator("about", mode="before")
@@ -111,13 +118,13 @@ class LetterSettings(Section):
     def _a_text_or_texts(cls, about: object) -> object:
         if not isinstance(about, dict):
             if not isinstance(about, str):
-                raise ValueError(f"must be a text, or texts by language (got {about!r})")
+                raise ValueError(f"must be text, or a table of texts by language (got {about!r})")
             return about
         for language, text in about.items():
             if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs texts by language, such as en or de (got {language!r})")
+                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             if not isinstance(text, str) or not text.strip():
-                raise ValueError(f"needs a text for {language} (got {text!r})")
+                raise ValueError(f"needs text for {language} (got {text!r})")
         return about
 
     @field_validator("language")
@@ -132,8 +139,8 @@ class LetterSettings(Section):
     def _a_name(cls, profile: str) -> str:
         if not _NAME.fullmatch(profile):
             raise ValueError(
-                "must be the name of a file in templates/profiles, without .toml: small letters, "
-                f"digits and hyphens (got {profile!r})"
+                "must be the name of a file in templates/profiles, without .toml: lower-case "
+                f"letters, digits, hyphens and underscores (got {profile!r})"
             )
         return profile
 
@@ -150,7 +157,7 @@ class LetterSettings(Section):
     def _codes(cls, currencies: dict[str, str]) -> dict[str, str]:
         for unit, code in currencies.items():
             if not _CURRENCY.fullmatch(code):
-                raise ValueError(f"needs a code of three letters for {unit} (got {code!r})")
+                raise ValueError(f"needs a three-letter currency code for {unit} (got {code!r})")
         return currencies
 
     @field_validator("set")
@@ -160,12 +167,12 @@ class LetterSettings(Section):
     ) -> dict[str, dict[str, dict[str, str]]]:
         for language, table in phrases.items():
             if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs tables by language, such as en or de (got {language!r})")
+                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             for name, levels in table.items():
                 for level, phrase in levels.items():
                     if not _LEVEL.fullmatch(level):
                         raise ValueError(
-                            f"needs numbers as levels of {language}.{name}, as in "
+                            f"needs numbers as levels of {language}.{name}, such as "
                             f'{{ "1" = "…", "0" = "…" }} (got {level!r})'
                         )
                     if not phrase.strip():
@@ -177,10 +184,10 @@ class LetterSettings(Section):
     def _one_or_two_forms(cls, words: ByLanguage) -> ByLanguage:
         for language, table in words.items():
             if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs tables by language, such as en or de (got {language!r})")
+                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             for name, forms in table.items():
                 if len(forms) not in {1, 2} or not all(form.strip() for form in forms):
                     raise ValueError(
-                        f"needs a word, or one for one and one for several, for {language}.{name}"
+                        f"needs one word, or a singular and a plural, for {language}.{name}"
                     )
         return words

@@ -1,10 +1,14 @@
-"""Read and check an `audit.toml`, and say in plain words what is wrong with it."""
+"""The one reader and the one writer of settings, with plain words for whatever is wrong.
+
+A user writes `audit.toml`; a bundle keeps the same settings, defaults included, as `settings.json`.
+"""
 
 import difflib
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,6 +21,7 @@ from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section
 
+BUNDLE_SETTINGS = "settings.json"
 _WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
 WORDING = {
     "bool_parsing": "must be true or false",
@@ -54,33 +59,77 @@ class Settings(Section):
 
 
 def load_settings(path: Path) -> Settings:
-    """Read and check an `audit.toml`; its paths become relative to the folder it lies in."""
+    """Read and check an `audit.toml`; its paths are resolved against the folder it is in."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SettingsError(
-            f"{path}: there is no such file; `recourse-audit init` writes one"
+            f"{path}: there is no such file; create one with `recourse-audit init`"
         ) from None
     except IsADirectoryError:
         raise SettingsError(f"{path}: is a folder; name the audit.toml inside it") from None
     except OSError as error:
         raise SettingsError(
-            f"{path}: cannot be read ({error.strerror}); check the path and who may read it"
+            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
         ) from None
     except UnicodeDecodeError:
         raise SettingsError(
-            f"{path}: is not text in UTF-8, so no audit.toml; `recourse-audit init` writes one"
+            f"{path}: is not UTF-8 text, so it is not an audit.toml; create one with "
+            "`recourse-audit init`"
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
-            f"{path}: is not valid TOML ({error}); mend that line, or write a new file with "
+            f"{path}: is not valid TOML ({error}); fix that line, or create a new file with "
             "`recourse-audit init`"
         ) from None
     return parse_settings(table, folder=path.parent, origin=str(path))
 
 
-def parse_settings(table: dict[str, Any], *, folder: Path, origin: str) -> Settings:
-    """Check a settings table that came from `origin`; report the first thing wrong with it."""
+def load_bundle_settings(folder: Path) -> Settings:
+    """Read the settings that a bundle keeps; relative paths are resolved against its folder.
+
+    The model and graph files need not be there: the paths say where they were for the audit.
+    """
+    path = folder / BUNDLE_SETTINGS
+    remedy = "restore it from a copy of the bundle, or rerun the audit"
+    try:
+        table = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+    except ValueError:
+        raise SettingsError(f"{path}: was changed, it is not valid JSON; {remedy}") from None
+    try:
+        return Settings.model_validate(table, context={"folder": folder})
+    except ValidationError as error:
+        problem = first_problem(error, Settings)
+        raise SettingsError(
+            f"{path}: was changed, or written by another version of recourse-audit ({problem}); "
+            f"{remedy}"
+        ) from None
+
+
+def settings_text(settings: Settings, folder: Path) -> str:
+    """The content of a bundle's `settings.json`: all settings, defaults included.
+
+    Paths inside `folder`, which holds the settings file, are written relative to it.
+    """
+    document = settings.model_dump(mode="json", context={"folder": folder})
+    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n"
+
+
+def fingerprint_text(settings: Settings, folder: Path) -> str:
+    """The settings that results depend on, as JSON on one line: without letters and the seed.
+
+    The fingerprint of an audit holds the seed separately.
+    """
+    document = settings.model_dump(
+        mode="json", context={"folder": folder}, exclude={"letters": True, "search": {"seed"}}
+    )
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_settings(table: Mapping[str, object], *, folder: Path, origin: str) -> Settings:
+    """Check a settings table that came from `origin`, and report the first problem."""
     try:
         return Settings.model_validate(table, context={"folder": folder})
     except ValidationError as error:
@@ -89,11 +138,12 @@ def parse_settings(table: dict[str, Any], *, folder: Path, origin: str) -> Setti
 
 def settings_schema() -> str:
     """The JSON Schema of `audit.toml`, for editors and for other programs."""
-    return json.dumps(Settings.model_json_schema(), indent=2)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps({"$schema": dialect, **Settings.model_json_schema()}, indent=2)
 
 
 def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
-    """Word the first problem; a mistyped key comes before the key it leaves missing."""
+    """Describe the first problem; a mistyped key comes before the key that is missing for it."""
     problems = error.errors(include_url=False)
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -101,13 +151,13 @@ def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
 
 
 def _key(location: tuple[int | str, ...]) -> str:
-    """A key as a user would look for it: `recourse.ties[0].kind`."""
+    """The key as a user would write it: `recourse.ties[0].kind`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return "".join(parts).removeprefix(".")
 
 
 def _worded(problem: ErrorDetails, root: type[BaseModel]) -> str:
-    """One problem in plain words; what pydantic says where there are none."""
+    """Describe one problem in plain words, or in pydantic's where there are none."""
     kind, limits = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":
         return f"is not a known key{_nearest(problem['loc'], root)}"
@@ -122,15 +172,19 @@ def _worded(problem: ErrorDetails, root: type[BaseModel]) -> str:
 
 
 def _nearest(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
-    """Name the known key that a mistyped one most likely meant."""
-    section: Any = root
+    """Suggest the known key that a mistyped one most likely stands for."""
+    section = root
     for part in location[:-1]:
-        if isinstance(part, int):
-            continue
-        section = section.model_fields[part].annotation
-        section = next(
-            (inner for inner in getattr(section, "__args__", ()) if inner is not Ellipsis), section
-        )
-    known = list(getattr(section, "model_fields", {}))
+        if part in section.model_fields:
+            section = _model_in(section.model_fields[str(part)].annotation) or section
+    known = list(section.model_fields)
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known here: {', '.join(known)}"
+    return f"; did you mean {close[0]}?" if close else f"; known keys here: {', '.join(known)}"
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The table that a key holds, or that each entry of its list or table holds."""
+    for inner in (annotation, *get_args(annotation)):
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            return inner
+    return None

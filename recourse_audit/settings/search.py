@@ -1,4 +1,4 @@
-"""How far explanations are looked for, and how their caveats are measured."""
+"""How far the search for explanations goes, and how caveats are measured."""
 
 from typing import Self
 
@@ -10,21 +10,31 @@ LARGEST_EXPLANATION = 8
 
 
 class SearchSettings(Section):
-    """How large an explanation may be, and how far and how long to look for it."""
+    """How large an explanation may be, and how far and how long to search for it."""
 
     max_nodes: int = Field(
-        default=4, ge=2, le=LARGEST_EXPLANATION, description="C of the paper: nodes, at most."
+        default=4,
+        ge=2,
+        le=LARGEST_EXPLANATION,
+        description="Maximum number of nodes in an explanation (C in the paper).",
     )
     max_hops: int | None = Field(
-        default=None, ge=1, le=8, description="D of the paper; the model's depth if absent."
+        default=None,
+        ge=1,
+        le=8,
+        description="Maximum distance from the subject in hops (D in the paper); the model's depth "
+        "if absent.",
     )
     budget: int = Field(
-        default=200_000, description="Subgraphs evaluated for one subject, at most."
+        default=200_000, description="Maximum number of subgraphs evaluated for one subject."
     )
     counterfactuals: int = Field(
-        default=3, ge=1, le=20, description="Diverse counterfactuals shown for a subject."
+        default=3,
+        ge=1,
+        le=20,
+        description="Maximum number of diverse counterfactuals shown for one subject.",
     )
-    seed: int = Field(default=0, ge=0, description="Of every random draw of the search.")
+    seed: int = Field(default=0, ge=0, description="Seed of all random draws.")
 
     @field_validator("budget")
     @classmethod
@@ -43,20 +53,29 @@ class CaveatSettings(Section):
     """How effects are adjusted for confounders, and when one holds, weakens or reverses."""
 
     draws: int = Field(
-        default=60, ge=0, le=10_000, description="Draws of the confounders' features; 0 for none."
+        default=60,
+        ge=0,
+        le=10_000,
+        description="Number of draws of the confounders' features; 0 for none.",
     )
     stratum: str | None = Field(
         default=None,
-        description="Draw only from nodes with the subject's value in this column.",
+        description="Draw only from nodes that have the subject's value in this column.",
     )
     weakens_below: float = Field(
         default=0.9, ge=0, le=1, description="Share of draws that must agree for an effect to hold."
     )
     reverses_below: float = Field(
-        default=0.5, ge=0, le=1, description="With a smaller share agreeing, the effect reverses."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="If a smaller share of draws agrees, the effect reverses.",
     )
     shrinks_below: float = Field(
-        default=0.5, ge=0, le=1, description="Share of its size that an effect must keep to hold."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Share of its size that an effect must keep in order to hold.",
     )
 
     @field_validator("draws")
@@ -70,7 +89,7 @@ class CaveatSettings(Section):
     def _in_order(self) -> Self:
         if self.reverses_below > self.weakens_below:
             raise ValueError(
-                "reverses_below must not be more than weakens_below "
+                "reverses_below must not exceed weakens_below "
                 f"(got {self.reverses_below:g} and {self.weakens_below:g})"
             )
         return self

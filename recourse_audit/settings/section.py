@@ -3,7 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    SerializationInfo,
+    ValidationInfo,
+)
 
 
 def _resolve(path: Path, info: ValidationInfo) -> Path:
@@ -11,7 +18,15 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
     return folder / path
 
 
-FilePath = Annotated[Path, AfterValidator(_resolve)]
+def _written(path: Path, info: SerializationInfo) -> str:
+    folder: Path | None = (info.context or {}).get("folder")
+    if folder is not None and path.is_relative_to(folder):
+        path = path.relative_to(folder)
+    return path.as_posix()
+
+
+# Read relative to the settings file's folder, and written relative to it again as JSON.
+FilePath = Annotated[Path, AfterValidator(_resolve), PlainSerializer(_written, when_used="json")]
 
 
 class Section(BaseModel):

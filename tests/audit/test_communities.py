@@ -1,15 +1,14 @@
 """Communities: found in the ties or in a column, numbered alike every time, or said to be none."""
 
-import json
-
 import networkx as nx
 import numpy as np
 import pytest
 
+from recourse_audit.audit import communities
+from recourse_audit.audit.communities import communities_of
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.run import communities
-from recourse_audit.audit.communities import communities_of
+from recourse_audit.records.groups import Communities
 from recourse_audit.settings import GroupSettings
 
 SETTINGS = GroupSettings(attributes=("sex",))
@@ -47,13 +46,14 @@ def test_villages_are_found_and_whoever_has_no_ties_is_alone(directed: bool) -> 
     found = communities_of(graph, SETTINGS, 3)
     assert found.numbers is not None
     assert same_parts(found.numbers.tolist(), village)
-    assert json.loads(found.document) == {
-        "method": "louvain",
-        "column": None,
-        "seed": 3,
-        "count": VILLAGES + LONELY,
-        "reason": "",
-    }
+    assert found.record == Communities(
+        method="louvain",
+        column=None,
+        seed=3,
+        count=VILLAGES + LONELY,
+        reason="",
+        alone=LONELY,
+    )
 
 
 def test_nobody_with_a_tie_is_alone() -> None:

@@ -7,14 +7,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.records.report import Neighbour, SubjectReport, Surroundings
-from recourse_audit.records.search import SearchResult
+from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.audit.reporter import Reporter, explain, whole_answers
-from recourse_audit.audit.ego_network import SurroundingsView
-from tests.onnx_models import sum_network
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.records.report import EgoNetwork, EgoNode, SubjectReport
+from recourse_audit.records.search import SearchResult
 from tests.audits import IDS, quick_audit, small_audit
+from tests.onnx_models import sum_network
 
 EVERY = 12
 
@@ -43,14 +43,13 @@ def drawing_of(graph: Graph) -> "nx.Graph[str]":
     return drawing
 
 
-def around(report: SubjectReport) -> Surroundings:
-    assert report.surroundings is not None
-    return report.surroundings
+def around(report: SubjectReport) -> EgoNetwork:
+    assert report.ego_network is not None
+    return report.ego_network
 
 
-def explained(search: SearchResult | None) -> set[str]:
-    assert search is not None
-    return {name for found in search.counterfactuals for name in found.explanation.nodes}
+def explained(report: SubjectReport) -> set[str]:
+    return {name for found in report.counterfactuals for name in found.explanation.nodes}
 
 
 def test_the_nearest_are_shown_with_every_node_of_the_counterfactuals(
@@ -60,13 +59,13 @@ def test_the_nearest_are_shown_with_every_node_of_the_counterfactuals(
     place = {name: number for number, name in enumerate(audit.graph.ids.tolist())}
     crowded = 0
     for report in reports:
-        if not drawing.degree(report.decision.id):
-            assert report.surroundings is None
+        if not drawing.degree(report.subject.id):
+            assert report.ego_network is None
             continue
         found = around(report)
-        far = nx.single_source_shortest_path_length(drawing, report.decision.id, cutoff=hops)
+        far = nx.single_source_shortest_path_length(drawing, report.subject.id, cutoff=hops)
         nearest = sorted(far, key=lambda name: (far[name], place[name]))
-        wanted = explained(report.search)
+        wanted = explained(report)
         others = [name for name in nearest if name not in wanted][: 60 - len(wanted)]
         expected = [name for name in nearest if name in wanted or name in others]
         assert [(one.id, one.hops) for one in found.nodes] == [(n, far[n]) for n in expected]
@@ -82,7 +81,7 @@ def test_every_tie_of_those_shown_is_there_with_its_kind_and_no_other(
     ties = ties_of(audit.graph)
     place = {name: number for number, name in enumerate(audit.graph.ids.tolist())}
     for report in reports:
-        if report.surroundings is None:
+        if report.ego_network is None:
             continue
         shown = [one.id for one in around(report).nodes]
         expected = {
@@ -96,11 +95,13 @@ def test_every_tie_of_those_shown_is_there_with_its_kind_and_no_other(
         assert found == sorted(found, key=lambda tie: (place[tie[0]], place[tie[1]]))
 
 
-def test_decisions_are_those_on_the_whole_graph(audit: LoadedAudit, reports: list[SubjectReport]) -> None:
-    own = {report.decision.id: report.decision for report in reports}
+def test_decisions_are_those_on_the_whole_graph(
+    audit: LoadedAudit, reports: list[SubjectReport]
+) -> None:
+    own = {report.subject.id: report.subject for report in reports}
     met = 0
     for report in reports:
-        for one in () if report.surroundings is None else report.surroundings.nodes:
+        for one in () if report.ego_network is None else report.ego_network.nodes:
             if one.id in own:
                 met += one.hops > 0
                 expected = own[one.id].decision, own[one.id].favourable
@@ -112,37 +113,41 @@ def test_counterfactuals_with_more_nodes_than_are_shown_are_shown_whole(
     audit: LoadedAudit, reports: list[SubjectReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recourse_audit.audit.ego_network.MOST_SHOWN", 2)
-    report = next(report for report in reports if len(explained(report.search)) > 2)
+    report = next(report for report in reports if len(explained(report)) > 2)
     reporter = Reporter(audit, whole_answers(audit, np.arange(audit.graph.node_count)))
-    subject = audit.graph.find(report.decision.id)
-    found = reporter._view.of(subject, report.search)
+    subject = audit.graph.find(report.subject.id)
+    (outcome,) = reporter.search.run(np.array([subject]))
+    assert isinstance(outcome, SearchResult)
+    found = reporter._ego_networks.of(subject, outcome)
     assert found is not None
-    assert {one.id for one in found.nodes} == explained(report.search)
+    assert {one.id for one in found.nodes} == explained(report)
 
 
-def test_ties_of_two_kinds_between_two_people_are_two_and_of_one_kind_one(tmp_path: Path) -> None:
+def test_parallel_ties_are_one_entry_per_kind_with_their_number(tmp_path: Path) -> None:
     path = small_audit(tmp_path)
     with (tmp_path / "edges.csv").open("a", encoding="utf-8") as file:
         file.write("a,b,payment\na,b,family\nb,b,family\n")
     (report,) = explain(load_audit(path), ["a"])
-    kinds = [tie.kind for tie in around(report).ties if tie.ends == ("a", "b")]
-    assert kinds == ["family", "payment"]
+    ties = [(tie.kind, tie.count) for tie in around(report).ties if tie.ends == ("a", "b")]
+    assert ties == [("family", 1), ("payment", 2)]
 
 
 @pytest.mark.parametrize("trap", ["ties", "some_nan"])
-def test_whoever_has_ties_has_surroundings_also_without_a_search(trap: str, tmp_path: Path) -> None:
+def test_whoever_has_ties_has_an_ego_network_also_without_a_search(
+    trap: str, tmp_path: Path
+) -> None:
     reports = explain(load_audit(small_audit(tmp_path, trap)), IDS)
     assert any(report.search is None for report in reports)
     for report in reports:
-        assert (report.surroundings is None) == (report.decision.id == "lonely")
+        assert (report.ego_network is None) == (report.subject.id == "lonely")
 
 
-def test_a_model_that_answers_one_row_a_query_is_asked_about_those_shown(tmp_path: Path) -> None:
+def test_a_model_that_answers_one_row_per_query_is_asked_about_those_shown(tmp_path: Path) -> None:
     path = small_audit(tmp_path)
     (everybody_asked,) = explain(load_audit(path), ["a"])
     sum_network(tmp_path / "model.onnx", form="target")
     (report,) = explain(load_audit(path), ["a"])
-    assert report.surroundings == everybody_asked.surroundings
+    assert report.ego_network == everybody_asked.ego_network
     assert all(one.decision for one in around(report).nodes)
 
 
@@ -150,11 +155,11 @@ def test_the_answers_that_are_shared_are_never_written_to(audit: LoadedAudit) ->
     answers = np.full((audit.graph.node_count, 2), np.nan)
     answers.flags.writeable = False
     for complete, known in ((True, False), (False, True)):
-        view = SurroundingsView(
-            audit.graph, audit.batcher, answers, audit.settings.decision, 1, complete=complete
+        view = EgoNetworks(
+            audit.graph, audit.batcher, answers, audit.decisions, 1, complete=complete
         )
         found = view.of(0, None)
         assert found is not None
         assert all(bool(one.decision) is known for one in found.nodes)
-        first = Neighbour(id="P0001", hops=0, decision="", favourable=False)
+        first = EgoNode(id="P0001", hops=0, decision="", favourable=False)
         assert replace(found.nodes[0], decision="", favourable=False) == first

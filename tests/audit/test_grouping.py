@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recourse_audit.audit.grouping import bin_labels, check_groups, groups_by
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.audit.grouping import bin_labels, check_groups, groups_by
 from recourse_audit.settings import GroupSettings
 from tests.audits import small_audit
 from tests.command import command, one_line
@@ -74,7 +74,7 @@ def test_few_different_numbers_are_groups_as_they_are() -> None:
         ),
         (
             {"attributes": ["age"], "bins": {"age": [30]}, "reference": {"age": "25"}},
-            "groups.reference: there is nobody whose 'age' is '25'; there are '30 and over'",
+            "groups.reference: there is nobody whose 'age' is '25'; choose from '30 and over'",
         ),
         (
             {"attributes": ["sex"], "communities": "vilage"},

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.onnx_models import sum_network
 from tests.audits import SAMPLES
 from tests.command import Finished, command, one_line
+from tests.onnx_models import sum_network
 
 PEOPLE = 30
 FORMS = ("edges", "rows", "ends", "weight", "attributes", "type", "dense", "target", "batched")

@@ -25,7 +25,7 @@ def test_inspect_and_explain_say_so_before_any_figure(audit: Path) -> None:
     assert shown.code == 0
     assert shown.out.index(LOUD) < shown.out.index("decided")
     found = command("explain", audit, "a", "--json")
-    assert LOUD in found.document["notes"]["no_ties"]
+    assert LOUD in found.document["probes"]["notes"]["no_ties"]
     assert LOUD in found.err
 
 
@@ -33,7 +33,9 @@ def test_run_says_so_and_so_do_index_and_reports(audit: Path, tmp_path: Path) ->
     out = tmp_path / "bundle"
     finished = command("run", audit, "--out", out, "--subjects", "all", "--workers", "1")
     assert LOUD in finished.err
-    assert LOUD in json.loads((out / "manifest.json").read_text("utf-8"))["notes"]["no_ties"]
+    assert (
+        LOUD in json.loads((out / "manifest.json").read_text("utf-8"))["probes"]["notes"]["no_ties"]
+    )
     assert LOUD in (out / "pages" / "index.html").read_text("utf-8")
     reports = list((out / "pages" / "subjects").glob("*.html"))
     assert len(reports) == len(IDS)
@@ -44,13 +46,13 @@ def test_ties_from_people_to_themselves_are_none(audit: Path, tmp_path: Path) ->
     (tmp_path / "edges.csv").write_text(f"{HEADER}a,a,payment\nb,b,payment\n", encoding="utf-8")
     assert (
         "only ties from a person to themselves (2)"
-        in command("explain", audit, "a", "--json").document["notes"]["no_ties"]
+        in command("explain", audit, "a", "--json").document["probes"]["notes"]["no_ties"]
     )
 
 
 def test_a_graph_with_ties_is_not_warned_of(tmp_path: Path) -> None:
     audit = small_audit(tmp_path)
-    assert "no_ties" not in command("explain", audit, "a", "--json").document["notes"]
+    assert "no_ties" not in command("explain", audit, "a", "--json").document["probes"]["notes"]
 
 
 @pytest.mark.parametrize(

@@ -6,46 +6,46 @@ from typing import Any
 
 import pytest
 
-from benchmarks.paper import table, weighing
-from benchmarks.paper.cache import Kept, Key, setting_of
+from benchmarks.paper import table, tie_weights
+from benchmarks.paper.cache import Key, ResultCache, setting_of
 from benchmarks.paper.plans import Plan
 from benchmarks.paper.published import OURS
-from tests.benchmarks.worlds import NAME, open_place
+from tests.benchmarks.worlds import NAME, open_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = Plan(graphs=(NAME,), nodes=6)
-ONLY_RANDOM = {"RND": weighing.OPENERS["RND"]}
+ONLY_RANDOM = {"RND": tie_weights.OPENERS["RND"]}
 
 
 def key(subject: int, setting: str = "") -> Key:
     return Key(part="table", graph="cora", method="RND", subject=subject, setting=setting)
 
 
-def test_what_was_put_is_there_for_the_next_run(tmp_path: Path) -> None:
-    with Kept(tmp_path / "results.sqlite") as kept:
-        kept.put(key(3), {"relevance": 0.25})
-    with Kept(tmp_path / "results.sqlite") as kept:
-        assert kept.holds(key(3))
-        assert not kept.holds(key(4))
-        assert not kept.holds(key(3, "another model"))
-        assert [row.document for row in kept.rows("table", graph="cora")] == [{"relevance": 0.25}]
-        assert list(kept.rows("table", graph="citeseer")) == []
+def test_a_saved_result_is_found_by_the_next_run(tmp_path: Path) -> None:
+    with ResultCache(tmp_path / "results.sqlite") as cache:
+        cache.put(key(3), {"relevance": 0.25})
+    with ResultCache(tmp_path / "results.sqlite") as cache:
+        assert cache.has(key(3))
+        assert not cache.has(key(4))
+        assert not cache.has(key(3, "another model"))
+        assert [row.document for row in cache.rows("table", graph="cora")] == [{"relevance": 0.25}]
+        assert list(cache.rows("table", graph="citeseer")) == []
 
 
 def test_a_result_survives_a_process_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "results.sqlite"
     program = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from benchmarks.paper.cache import Kept, Key\n"
-        f"kept = Kept(Path({str(path)!r}))\n"
+        "from benchmarks.paper.cache import ResultCache, Key\n"
+        f"cache = ResultCache(Path({str(path)!r}))\n"
         "for subject in range(5):\n"
-        "    kept.put(Key(part='table', graph='cora', method='RND', subject=subject), {})\n"
+        "    cache.put(Key(part='table', graph='cora', method='RND', subject=subject), {})\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
     assert killed.returncode == -signal.SIGKILL
-    with Kept(path) as kept:
-        assert [row.key.subject for row in kept.rows("table")] == [0, 1, 2, 3, 4]
+    with ResultCache(path) as cache:
+        assert [row.key.subject for row in cache.rows("table")] == [0, 1, 2, 3, 4]
 
 
 def test_a_setting_is_the_same_text_whatever_the_order() -> None:
@@ -54,11 +54,11 @@ def test_a_setting_is_the_same_text_whatever_the_order() -> None:
 
 
 class StoppedError(Exception):
-    """Somebody pulled the plug."""
+    """The run was stopped."""
 
 
-class Interrupted(Kept):
-    """Keeps some results and then stops."""
+class Interrupted(ResultCache):
+    """Saves some results and then stops."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(path)
@@ -71,60 +71,60 @@ class Interrupted(Kept):
         super().put(key, document)
 
 
-def made(kept: Kept) -> dict[tuple[str, int], dict[str, Any]]:
-    """Every result of the table but its times."""
+def made(cache: ResultCache) -> dict[tuple[str, int], dict[str, Any]]:
+    """All results of the table, without their times."""
     return {
         (row.key.method, row.key.subject): {
             name: value for name, value in row.document.items() if name != "seconds"
         }
-        for row in kept.rows("table")
+        for row in cache.rows("table")
     }
 
 
 @pytest.mark.parametrize("most", [1, 8, 35, 38])
-def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(
+def test_a_stopped_run_resumes_and_ends_as_if_it_had_not_been_stopped(
     tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "OPENERS", ONLY_RANDOM)
-    place = open_place(tmp_path)
-    with Kept(tmp_path / "straight.sqlite") as kept:
-        table.fill_table(kept, place, PLAN)
-        straight = made(kept)
-    # Seven ways to choose from a search and one that weighs, for six nodes.
+    dataset = open_dataset(tmp_path)
+    with ResultCache(tmp_path / "straight.sqlite") as cache:
+        table.fill_table(cache, dataset, PLAN)
+        straight = made(cache)
+    # Seven choices from a search and one method that weighs ties, for six nodes.
     assert len(straight) == 48
-    with Interrupted(tmp_path / "stopped.sqlite", most) as kept, pytest.raises(StoppedError):
-        table.fill_table(kept, place, PLAN)
-    with Interrupted(tmp_path / "stopped.sqlite", 1000) as kept:
-        table.fill_table(kept, place, PLAN)
-        assert made(kept) == straight
-        # A subject whose search was cut off is searched again; nothing else is.
-        assert 48 - most <= kept.put_here <= 48 - most + 6
-        done = kept.put_here
-        table.fill_table(kept, place, PLAN)
-        assert kept.put_here == done
+    with Interrupted(tmp_path / "stopped.sqlite", most) as cache, pytest.raises(StoppedError):
+        table.fill_table(cache, dataset, PLAN)
+    with Interrupted(tmp_path / "stopped.sqlite", 1000) as cache:
+        table.fill_table(cache, dataset, PLAN)
+        assert made(cache) == straight
+        # Only subjects whose search was interrupted are searched again.
+        assert 48 - most <= cache.put_here <= 48 - most + 6
+        done = cache.put_here
+        table.fill_table(cache, dataset, PLAN)
+        assert cache.put_here == done
 
 
-def test_asking_for_more_nodes_keeps_those_there_are(
+def test_asking_for_more_nodes_reuses_earlier_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "OPENERS", ONLY_RANDOM)
-    place = open_place(tmp_path)
-    with Interrupted(tmp_path / "results.sqlite", 1000) as kept:
-        table.fill_table(kept, place, Plan(graphs=(NAME,), nodes=3))
-        few = made(kept)
-        table.fill_table(kept, place, PLAN)
-        assert few.items() <= made(kept).items()
-        assert kept.put_here == 48
+    dataset = open_dataset(tmp_path)
+    with Interrupted(tmp_path / "results.sqlite", 1000) as cache:
+        table.fill_table(cache, dataset, Plan(graphs=(NAME,), nodes=3))
+        few = made(cache)
+        table.fill_table(cache, dataset, PLAN)
+        assert few.items() <= made(cache).items()
+        assert cache.put_here == 48
 
 
 def test_every_method_is_judged_on_the_same_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "OPENERS", ONLY_RANDOM)
-    with Kept(tmp_path / "results.sqlite") as kept:
-        table.fill_table(kept, open_place(tmp_path), PLAN)
+    with ResultCache(tmp_path / "results.sqlite") as cache:
+        table.fill_table(cache, open_dataset(tmp_path), PLAN)
         subjects = {
-            method: [row.key.subject for row in kept.rows("table", method=method)]
+            method: [row.key.subject for row in cache.rows("table", method=method)]
             for method in (OURS, "Shapley", "MOEB", "RND")
         }
     assert len(subjects[OURS]) == 6

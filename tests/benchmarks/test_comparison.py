@@ -17,7 +17,7 @@ def test_marks_go_from_the_best_to_the_worst() -> None:
     assert found["a"].mean == pytest.approx(columns["a"].mean(), abs=5e-4)
 
 
-def test_a_best_that_cannot_be_told_from_another_is_not_certain() -> None:
+def test_a_best_that_cannot_be_told_apart_from_another_is_not_certain() -> None:
     random = np.random.default_rng(1)
     one = random.normal(size=40)
     found = marked({"one": one, "same": one + random.normal(-0.02, 1, 40), "low": one - 9})
@@ -37,17 +37,17 @@ def test_the_paired_test_is_students_formula() -> None:
     one, other = np.array([2.0, 4.0, 7.0, 1.0]), np.array([1.0, 4.5, 5.0, 0.0])
     difference = one - other
     t = difference.mean() / (difference.std(ddof=1) / np.sqrt(4))
-    # Student's distribution with three degrees of freedom, by its closed form.
+    # The closed form of Student's distribution with three degrees of freedom.
     share = 0.5 + (np.arctan(t / np.sqrt(3)) + t * np.sqrt(3) / (t * t + 3)) / np.pi
     assert p_value(one, other) == pytest.approx(2 * (1 - share))
 
 
-def test_without_spread_the_test_says_what_is_plain() -> None:
+def test_without_spread_the_test_says_what_is_obvious() -> None:
     same = np.array([1.0, 2.0, 3.0])
     assert p_value(same, same) == 1.0
     assert p_value(same, same - 1) == 0.0
     assert p_value(same[:1], same[:1] - 1) == 1.0
-    assert beats(same, same) == "no telling"
+    assert beats(same, same) == "inconclusive"
     assert beats(same, same - 1) == "better"
     assert beats(same - 1, same) == "worse"
 
@@ -74,6 +74,6 @@ def test_agreement_is_one_for_the_same_order_and_minus_one_for_the_opposite() ->
     assert agreement(own, {"c": 0.1, "b": 0.2, "a": 0.3}) == pytest.approx(-1)
 
 
-def test_only_subjects_that_every_method_has_are_compared() -> None:
+def test_only_subjects_that_all_methods_have_are_compared() -> None:
     assert common([{3: 0, 1: 0, 2: 0}, {2: 0, 3: 0}, [3, 2, 9]]) == [2, 3]
     assert common([]) == []

@@ -11,7 +11,7 @@ from benchmarks.paper.scoring import Scorer
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import SearchResult
-from tests.benchmarks.worlds import open_place, random_ties
+from tests.benchmarks.worlds import open_dataset, random_ties
 
 
 def small_graph(seed: int, count: int = 12) -> Graph:
@@ -25,7 +25,7 @@ def ends(graph: Graph, pair: int) -> tuple[int, int]:
 def slowly_grown(
     graph: Graph, subject: int, pairs: NDArray[np.int64], weights: NDArray[np.float64], most: int
 ) -> Pairs:
-    """Try every tie, from the heaviest, after each one that was added."""
+    """After each tie that was added, try every tie again, starting with the heaviest."""
     held: list[int] = []
     inside = {subject}
     ranked = sorted(zip(weights.tolist(), pairs.tolist(), strict=True), key=lambda w: (-w[0], w[1]))
@@ -46,7 +46,7 @@ def slowly_grown(
 def test_an_explanation_is_grown_by_the_heaviest_tie_that_leads_out(seed: int, most: int) -> None:
     graph = small_graph(seed)
     pairs = pairs_around(graph, 3, 2)
-    # Few different weights, so that ties between them matter.
+    # Few distinct weights, so that equal weights occur.
     weights = np.random.default_rng(seed).integers(0, 4, len(pairs)).astype(float)
     tree = grown(graph, 3, pairs, weights, most)
     assert tree == slowly_grown(graph, 3, pairs, weights, most)
@@ -56,7 +56,7 @@ def test_an_explanation_is_grown_by_the_heaviest_tie_that_leads_out(seed: int, m
     assert len(drawn) == min(most, len(nodes_of(graph, 3, tuple(pairs.tolist()))))
 
 
-def test_the_pairs_around_a_subject_are_those_among_the_nodes_within_reach() -> None:
+def test_the_pairs_around_a_subject_are_those_between_nodes_within_reach() -> None:
     graph = small_graph(1, 30)
     drawn = nx.Graph(ends(graph, pair) for pair in range(graph.pair_count))
     for subject in range(30):
@@ -66,7 +66,7 @@ def test_the_pairs_around_a_subject_are_those_among_the_nodes_within_reach() -> 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_parts_of_a_tree_are_all_that_hang_together_with_the_subject(seed: int) -> None:
+def test_the_parts_of_a_tree_are_all_that_are_connected_to_the_subject(seed: int) -> None:
     graph = small_graph(seed)
     pairs = pairs_around(graph, 5, 3)
     tree = grown(graph, 5, pairs, np.random.default_rng(seed).random(len(pairs)), 5)
@@ -82,32 +82,34 @@ def test_the_parts_of_a_tree_are_all_that_hang_together_with_the_subject(seed: i
     assert found[-1] == tree
 
 
-def test_a_score_is_that_of_the_search(tmp_path: Path) -> None:
-    """The search names its most simulatable explanation and the best counterfactual in it."""
-    place = open_place(tmp_path)
-    graph, bench = place.graph, place.bench
+def test_the_scorer_gives_the_scores_of_the_search(tmp_path: Path) -> None:
+    """The search lists its most simulatable explanation with its best counterfactual."""
+    dataset = open_dataset(tmp_path)
+    graph, bench = dataset.graph, dataset.bench
     scorer = Scorer(graph, bench.batcher, bench.whole)
     number = {ends(graph, pair): pair for pair in range(graph.pair_count)}
     compared = 0
     for result in bench.search.run(np.arange(graph.node_count)):
         assert isinstance(result, SearchResult)
-        pick = result.picks["simulatability"]
-        tree = tuple(sorted(number[int(a), int(b)] for a, b in pick.edges))
+        chosen = result.baselines["simulatability"]
+        tree = tuple(sorted(number[int(a), int(b)] for a, b in chosen.edges))
         scored = scorer.score(result.subject, tree)
-        assert scored.simulatability == pytest.approx(pick.simulatability, abs=1.1e-6)
-        assert scored.relevance == pytest.approx(pick.relevance, abs=1.1e-6)
-        assert len(scored.removed) == len(pick.removed)
+        assert scored.simulatability == pytest.approx(chosen.simulatability, abs=1.1e-6)
+        assert scored.relevance == pytest.approx(chosen.relevance, abs=1.1e-6)
+        assert len(scored.removed) == len(chosen.removed)
         compared += 1
     assert compared == graph.node_count
 
 
-def test_no_explanation_from_weights_dominates_the_choice_of_a_full_search(tmp_path: Path) -> None:
-    place = open_place(tmp_path, seed=3)
-    graph, bench = place.graph, place.bench
+def test_no_explanation_from_weights_dominates_the_choice_of_an_exhaustive_search(
+    tmp_path: Path,
+) -> None:
+    dataset = open_dataset(tmp_path, seed=3)
+    graph, bench = dataset.graph, dataset.bench
     scorer = Scorer(graph, bench.batcher, bench.whole)
     for result in bench.search.run(np.arange(graph.node_count)):
         assert isinstance(result, SearchResult)
-        assert result.coverage.kind == "exhaustive"
+        assert result.extent.coverage == "exhaustive"
         best = result.counterfactuals[0]
         pairs = pairs_around(graph, result.subject, 2)
         for seed in range(5):

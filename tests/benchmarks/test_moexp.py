@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.paper.cache import Kept
-from benchmarks.paper.moexp import BALANCED, PICKS, most_balanced, search_all
+from benchmarks.paper.cache import ResultCache
+from benchmarks.paper.moexp import BALANCED, BASELINES, most_balanced, search_all
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
 from recourse_audit.records.search import FrontPair
-from tests.benchmarks.worlds import open_place
+from tests.benchmarks.worlds import open_dataset
 
 SIZE = Size(max_nodes=3, max_hops=2, budget=1000)
 
@@ -22,7 +22,7 @@ def on_front(simulatability: float, relevance: float) -> FrontPair:
         ([(-0.1, 0.2)], 0),
         ([(-0.1, 0.2), (-0.2, 0.3), (-0.9, 0.9)], 1),
         ([(-0.1, 0.2), (-0.2, 0.3), (-0.9, 0.9), (-1.0, 1.0)], 1),
-        # Two that are alike share a rank, so that the third is no closer than they are.
+        # Two equal pairs share a rank, so the third is no closer than they are.
         ([(-0.1, 0.2), (-0.1, 0.2), (-0.9, 0.9)], 0),
     ],
 )
@@ -34,12 +34,12 @@ def test_moeb_takes_the_pair_in_the_middle_of_the_front(
         assert most_balanced(order) == pairs[balanced]
 
 
-def test_what_was_searched_before_a_pick_was_known_is_searched_again(tmp_path: Path) -> None:
-    place = open_place(tmp_path)
-    subjects = place.test_nodes(3)
-    with Kept(tmp_path / "results.sqlite") as kept:
-        search_all(kept, "table", place, SIZE, subjects[:2])
-        kept._store.execute("DELETE FROM results WHERE method = ?", (BALANCED,))
-        search_all(kept, "table", place, SIZE, subjects)
-        found = {(row.key.method, row.key.subject) for row in kept.rows("table")}
-    assert found == {(name, one) for name in (*PICKS, BALANCED, OURS) for one in subjects}
+def test_a_subject_without_a_result_for_moeb_is_searched_again(tmp_path: Path) -> None:
+    dataset = open_dataset(tmp_path)
+    subjects = dataset.test_nodes(3)
+    with ResultCache(tmp_path / "results.sqlite") as cache:
+        search_all(cache, "table", dataset, SIZE, subjects[:2])
+        cache._store.execute("DELETE FROM results WHERE method = ?", (BALANCED,))
+        search_all(cache, "table", dataset, SIZE, subjects)
+        found = {(row.key.method, row.key.subject) for row in cache.rows("table")}
+    assert found == {(name, one) for name in (*BASELINES, BALANCED, OURS) for one in subjects}

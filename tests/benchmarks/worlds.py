@@ -1,18 +1,18 @@
-"""Small worlds for the benchmark's own tests: a data set, an ONNX model, a working folder."""
+"""Small data sets for the tests of the benchmarks, with an ONNX model and a working folder."""
 
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.paper.paper_datasets import Place
+from benchmarks.paper.datasets import Dataset
 from tests.onnx_models import sum_network
 
 NAME = "small"
 
 
 def random_ties(count: int, seed: int) -> NDArray[np.int64]:
-    """A connected random graph with cycles, both directions of every tie, as PyG has them."""
+    """A connected random graph with cycles; both directions of every tie, as in PyG."""
     random = np.random.default_rng(seed)
     ties = {(int(random.integers(node)), node) for node in range(1, count)}
     while len(ties) < 2 * count:
@@ -22,8 +22,8 @@ def random_ties(count: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate((ends, ends[::-1]), axis=1)
 
 
-def open_place(folder: Path, *, nodes: int = 18, seed: int = 0) -> Place:
-    """A place as a run finds it once its model is trained; only the weights are a stand-in."""
+def open_dataset(folder: Path, *, nodes: int = 18, seed: int = 0) -> Dataset:
+    """A data set as a run finds it after training; only the weights are a placeholder."""
     features = np.random.default_rng(seed).normal(size=(nodes, 4)).astype(np.float32)
     data, models = folder / "data", folder / "work" / "models"
     data.mkdir(parents=True, exist_ok=True)
@@ -33,4 +33,4 @@ def open_place(folder: Path, *, nodes: int = 18, seed: int = 0) -> Place:
     sum_network(models / f"{NAME}.onnx", features=4, classes=3)
     np.save(models / f"{NAME}.test.npy", np.arange(nodes // 2))
     (models / f"{NAME}.pt").touch()
-    return Place(data, folder / "work", NAME)
+    return Dataset(data, folder / "work", NAME)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from recourse_audit.bundle.checkpoint import Checkpoint
+from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.errors import InputError
-from recourse_audit.run import everyone
-from recourse_audit.bundle.reader import bundle_store
-from recourse_audit.bundle.checkpoint import Work
+from recourse_audit.execute import pipeline
 from tests.audits import small_audit
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 
@@ -50,19 +50,20 @@ def tables(store: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def test_a_finished_bundle_is_read_as_it_is(folder: Path) -> None:
-    with bundle_store(folder / "bundle") as (store, finished, done, total):
-        assert (finished, done, total) == (True, SAMPLE, SAMPLE)
-        assert store.execute("SELECT count(*) FROM subjects").fetchone() == (SAMPLE,)
+    with open_stored_audit(folder / "bundle") as stored:
+        assert (stored.finished, stored.done, stored.total) == (True, SAMPLE, SAMPLE)
+        assert len(stored.names()) == len(list(stored.rows())) == SAMPLE
 
 
 def test_a_killed_audit_has_the_same_tables_of_what_is_done(folder: Path) -> None:
     before = contents(folder / "killed")
-    with bundle_store(folder / "bundle") as opened:
+    with open_stored_audit(folder / "bundle") as opened:
         whole = tables(opened.connection)
-    with bundle_store(folder / "killed") as (store, finished, done, total):
-        part = tables(store)
-        schema = store.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
-        assert store.execute("PRAGMA user_version").fetchone() == (2,)
+    with open_stored_audit(folder / "killed") as stored:
+        finished, done, total = stored.finished, stored.done, stored.total
+        part = tables(stored.connection)
+        schema = stored.connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
+        assert stored.connection.execute("PRAGMA user_version").fetchone() == (3,)
     assert not finished
     assert 0 < done < total == SAMPLE
     assert len(part["subjects"]) == done
@@ -71,11 +72,11 @@ def test_a_killed_audit_has_the_same_tables_of_what_is_done(folder: Path) -> Non
     numbers = {row[0] for row in part["subjects"]}
     for name in ("subjects", "probabilities", "actions", "droppable"):
         assert part[name] == [row for row in whole[name] if row[0] in numbers]
-    with bundle_store(folder / "bundle") as opened:
+    with open_stored_audit(folder / "bundle") as opened:
         same = opened.connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
     assert schema == same
     after = contents(folder / "killed")
-    assert {name: after[name] for name in before} == before, "reading changes nothing"
+    assert after == before, "reading changes nothing, and leaves nothing behind"
 
 
 def test_the_settings_are_there_from_the_start(folder: Path) -> None:
@@ -87,7 +88,7 @@ def test_the_settings_are_there_from_the_start(folder: Path) -> None:
 def test_once_read_it_goes_on_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     shutil.copytree(folder / "killed", out)
-    with bundle_store(out):
+    with open_stored_audit(out):
         pass
     run_here(request(folder, out, sample=SAMPLE))
     assert contents(out) == contents(folder / "bundle")
@@ -97,15 +98,15 @@ def test_all_done_but_the_files_is_not_finished(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "bundle"
-    monkeypatch.setattr(everyone, "_seal", lambda *_: 1 / 0)
+    monkeypatch.setattr(pipeline, "_seal", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run_here(request(folder, out, sample=4))
-    with bundle_store(out) as (_, finished, done, total):
-        assert (finished, done, total) == (False, 4, 4)
+    with open_stored_audit(out) as stored:
+        assert (stored.finished, stored.done, stored.total) == (False, 4, 4)
 
 
 def test_people_and_groups_are_those_of_the_graph(folder: Path) -> None:
-    with bundle_store(folder / "bundle") as opened:
+    with open_stored_audit(folder / "bundle") as opened:
         store = opened.connection
         meta = dict(store.execute("SELECT key, value FROM meta"))
         people = store.execute("SELECT number, id FROM people ORDER BY number").fetchall()
@@ -149,7 +150,7 @@ def test_bins_are_groups_in_every_file(tmp_path: Path) -> None:
         )
     )
     assert code == 0, said
-    with bundle_store(tmp_path / "out") as opened:
+    with open_stored_audit(tmp_path / "out") as opened:
         stored = opened.connection.execute("SELECT value FROM members ORDER BY person").fetchall()
         meta = dict(opened.connection.execute("SELECT key, value FROM meta"))
     assert {value for (value,) in stored} == {"under 0", "0 and over"}
@@ -158,9 +159,9 @@ def test_bins_are_groups_in_every_file(tmp_path: Path) -> None:
     assert sum(map(table.count, ("under 0", "0 and over"))) == len(stored)
 
 
-def begun(out: Path) -> Work:
+def begun(out: Path) -> Checkpoint:
     (out / "work").mkdir(parents=True)
-    return Work(out / "work" / "work.sqlite")
+    return Checkpoint(out / "work" / "work.sqlite")
 
 
 def spoilt(out: Path) -> None:
@@ -180,14 +181,14 @@ def other_version(out: Path) -> None:
         (lambda _: None, "there is no such folder; name a bundle"),
         (lambda out: out.mkdir(), "holds no audit; `recourse-audit run` writes one"),
         (lambda out: begun(out).close(), "has only just begun"),
-        (spoilt, "the record of finished work cannot be read"),
+        (spoilt, "the checkpoint of finished work cannot be read"),
         (other_version, "was begun by a program that writes version 1, and this"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(make: Any, words: str, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     make(out)
-    with pytest.raises(InputError, match=words), bundle_store(out):
+    with pytest.raises(InputError, match=words), open_stored_audit(out):
         pass
 
 
@@ -195,7 +196,7 @@ def test_a_run_that_is_writing_is_not_disturbed(tmp_path: Path) -> None:
     work = begun(tmp_path / "bundle")
     with (
         pytest.raises(InputError, match="a run is writing into it"),
-        bundle_store(tmp_path / "bundle"),
+        open_stored_audit(tmp_path / "bundle"),
     ):
         pass
     work.close()

@@ -4,7 +4,6 @@ import csv
 import json
 import sqlite3
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,19 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from recourse_audit.records.codec import subject_document
-from recourse_audit.errors import InputError
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
-from recourse_audit.audit.reporter import reports_on, whole_answers
 from recourse_audit.audit.communities import communities_of
-from recourse_audit.records.summary_columns import FACTS, STATUSES
-from recourse_audit.bundle.results import Findings, compact
+from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.audit.population import members_of, people_of
-from recourse_audit.bundle.store import VERSION, open_store, stored_results, write_store
-from recourse_audit.bundle.tables import write_csv, write_lines, write_parquet
-from recourse_audit.bundle.checkpoint import Work
+from recourse_audit.audit.reporter import reports_on, whole_answers
+from recourse_audit.bundle.checkpoint import Checkpoint
+from recourse_audit.bundle.results import Findings
+from recourse_audit.bundle.store import VERSION, open_store
+from recourse_audit.bundle.tables import write_tables
+from recourse_audit.errors import InputError
+from recourse_audit.records.codec import SUBJECT
+from recourse_audit.records.recourse import STATUSES
+from recourse_audit.records.summary import COLUMNS
+from recourse_audit.settings import Settings
 from tests.audits import IDS, quick_audit, small_audit
 from tests.command import command
 
@@ -30,20 +31,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings:
-    """All subjects of a small audit, or the first of a large one, as a real record has them."""
+    """All subjects of a small audit, or the first of a large one, as a real checkpoint has them."""
     graph, settings = audit.graph, audit.settings
     subjects = list(range(graph.node_count))[:most]
     answers = whole_answers(audit, np.arange(graph.node_count))
     communities = communities_of(graph, settings.groups, 0)
-    work = Work(folder / "work.sqlite")
+    work = Checkpoint(folder / "work.sqlite")
     work.begin(
         {"b": "2", "a": "1"},
-        people_of(graph, answers, settings.decision, communities),
+        people_of(graph, answers, audit.decisions, communities),
         members_of(graph, settings.groups),
         subjects,
     )
     for number, report in reports_on(audit, subjects):
-        work.add(number, {number: compact(subject_document(report, audit.probes))})
+        work.add(number, {number: SUBJECT.write(report)})
     return work.findings()
 
 
@@ -57,6 +58,13 @@ def findings(audit: LoadedAudit, tmp_path_factory: pytest.TempPathFactory) -> Fi
     return found(tmp_path_factory.mktemp("work"), audit)
 
 
+def written(folder: Path, findings: Findings, settings: Settings) -> dict[str, Path]:
+    """The four files, by their endings."""
+    files = {ending: folder / f"new.{ending}" for ending in ("jsonl", "csv", "parquet", "sqlite")}
+    write_tables(findings, settings, files)
+    return files
+
+
 def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(path)) as store:
         return store.execute(query).fetchall()
@@ -65,18 +73,33 @@ def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
 def test_the_same_findings_give_the_same_bytes(
     audit: LoadedAudit, findings: Findings, tmp_path: Path
 ) -> None:
-    write_rows = partial(write_csv, settings=audit.settings)
-    write_columns = partial(write_parquet, settings=audit.settings)
-    for write in (write_store, write_lines, write_rows, write_columns):
-        for name in ("one", "two"):
-            write(tmp_path / name, findings)
-        assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    first = written(tmp_path / "one", findings, audit.settings)
+    second = written(tmp_path / "two", findings, audit.settings)
+    for ending, path in first.items():
+        assert path.read_bytes() == second[ending].read_bytes(), ending
+
+
+def test_a_document_is_parsed_once_however_many_files_are_written(
+    audit: LoadedAudit, findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, parsed = SUBJECT.read, []
+
+    def counted(text: str | bytes) -> Any:
+        parsed.append(text)
+        return read(text)
+
+    monkeypatch.setattr(SUBJECT, "read", counted)
+    written(tmp_path, findings, audit.settings)
+    assert len(parsed) == len(set(parsed)) == len(IDS)
 
 
 def test_lines_are_the_documents_of_explain(tmp_path: Path) -> None:
     settings = small_audit(tmp_path)
-    write_lines(tmp_path / "lines", found(tmp_path, load_audit(settings)))
-    lines = (tmp_path / "lines").read_text(encoding="utf-8").splitlines()
+    audit = load_audit(settings)
+    files = written(tmp_path, found(tmp_path, audit), audit.settings)
+    lines = files["jsonl"].read_text(encoding="utf-8").splitlines()
     shown = command("explain", settings, *IDS, "--json").document
     assert [json.loads(line) for line in lines] == shown
 
@@ -84,13 +107,12 @@ def test_lines_are_the_documents_of_explain(tmp_path: Path) -> None:
 def test_csv_and_parquet_have_the_same_rows(
     audit: LoadedAudit, findings: Findings, tmp_path: Path
 ) -> None:
-    write_csv(tmp_path / "csv", findings, audit.settings)
-    write_parquet(tmp_path / "parquet", findings, audit.settings)
-    table = pq.read_table(tmp_path / "parquet")
-    with (tmp_path / "csv").open(encoding="utf-8", newline="") as file:
-        written = list(csv.DictReader(file))
-    assert [row["id"] for row in written] == IDS
-    for one, other in zip(written, table.to_pylist(), strict=True):
+    files = written(tmp_path, findings, audit.settings)
+    table = pq.read_table(files["parquet"])
+    with files["csv"].open(encoding="utf-8", newline="") as file:
+        texts_by_row = list(csv.DictReader(file))
+    assert [row["id"] for row in texts_by_row] == IDS
+    for one, other in zip(texts_by_row, table.to_pylist(), strict=True):
         texts = {
             name: "" if value is None else str(value).lower() if value in (True, False) else value
             for name, value in other.items()
@@ -99,9 +121,10 @@ def test_csv_and_parquet_have_the_same_rows(
             assert text == str(texts[name]) or float(text) == float(texts[name]), name
 
 
-def test_the_store_holds_everybody_and_every_subject(findings: Findings, tmp_path: Path) -> None:
-    path = tmp_path / "store"
-    write_store(path, findings)
+def test_the_store_holds_everybody_and_every_subject(
+    audit: LoadedAudit, findings: Findings, tmp_path: Path
+) -> None:
+    path = written(tmp_path, findings, audit.settings)["sqlite"]
     count = len(IDS)
     assert rows(path, "SELECT key, value FROM meta") == [("a", "1"), ("b", "2")]
     assert rows(path, "SELECT count(*) FROM people") == [(count,)]
@@ -111,13 +134,13 @@ def test_the_store_holds_everybody_and_every_subject(findings: Findings, tmp_pat
     assert statuses["error"]
     broken = rows(path, "SELECT number FROM people WHERE favourable IS NULL")
     assert broken == rows(path, "SELECT number FROM subjects WHERE decision = ''")
-    with open_store(path) as store:
-        assert list(stored_results(store)) == list(findings.results())
+    kept = rows(path, "SELECT number, chunk, document FROM subjects ORDER BY number")
+    assert kept == [(one.subject, one.chunk, one.document) for one in findings.results()]
 
 
 def test_actions_and_ties_that_could_be_dropped_name_their_ends(tmp_path: Path) -> None:
-    path = tmp_path / "store"
-    write_store(path, found(tmp_path, load_audit(quick_audit(tmp_path)), most=100))
+    audit = load_audit(quick_audit(tmp_path))
+    path = written(tmp_path, found(tmp_path, audit, most=100), audit.settings)["sqlite"]
     actions = rows(path, "SELECT subject, source, target FROM actions WHERE do = 'drop'")
     assert actions
     droppable = rows(path, "SELECT subject, source, target FROM droppable")
@@ -126,13 +149,12 @@ def test_actions_and_ties_that_could_be_dropped_name_their_ends(tmp_path: Path) 
 
 
 def test_a_store_of_another_version_is_refused_in_one_sentence(
-    findings: Findings, tmp_path: Path
+    audit: LoadedAudit, findings: Findings, tmp_path: Path
 ) -> None:
-    path = tmp_path / "store"
-    write_store(path, findings)
+    path = written(tmp_path, findings, audit.settings)["sqlite"]
     with closing(sqlite3.connect(path)) as store:
         store.execute(f"PRAGMA user_version = {VERSION + 1}")
-    words = r"is a store of version 3 .* reads version 2; use"
+    words = rf"is a store of version {VERSION + 1}, .* reads version {VERSION}; use"
     with pytest.raises(InputError, match=words), open_store(path):
         pass
 
@@ -150,5 +172,5 @@ def test_what_is_no_store_is_refused(content: bytes | None, words: str, tmp_path
 
 def test_every_field_is_in_the_documentation() -> None:
     page = (ROOT / "docs" / "bundle.md").read_text(encoding="utf-8")
-    for name in (*FACTS, *STATUSES):
+    for name in (*COLUMNS, *STATUSES):
         assert f"`{name}`" in page, name

@@ -139,7 +139,7 @@ def test_a_manifest_says_what_was_audited_and_its_counts_add_up(folder: Path) ->
     counts = manifest["counts"]
     assert sum(counts["statuses"].values()) == counts["subjects"] == SAMPLE
     assert counts["queries"] > 0
-    assert counts["pieces"] == len(manifest["events"]) - 2
+    assert counts["chunks"] == len(manifest["events"]) - 2
     assert sum(event.get("subjects", 0) for event in manifest["events"]) == SAMPLE
     assert {"recourse-audit", "onnxruntime", "numpy", "python"} <= set(manifest["versions"])
     assert manifest["probes"]["deterministic"] is True
@@ -161,7 +161,7 @@ def test_ids_are_in_the_manifest_only_as_keyed_hashes(folder: Path, tmp_path: Pa
 
 def test_a_consistent_forgery_is_caught_by_the_signature(folder: Path, bundle: Path) -> None:
     shutil.rmtree(bundle)
-    other = replace(request(folder, bundle, sample=SAMPLE), seed=5)
+    other = request(folder, bundle, sample=SAMPLE, seed=5)
     run_here(replace(other, signer=read_signer(folder / "other.pem")))
     assert problems(bundle) == []
     assert problems(bundle, "--key", folder / "mine.pub") == [
@@ -212,7 +212,7 @@ def test_a_replay_finds_the_same_again(folder: Path) -> None:
     words = ("verify", folder / "bundle", "--replay", "5", "--settings", folder / "audit.toml")
     finished = command(*words)
     assert finished.code == 0
-    assert finished.out.endswith("; 5 found again\n")
+    assert finished.out.endswith("; 5 worked out again\n")
 
 
 def test_a_replay_names_the_subject_who_was_tampered_with(
@@ -226,7 +226,7 @@ def test_a_replay_names_the_subject_who_was_tampered_with(
         assert other != document
         store.execute("UPDATE subjects SET document = ? WHERE number = ?", (other, number))
         store.commit()
-    monkeypatch.setattr("recourse_audit.bundle.seal.Sealed.altered", lambda *_: [])
+    monkeypatch.setattr("recourse_audit.bundle.seal.SealedFolder.altered", lambda *_: [])
     found = problems(bundle)
     assert found == ["store.sqlite: its documents are not those of the events"]
     monkeypatch.setattr("recourse_audit.bundle.verification._counts", lambda *_: [])

@@ -12,7 +12,7 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.settings import CaveatSettings
 from tests.caveats.models import arithmetic_model
-from tests.search.engine import open_desk
+from tests.search.engine import open_batcher
 
 SIZE = 0.001
 
@@ -30,7 +30,7 @@ def removal_of_the_end(graph: Graph) -> Removal:
 
 def desk_of(tmp_path: Path, graph: Graph, *, times_own: bool = False) -> QueryBatcher:
     path = arithmetic_model(tmp_path / "model.onnx", times_own=times_own, size=SIZE)
-    return open_desk(path, graph, output="probabilities")
+    return open_batcher(path, graph, output="probabilities")
 
 
 def effect_of(

@@ -6,19 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit import explain, load_audit
-from recourse_audit.caveats.findings import Walk
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.reporter import explain
+from recourse_audit.caveats.findings import TieFinder
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.caveats.wording import LETTERS, UNBOUNDED
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import Counterfactual
-from recourse_audit.search.scope import Scope
-from tests.onnx_models import sum_network
+from recourse_audit.search.results import Scope
 from tests.audits import IDS, lending_audit, small_audit
 from tests.command import command, one_line
-from tests.search.engine import new_search, open_desk, results_by_subject
+from tests.onnx_models import sum_network
+from tests.search.engine import new_search, open_batcher, results_by_subject
 
 BANNED = ("proves", "guarantees", "unbiased", "will be approved", "because of", "caused")
 
@@ -50,18 +51,18 @@ def confounders_of(subject: str, shown: Counterfactual) -> set[str]:
 def test_a_counterfactual_has_the_caveat_where_something_confounds_it(tmp_path: Path) -> None:
     confounded = clear = 0
     for report in reports(small_audit(tmp_path), *IDS):
-        shown = () if report.search is None else report.search.counterfactuals
-        by_about = {caveat.about: caveat for caveat in report.caveats}
-        for number, one in enumerate(shown, start=1):
-            expected = confounders_of(report.decision.id, one)
-            caveat = by_about.get(f"counterfactual {number}")
+        by_number = {caveat.counterfactual: caveat for caveat in report.caveats}
+        for number, one in enumerate(report.counterfactuals, start=1):
+            expected = confounders_of(report.subject.id, one)
+            caveat = by_number.get(number)
             assert (caveat is not None) == bool(expected)
             clear += caveat is None
             if caveat is not None:
                 confounded += 1
                 assert caveat.kind == "confounders"
+                assert caveat.about == f"counterfactual {number}"
                 assert set(caveat.variables) == expected
-                assert_effect(report.decision, one, caveat)
+                assert_effect(report.subject, one, caveat)
     assert confounded >= 5
     assert clear >= 5
 
@@ -138,13 +139,13 @@ def test_caveats_do_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> Non
 def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     graph = from_arrays(random.normal(size=(12, 5)), random.integers(12, size=(2, 25)))
-    batcher = open_desk(sum_network(tmp_path / "model.onnx"), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "model.onnx"), graph, output="logits")
     results = results_by_subject(list(new_search(graph, batcher, Scope()).run(np.arange(12))))
     checked = 0
     for subject, result in results.items():
-        walk = Walk(graph, subject)
+        finder = TieFinder(graph, subject)
         for shown in result.counterfactuals:
-            removal = walk.removal(shown, 0)
+            removal = finder.removal(shown, 0)
             ends = zip(graph.pair_low[removal.pairs], graph.pair_high[removal.pairs], strict=True)
             assert [(str(a), str(b)) for a, b in ends] == list(shown.explanation.edges)
             ends = zip(graph.pair_low[removal.kept], graph.pair_high[removal.kept], strict=True)

@@ -47,6 +47,12 @@ def rolled(ties: list[tuple[int, int]], subject: int, removed: set[int], depth: 
     return roll_out(both_ways(ties), nodes, subject=subject, removed=removed, depth=depth)
 
 
+def test_at_depth_zero_nothing_is_mediated_or_confounded() -> None:
+    case = rolled([(0, 1), (1, 2)], 0, {2}, 0)
+    assert (case.mediators, case.confounders) == (frozenset(), frozenset())
+    assert confounding_places(((0, 1), (1, 0)), 2, 0, (1,), 0) == ()
+
+
 def back_doors_are_shut(case: RollOut, given: set[tuple[int, int]]) -> bool:
     """Whether no path enters a mediator against its arrow and reaches the outcome past the others.
 

@@ -12,20 +12,20 @@ from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, m
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.recourse import (
-    Action,
     Certificate,
     Option,
     Recourse,
     RecourseStatus,
     SideEffects,
+    TieAction,
 )
 from recourse_audit.records.stability import StabilityReport, StabilityRow
 from recourse_audit.render.charts.stability_curves import stability_picture
-from recourse_audit.search.scope import Scope
-from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network
+from recourse_audit.search.results import Scope
 from tests.audits import SAMPLES, lending_audit, small_audit
 from tests.command import command, one_line
-from tests.search.engine import new_search, open_desk, results_by_subject
+from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network
+from tests.search.engine import new_search, open_batcher, results_by_subject
 
 
 def one_layer(path: Path, weights: list[list[float]]) -> Path:
@@ -59,7 +59,7 @@ def test_the_explanation_does_not_move_with_two_neighbours_that_cancel_out(tmp_p
     assert tilted.features[3] @ theta > tilted.features[2] @ theta
     for graph in (straight, tilted):
         search = new_search(
-            graph, open_desk(model, graph, output="logits"), Scope(max_nodes=3, max_hops=1)
+            graph, open_batcher(model, graph, output="logits"), Scope(max_nodes=3, max_hops=1)
         )
         [result] = results_by_subject(list(search.run(np.array([0])))).values()
         assert result.counterfactuals[0].explanation.nodes == ("0", "1", "2")
@@ -75,10 +75,16 @@ def test_distances_are_of_people_and_of_what_is_touched() -> None:
 
 def test_a_row_says_how_far_the_answer_moved_and_whether_the_class_did() -> None:
     before = Standing(
-        probabilities=np.array([0.6, 0.4]), explained_by=frozenset("ab"), options=None
+        decision="no",
+        probabilities=np.array([0.6, 0.4]),
+        explained_by=frozenset("ab"),
+        options=None,
     )
     after = Standing(
-        probabilities=np.array([0.3, 0.7]), explained_by=frozenset("ac"), options=frozenset()
+        decision="yes",
+        probabilities=np.array([0.3, 0.7]),
+        explained_by=frozenset("ac"),
+        options=frozenset(),
     )
     row = moved("a", "tie to z", before, after)
     assert row.strength == pytest.approx(0.3)
@@ -117,7 +123,7 @@ def test_options_are_compared_only_where_both_times_it_is_known_which_there_are(
     before: RecourseStatus, after: RecourseStatus, distance: float | None
 ) -> None:
     one, other = (
-        standing(np.array([0.6, 0.4]), None, recourse_of_status(status))
+        standing("no", np.array([0.6, 0.4]), None, recourse_of_status(status))
         for status in (before, after)
     )
     assert moved("a", "x", one, other).options == distance
@@ -125,7 +131,7 @@ def test_options_are_compared_only_where_both_times_it_is_known_which_there_are(
 
 def recourse_of_status(status: RecourseStatus) -> Recourse:
     option = Option(
-        actions=(Action(do="drop", tie=("a", "b"), kind="loan", cost=1.0),),
+        actions=(TieAction(do="drop", tie=("a", "b"), kind="loan", cost=1.0),),
         cost=1.0,
         decision="yes",
         probabilities={},
@@ -133,8 +139,9 @@ def recourse_of_status(status: RecourseStatus) -> Recourse:
         verified=True,
         minimal=True,
         source="effect",
-        holds=None,
-        others=SideEffects(measured=False),
+        verified_on="whole graph",
+        robustness=None,
+        side_effects=SideEffects(measured=False),
     )
     return Recourse(
         status=status,
@@ -228,7 +235,7 @@ def test_a_model_without_a_limit_to_its_reach_is_refused(tmp_path: Path) -> None
 
 def test_a_picture_of_nothing_still_has_axes_and_words() -> None:
     empty = StabilityReport(
-        kind="models", subjects=0, unanswered=(), rows=(), changed=(), unchanged=()
+        format=1, kind="models", subjects=0, unanswered=(), rows=(), changed=(), unchanged=()
     )
     drawn = Xml.fromstring(stability_picture(empty))
     assert "Mean distance where the decision was changed: none." in str(drawn.findtext("{*}title"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from recourse_audit.cli import people, program
+from recourse_audit.cli import program
 from recourse_audit.errors import AnswerError
 from tests.audits import IDS, SAMPLES, small_audit
 from tests.command import command, one_line
@@ -35,7 +35,7 @@ def test_a_command_that_worked_ends_with_0_and_says_nothing_on_stderr(tmp_path: 
         ("budget = 200000", "budget = 0", "audit.toml: search.budget: must be at least 16"),
         ('"model.onnx"', '"gone.onnx"', "gone.onnx: there is no such model file; check model.path"),
         ('"nodes.csv"', '"gone.csv"', "gone.csv: there is no such file; correct the path in graph"),
-        ('"f0"', '"F9"', "nodes.csv: there is no column 'F9' (from graph.features); there are"),
+        ('"f0"', '"F9"', "nodes.csv: there is no column 'F9' (from graph.features); choose from"),
         ("[model]", "[model", "audit.toml: is not valid TOML ("),
     ],
 )
@@ -74,10 +74,10 @@ def test_errors_for_some_subjects_end_with_4_and_the_others_are_shown(tmp_path: 
 def test_a_mistake_of_ours_is_one_line_without_a_traceback_and_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr(people, "load_audit", fail)
+    monkeypatch.setattr("recourse_audit.audit.loaded.load_audit", fail)
     finished = command("explain", tmp_path / "audit.toml", "a")
     assert finished.code == 1
     assert one_line(finished).startswith("internal error: ZeroDivisionError: surprise; please")
@@ -86,10 +86,10 @@ def test_a_mistake_of_ours_is_one_line_without_a_traceback_and_ends_with_1(
 def test_an_interrupted_command_ends_with_130(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(people, "load_audit", interrupt)
+    monkeypatch.setattr("recourse_audit.audit.loaded.load_audit", interrupt)
     finished = command("explain", tmp_path / "audit.toml", "a")
     assert (finished.code, finished.out) == (130, "")
 
@@ -98,12 +98,14 @@ def test_a_real_interrupt_ends_with_130_and_leaves_no_traceback(tmp_path: Path) 
     script = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from recourse_audit.cli import main, people\n"
-        "explain = people.explain_subjects\n"
+        "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})\n"
+        "from recourse_audit.audit import reporter\n"
+        "from recourse_audit.cli import main\n"
+        "explain = reporter.explain\n"
         "def interrupted(*words, **more):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    return explain(*words, **more)\n"
-        "people.explain_subjects = interrupted\n"
+        "reporter.explain = interrupted\n"
         "main()\n"
     )
     finished = subprocess.run(
@@ -178,7 +180,7 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
     policy = '[[recourse.ties]]\nkind = "friend"\nallow = ["drop"]\n[search]'
     finished = command("explain", small_audit(tmp_path, old="[search]", new=policy), "a")
     assert finished.code == 2
-    assert "recourse.ties[0].kind: there is no kind of tie 'friend'; there are" in one_line(
+    assert "recourse.ties[0].kind: there is no kind of tie 'friend'; choose from" in one_line(
         finished
     )
 
@@ -188,7 +190,7 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
     [
         ("drop a-z", "names no two people and a kind of tie of this graph; write drop ID-ID:KIND"),
         ("drop a-c", "there is no tie between the two"),
-        ("f7=1", "there is no feature 'f7'; there are"),
+        ("f7=1", "there is no feature 'f7'; choose from"),
         ("f1=many", "'many' is not a finite number"),
         ("gender=f", "the model does not see 'gender'"),
         ("more", "is none of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE"),
@@ -216,7 +218,7 @@ def test_options_that_could_not_be_worked_out_end_with_4(
     assert all(report["recourse"]["status"] == "error" for report in refused)
     finished = command("explain", settings, *IDS)
     assert finished.code == 4
-    assert f"No options worked out for {len(refused)} of {len(IDS)}: " in finished.err
+    assert f"No options found for {len(refused)} of {len(IDS)}: " in finished.err
     assert "No options worked out: the model's answer is not a number after drop" in finished.out
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from recourse_audit.errors import InputError
-from recourse_audit.graph.arrays import Floats
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.execute.dask_pool import Cluster, work_on
-from recourse_audit.execute.pipeline import _planned, run_audit
-from recourse_audit.execute.chunks import Part, pieces_of
 from recourse_audit.bundle.store import open_store
-from recourse_audit.execute.worker import Failed, Workplace, set_up
-from tests.bundles import Quiet, contents, request, run_here
+from recourse_audit.errors import InputError
+from recourse_audit.execute.chunks import Answers, Part, chunks_of
+from recourse_audit.execute.dask_pool import DaskPool, work_on
+from recourse_audit.execute.pipeline import _planned, run_audit
+from recourse_audit.execute.process_pool import Failed
+from recourse_audit.execute.worker import AuditJob, prepare_job
+from recourse_audit.graph.arrays import Floats
+from tests.bundles import Remembered, contents, request, run_here
 from tests.command import command
 
 SAMPLE = 64
@@ -63,7 +64,7 @@ def test_a_cluster_gives_the_bytes_of_one_machine(
 def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
     scheduler: LocalCluster, folder: Path, tmp_path: Path
 ) -> None:
-    class Killer(Quiet):
+    class Killer(Remembered):
         def advance(self, subjects: int, queries: int) -> None:
             super().advance(subjects, queries)
             if self.done == subjects:
@@ -72,17 +73,17 @@ def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
                 os.kill(min(pids.values()), 9)
 
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
-    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
-    run_audit(asked, crew, now=lambda: "now", watcher=Killer())
+    pool = DaskPool(scheduler.scheduler_address, timeout=600.0)
+    run_audit(asked, pool, now=lambda: "now", progress=Killer())
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
 
 
-def crash_on(place: Workplace, part: Part, timeout: float) -> dict[int, str] | Failed:
+def crash_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:
     """Die of one subject, while others wait."""
-    if int((place.folder.parents[1] / "bad").read_text(encoding="utf-8")) in part.subjects:
+    if int((job.folder.parents[1] / "bad").read_text(encoding="utf-8")) in part.subjects:
         time.sleep(1.0)
         os._exit(3)
-    return work_on(place, part, timeout)
+    return work_on(job, part, timeout)
 
 
 def test_only_the_subject_who_kills_workers_gets_an_error(
@@ -91,20 +92,20 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     """On the only worker all others wait beside the guilty one, and Dask blames them too."""
     asked = request(folder, tmp_path / "bundle", sample=4)
     plan = _planned(asked)
-    monkeypatch.setattr("recourse_audit.execute.chunks.LEAST_PIECES", 1)
-    (piece,) = pieces_of(plan.audit, plan.subjects)
-    bad = piece.subjects[piece.bounds.index(max(piece.bounds))]
+    monkeypatch.setattr("recourse_audit.execute.chunks.FEWEST_CHUNKS", 1)
+    (chunk,) = chunks_of(plan.audit, plan.subjects)
+    bad = chunk.subjects[chunk.bounds.index(max(chunk.bounds))]
     (tmp_path / "bad").write_text(str(bad), encoding="utf-8")
     monkeypatch.setattr("recourse_audit.execute.dask_pool.work_on", crash_on)
     with cluster_of(1) as cluster:
         monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-        crew = Cluster(cluster.scheduler_address, timeout=600.0)
-        summary = run_audit(asked, crew, now=lambda: "now")
+        pool = DaskPool(cluster.scheduler_address, timeout=600.0)
+        summary = run_audit(asked, pool, now=lambda: "now")
     assert (summary.subjects, summary.errors) == (4, 1)
     with open_store(asked.out / "store.sqlite") as store:
         rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
     assert [number for number, _ in rows] == [bad]
-    assert "the workers that worked on it ended" in rows[0][1]
+    assert "the worker processes ended" in rows[0][1]
 
 
 def test_a_worker_that_does_not_see_the_folder_says_so(
@@ -112,14 +113,14 @@ def test_a_worker_that_does_not_see_the_folder_says_so(
 ) -> None:
     hidden = tmp_path / "hidden"
 
-    def set_up_elsewhere(place: Path, audit: LoadedAudit, answers: Floats) -> Workplace:
-        return replace(set_up(place, audit, answers), folder=hidden)
+    def prepare_elsewhere(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
+        return replace(prepare_job(folder, audit, answers), folder=hidden)
 
-    monkeypatch.setattr("recourse_audit.execute.pipeline.set_up", set_up_elsewhere)
+    monkeypatch.setattr("recourse_audit.execute.pipeline.prepare_job", prepare_elsewhere)
     asked = request(folder, tmp_path / "bundle", sample=4)
-    crew = Cluster(scheduler.scheduler_address, timeout=600.0)
+    pool = DaskPool(scheduler.scheduler_address, timeout=600.0)
     with pytest.raises(InputError, match=f"{hidden}: a worker does not see this folder"):
-        run_audit(asked, crew, now=lambda: "now")
+        run_audit(asked, pool, now=lambda: "now")
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence_and_loses_nothing(

@@ -5,10 +5,9 @@ import os
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,20 +16,22 @@ import numpy as np
 import psutil
 import pytest
 
-from recourse_audit.errors import InputError
-from recourse_audit.run import everyone, pieces, work
-from recourse_audit.bundle.layout import Bundle
-from recourse_audit.execute.pipeline import Request
-from recourse_audit.execute.chunks import Part
 from recourse_audit.audit.selection import Selection
-from recourse_audit.execute.process_pool import READY, answer_parts
-from recourse_audit.execute.worker import NO_MEMORY, Failed, Worker, Workplace
+from recourse_audit.bundle import checkpoint
+from recourse_audit.bundle.layout import BundleFolder
+from recourse_audit.errors import InputError
+from recourse_audit.execute import chunks, pipeline
+from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
+from recourse_audit.execute.process_pool import Failed, Say
+from recourse_audit.execute.worker import NO_MEMORY, AuditJob, Worker
 from tests.audits import quick_audit, small_audit
 from tests.bundles import (
-    Quiet,
+    Remembered,
     contents,
     ended,
+    processes,
     request,
+    request_for,
     run_here,
     started,
     stop_after,
@@ -124,10 +125,10 @@ def test_stopped_while_files_are_written_it_writes_them_again(
 ) -> None:
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
-    put, copy = Bundle.put, copied_work(folder)
+    put, copy = BundleFolder.put, copied_work(folder)
     copied: list[bool] = []
 
-    def stop(bundle: Bundle, name: str, source: Path) -> None:
+    def stop(bundle: BundleFolder, name: str, source: Path) -> None:
         put(bundle, name, source)
         if copied and name == moment:
             raise ZeroDivisionError
@@ -137,24 +138,24 @@ def test_stopped_while_files_are_written_it_writes_them_again(
         copied.append(True)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Bundle, "put", stop)
-        patch.setattr(everyone, "_work", work_and_note)
+        patch.setattr(BundleFolder, "put", stop)
+        patch.setattr(pipeline, "_work", work_and_note)
         with pytest.raises(ZeroDivisionError):
             run_here(asked)
-    watcher = Quiet()
+    watcher = Remembered()
     run_here(asked, watcher)
     assert (watcher.before, watcher.done) == (SAMPLE, 0)
     assert contents(out) == expected
 
 
 def copied_work(folder: Path) -> Callable[..., None]:
-    """Pieces as they were found before, so that nothing is worked out again."""
+    """Chunks as they were found before, so that nothing is worked out again."""
 
-    def copy(_bundle: object, _plan: object, record: work.Work, *_: object) -> None:
+    def copy(_bundle: object, _plan: object, record: checkpoint.Checkpoint, *_: object) -> None:
         with closing(sqlite3.connect(folder / "bundle" / "store.sqlite")) as store:
-            rows = store.execute("SELECT piece, number, document FROM subjects").fetchall()
-        for piece in sorted({piece for piece, _, _ in rows}):
-            record.add(piece, {number: text for own, number, text in rows if own == piece})
+            rows = store.execute("SELECT chunk, number, document FROM subjects").fetchall()
+        for chunk in sorted({chunk for chunk, _, _ in rows}):
+            record.add(chunk, {number: text for own, number, text in rows if own == chunk})
 
     return copy
 
@@ -162,7 +163,7 @@ def copied_work(folder: Path) -> Callable[..., None]:
 def test_a_worker_that_is_killed_costs_nobody_anything(
     folder: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    class Killer(Quiet):
+    class Killer(Remembered):
         def advance(self, subjects: int, queries: int) -> None:
             super().advance(subjects, queries)
             if self.done == subjects:
@@ -171,64 +172,72 @@ def test_a_worker_that_is_killed_costs_nobody_anything(
                         process.kill()
 
     killer = Killer()
-    run_here(request(folder, tmp_path / "bundle", sample=SAMPLE), killer)
+    run_here(request(folder, tmp_path / "bundle", sample=SAMPLE), killer, processes(1))
     assert contents(tmp_path / "bundle") == expected
 
 
-def serve_badly(connection: Connection, place: Workplace) -> None:
-    """A worker that one subject kills, one keeps for ever, and one leaves without memory."""
-    worker = Worker(place)
-    crash, hang, hungry = json.loads((place.folder.parents[1] / "bad.json").read_text())
+class BadJob(AuditJob):
+    """A job of which one subject kills the worker, one keeps it for ever, one leaves no memory."""
 
-    def work_on(part: Part) -> dict[int, str] | Failed:
-        if crash in part.subjects:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        if hang in part.subjects:
-            time.sleep(3600)
-        if hungry in part.subjects:
-            return Failed(reason=NO_MEMORY)
-        return worker.work(part)
+    def open(self) -> Callable[[Part], Answers | Failed]:
+        worker = Worker(self)
+        crash, hang, hungry = json.loads((self.folder.parents[1] / "bad.json").read_text())
 
-    connection.send(READY)
-    answer_parts(connection, work_on)
+        def work_on(part: Part) -> Answers | Failed:
+            if crash in part.subjects:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            if hang in part.subjects:
+                time.sleep(3600)
+            if hungry in part.subjects:
+                return Failed(reason=NO_MEMORY)
+            return worker.work(part)
+
+        return work_on
+
+
+class BadProcesses:
+    """Two processes that work on a bad job."""
+
+    def run(
+        self, job: AuditJob, queue: ChunkQueue, say: Say
+    ) -> Generator[FinishedChunk, None, None]:
+        bad = BadJob(**{name: getattr(job, name) for name in job.__dataclass_fields__})
+        yield from processes(2, timeout=3.0).run(bad, queue, say)
 
 
 def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "SUBJECTS_IN_PIECE", 3)
-    monkeypatch.setattr(pieces, "LEAST_PIECES", 1)
+    monkeypatch.setattr(chunks, "SUBJECTS_IN_CHUNK", 3)
+    monkeypatch.setattr(chunks, "FEWEST_CHUNKS", 1)
     names = sorted(documents(folder / "bundle"))[:9]
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(names), encoding="utf-8")
-    asked = Request(
-        settings=folder / "audit.toml",
-        out=tmp_path / "bundle",
-        selection=Selection(subjects=str(ids)),
-    )
-    plan = everyone._planned(asked)
-    bad = [part.subjects[0] for part in pieces.pieces_of(plan.audit, plan.subjects)]
+    settings = folder / "audit.toml"
+    asked = request_for(settings, tmp_path / "bundle", Selection(subjects=str(ids)))
+    plan = pipeline._planned(asked)
+    bad = [part.subjects[0] for part in chunks.chunks_of(plan.audit, plan.subjects)]
     assert len(bad) == 3
     (tmp_path / "bad.json").write_text(json.dumps(bad), encoding="utf-8")
-    watcher = Quiet()
-    summary = run_here(asked, watcher, workers=2, timeout=3.0, serve=serve_badly)
+    watcher = Remembered()
+    summary = run_here(asked, watcher, BadProcesses())
     assert summary.errors == 3
     found = documents(tmp_path / "bundle")
     reasons = [found[str(plan.audit.graph.ids[number])]["error"] for number in bad]
     assert reasons == [
-        "the process that worked on it ended (SIGSEGV)",
+        "the worker process ended (SIGSEGV)",
         "it took longer than 3 seconds (--timeout)",
         NO_MEMORY,
     ]
     whole = documents(folder / "bundle")
-    good = [name for name in names if "error" not in found[name]]
+    good = [name for name in names if not found[name]["error"]]
     assert len(good) == 6
     assert all(found[name] == whole[name] for name in good)
     for name in set(names) - set(good):
         assert found[name]["subject"] == whole[name]["subject"]
         assert found[name]["recourse"]["status"] == "error"
     assert any("will be tried again" in text for text in watcher.said)
-    again = command("run", "--no-pages", asked.settings, "--out", asked.out, "--subjects", ids)
+    again = command("run", "--no-pages", settings, "--out", asked.out, "--subjects", ids)
     assert again.code == 4, "the bundle is finished, with errors"
 
 
@@ -251,12 +260,12 @@ def test_ctrl_c_ends_with_130_keeps_what_is_done_and_leaves_no_worker(
             break
     assert code == 130, said
     assert said.splitlines()[-1] == (
-        f"interrupted; the same command continues, from what is in {out}"
+        f"interrupted; rerun the same command to resume from what is in {out}"
     )
     left = [p for p in psutil.process_iter() if _session(p) == process.pid]
     psutil.wait_procs(left, timeout=10)
     assert not [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-    watcher = Quiet()
+    watcher = Remembered()
     run_here(asked, watcher)
     assert watcher.before > 0
     assert contents(out) == expected
@@ -270,30 +279,30 @@ def _session(process: psutil.Process) -> int | None:
 
 
 def test_a_small_audit_is_cut_fine_and_a_large_one_is_not(folder: Path, tmp_path: Path) -> None:
-    plan = everyone._planned(request(folder, tmp_path / "bundle", sample=SAMPLE))
-    small = [len(one.subjects) for one in pieces.pieces_of(plan.audit, plan.subjects)]
+    plan = pipeline._planned(request(folder, tmp_path / "bundle", sample=SAMPLE))
+    small = [len(one.subjects) for one in chunks.chunks_of(plan.audit, plan.subjects)]
     assert sum(small) == SAMPLE
-    assert max(small) == SAMPLE // pieces.LEAST_PIECES
+    assert max(small) == SAMPLE // chunks.FEWEST_CHUNKS
     everybody = np.arange(plan.audit.graph.node_count)
-    large = [len(one.subjects) for one in pieces.pieces_of(plan.audit, everybody)]
-    assert max(large) == pieces.SUBJECTS_IN_PIECE
+    large = [len(one.subjects) for one in chunks.chunks_of(plan.audit, everybody)]
+    assert max(large) == chunks.SUBJECTS_IN_CHUNK
 
 
 def test_work_that_was_cut_into_other_pieces_is_not_continued(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
-    bundle = Bundle(folder=asked.out)
+    bundle = BundleFolder(folder=asked.out)
     bundle.begin()
-    plan = everyone._planned(asked)
-    record = work.Work(bundle.work_store)
-    everyone._begin_or_go_on(bundle, plan, record, Quiet())
-    first = next(iter(pieces.pieces_of(plan.audit, plan.subjects)))
-    record.add(first.piece, dict.fromkeys(first.subjects, "{}"))
+    plan = pipeline._planned(asked)
+    record = checkpoint.Checkpoint(bundle.checkpoint)
+    pipeline._begin_or_resume(bundle, plan, record, Remembered())
+    first = next(iter(chunks.chunks_of(plan.audit, plan.subjects)))
+    record.add(first.chunk, dict.fromkeys(first.subjects, "{}"))
     record.close()
-    monkeypatch.setattr(pieces, "LEAST_PIECES", 1)
-    with pytest.raises(InputError, match="cuts the work into other pieces"):
-        run_here(asked, Quiet())
+    monkeypatch.setattr(chunks, "FEWEST_CHUNKS", 1)
+    with pytest.raises(InputError, match="cuts the work into other chunks"):
+        run_here(asked, Remembered())
 
 
 def test_a_finished_bundle_is_left_as_it_is(folder: Path) -> None:
@@ -303,7 +312,7 @@ def test_a_finished_bundle_is_left_as_it_is(folder: Path) -> None:
         "run", "--no-pages", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE)
     )
     assert finished.code == 0
-    assert one_line(finished).startswith(f"{out}: was finished before, nothing is changed: 64 sub")
+    assert one_line(finished).startswith(f"{out}: was finished before, nothing was changed: 64 sub")
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
 
@@ -312,9 +321,9 @@ def test_what_changed_since_is_named_and_refused(
     finished: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, out = quick_audit(tmp_path), tmp_path / "bundle"
-    monkeypatch.setattr(everyone, "_work", copied_work(folder))
+    monkeypatch.setattr(pipeline, "_work", copied_work(folder))
     if not finished:
-        monkeypatch.setattr(everyone, "_seal", lambda *_: 1 / 0)
+        monkeypatch.setattr(pipeline, "_seal", lambda *_: 1 / 0)
     command("run", "--no-pages", settings, "--out", out, "--sample", str(SAMPLE))
     before = contents(out)
 
@@ -323,7 +332,7 @@ def test_what_changed_since_is_named_and_refused(
             "run", "--no-pages", settings, "--out", out, *(words or ("--sample", str(SAMPLE)))
         )
         assert tried.code == 2
-        start, end = f"error: {out}: holds an audit with something else: ", " changed since; choose"
+        start, end = f"error: {out}: holds a different audit: ", " changed since; choose"
         line = one_line(tried)
         assert line.startswith(start)
         return line.removeprefix(start).split(end)[0]
@@ -371,7 +380,7 @@ def test_a_place_that_cannot_be_a_bundle_is_refused(
 def test_two_runs_never_write_into_one_bundle(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     (out / "work").mkdir(parents=True)
-    other = work.Work(out / "work" / "work.sqlite")
+    other = checkpoint.Checkpoint(out / "work" / "work.sqlite")
     for words in ([], ["--fresh"]):
         finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
         assert finished.code == 2
@@ -384,25 +393,25 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 ) -> None:
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
-    add, calls = work.Work.add, []
+    add, calls = checkpoint.Checkpoint.add, []
 
-    def full(record: work.Work, piece: int, found: dict[int, str]) -> None:
-        calls.append(piece)
+    def full(record: checkpoint.Checkpoint, chunk: int, found: dict[int, str]) -> None:
+        calls.append(chunk)
         if len(calls) == 2:
             raise sqlite3.OperationalError("database or disk is full")
-        add(record, piece, found)
+        add(record, chunk, found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(work.Work, "add", full)
-        with pytest.raises(InputError, match=r"disk is full\); once"):
+        patch.setattr(checkpoint.Checkpoint, "add", full)
+        with pytest.raises(InputError, match=r"disk is full\); fix this and rerun"):
             run_here(asked)
-    watcher = Quiet()
+    watcher = Remembered()
     run_here(asked, watcher)
     assert watcher.before > 0
     assert contents(out) == expected
 
 
-def test_a_record_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "bundle" / "work" / "work.sqlite"
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as store:
@@ -421,8 +430,8 @@ def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
     assert command(*words, "--fail-on", "infeasible=1").code == 0
     refused = command(*words, "--fail-on", "infeasible=2")
     assert refused.code == 2
-    assert "--fail-on infeasible=2: is none of errors, infeasible, not-found" in one_line(refused)
-    assert "nor is it gap" in one_line(refused)
+    assert "--fail-on infeasible=2: must be errors, infeasible, not-found" in one_line(refused)
+    assert "or gap, which takes no share" in one_line(refused)
 
 
 def test_errors_for_some_subjects_end_with_4(tmp_path: Path) -> None:
@@ -431,6 +440,6 @@ def test_errors_for_some_subjects_end_with_4(tmp_path: Path) -> None:
         "run", "--no-pages", settings, "--out", out, "--subjects", "all", "--workers", "1"
     )
     assert finished.code == 4
-    broken = [name for name, found in documents(out).items() if "error" in found]
+    broken = [name for name, found in documents(out).items() if found["error"]]
     assert 0 < len(broken) < len(documents(out))
     assert f"{len(broken)} error" in finished.err.splitlines()[-1]

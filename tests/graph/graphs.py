@@ -1,4 +1,4 @@
-"""Small graphs written in every format, and what it means that two graphs are equal."""
+"""Small graphs written in every format, and what it means for two graphs to be equal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Columns of nodes and ties; ends are ids."""
+    """Columns of nodes and ties; the ends of ties are ids."""
 
     nodes: Columns
     ties: Columns

@@ -1,4 +1,4 @@
-"""The index of a graph agrees with a slow, obvious one: networkx and plain loops."""
+"""The index of a graph agrees with a slow, obvious reference: networkx and plain loops."""
 
 from collections import Counter
 from typing import Any
@@ -19,7 +19,7 @@ Pairs = list[tuple[int, int]]
 
 @st.composite
 def multigraphs(draw: st.DrawFn) -> tuple[int, Pairs, list[int]]:
-    """A number of nodes, ties between them (repeated and looped as well), and their kinds."""
+    """A number of nodes, ties between them (including repeated ties and loops), and their kinds."""
     count = draw(st.integers(1, 9))
     node = st.integers(0, count - 1)
     ties = draw(st.lists(st.tuples(node, node), max_size=24))
@@ -45,7 +45,7 @@ def index(count: int, ties: Pairs, kinds: list[int], *, directed: bool) -> Graph
 
 
 def is_mirrored(ties: Pairs, kinds: list[int]) -> bool:
-    """Whether every tie that is no loop stands in the list as often the other way round."""
+    """Whether every tie that is not a loop is listed equally often in the other direction."""
     rows = Counter((a, b, k) for (a, b), k in zip(ties, kinds, strict=True) if a != b)
     return all(rows[b, a, k] == n for (a, b, k), n in rows.items())
 
@@ -95,7 +95,7 @@ def test_the_index_agrees_with_plain_loops(
 
 
 @given(multigraphs())
-def test_the_order_of_rows_and_of_ends_changes_no_pair_of_an_undirected_graph(
+def test_pairs_of_an_undirected_graph_do_not_depend_on_the_order_of_rows_and_ends(
     drawn: tuple[int, Pairs, list[int]],
 ) -> None:
     count, ties, kinds = drawn
@@ -109,7 +109,7 @@ def test_the_order_of_rows_and_of_ends_changes_no_pair_of_an_undirected_graph(
 
 
 @given(multigraphs(), st.randoms(use_true_random=False))
-def test_a_list_that_holds_every_tie_both_ways_is_read_as_holding_it_once(
+def test_a_tie_that_is_listed_in_both_directions_is_read_once(
     drawn: tuple[int, Pairs, list[int]], random: Any
 ) -> None:
     count, ties, kinds = drawn
@@ -134,23 +134,23 @@ def test_a_list_that_holds_every_tie_both_ways_is_read_as_holding_it_once(
     assert len(directed.ties) == len(both)
 
 
-def test_one_tie_without_its_mirror_keeps_the_whole_list() -> None:
+def test_one_tie_without_a_mirror_keeps_every_row() -> None:
     graph = from_arrays(np.ones((3, 1)), [[0, 1, 1], [1, 0, 2]])
     assert len(graph.ties) == 3
     assert graph.pair_starts.tolist() == [0, 4, 6]
 
 
-def test_ties_of_different_kinds_each_way_are_two_ties() -> None:
+def test_ties_of_different_kinds_in_each_direction_are_two_ties() -> None:
     graph = from_arrays(np.ones((2, 1)), [[0, 1], [1, 0]], kind=["lends", "owes"])
     assert len(graph.ties) == 2
     assert graph.pair_count == 1
 
 
 @pytest.mark.parametrize("column", ["weight", "edge_attributes"])
-def test_a_mirrored_list_whose_two_ways_disagree_is_refused(column: str) -> None:
+def test_mirrored_ties_that_differ_by_direction_are_refused(column: str) -> None:
     values: Any = [0.5, 0.25] if column == "weight" else [[0.5], [0.25]]
     arguments: dict[str, Any] = {column: values}
-    with pytest.raises(GraphError, match="to true if the ways differ") as caught:
+    with pytest.raises(GraphError, match="to true if the directions differ") as caught:
         from_arrays(np.ones((2, 1)), [[0, 1], [1, 0]], **arguments)
     assert caught.value.exit_code == 2
     assert len(from_arrays(np.ones((2, 1)), [[0, 1], [1, 0]], directed=True, **arguments).ties) == 2
@@ -164,7 +164,7 @@ def test_parallel_ties_are_one_pair_with_several_arcs() -> None:
     assert graph.neighbours(0).tolist() == [1]
 
 
-def test_a_loop_is_no_pair_and_no_neighbour() -> None:
+def test_a_loop_is_neither_a_pair_nor_a_neighbour() -> None:
     graph = from_arrays(np.ones((3, 1)), [[1, 0, 1], [1, 2, 1]])
     assert graph.loop_node.tolist() == [1, 1]
     assert graph.loop_tie.tolist() == [0, 2]
@@ -172,7 +172,7 @@ def test_a_loop_is_no_pair_and_no_neighbour() -> None:
     assert graph.pair_count == 1
 
 
-def test_a_directed_tie_keeps_its_one_way() -> None:
+def test_a_directed_tie_keeps_its_direction() -> None:
     graph = from_arrays(np.ones((3, 1)), [[2, 1], [0, 0]], directed=True)
     assert graph.arc_source.tolist() == [1, 2]
     assert graph.arc_target.tolist() == [0, 0]
@@ -184,7 +184,7 @@ def test_a_graph_without_nodes_is_refused() -> None:
         index(0, [], [], directed=False)
 
 
-def test_a_node_is_found_by_its_id_and_a_stranger_is_not() -> None:
+def test_a_node_is_found_by_its_id_and_an_unknown_id_is_refused() -> None:
     graph = from_arrays(np.ones((2, 1)), [[0], [1]], ids=["a", "b"])
     assert graph.find("b") == 1
     with pytest.raises(SubjectError, match="no node with the id 'z'; ids look like a, b"):
@@ -192,7 +192,7 @@ def test_a_node_is_found_by_its_id_and_a_stranger_is_not() -> None:
 
 
 @given(st.lists(st.text(max_size=4), min_size=1, max_size=30, unique=True))
-def test_every_node_is_found_by_its_id_whatever_it_holds(names: list[str]) -> None:
+def test_every_node_is_found_whatever_its_id_contains(names: list[str]) -> None:
     try:
         ids = to_strings(names)
     except UnicodeEncodeError:

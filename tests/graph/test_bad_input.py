@@ -1,4 +1,4 @@
-"""What cannot be used is refused in one sentence: where it is, and what to do."""
+"""Unusable input is refused in one sentence that says where the problem is and what to do."""
 
 import contextlib
 import gzip
@@ -28,8 +28,8 @@ NODES = "id,v,w\na,1,2\nb,3,4\nc,5,6\n"
 EDGES = "source,target,kind,weight,since\na,b,kin,1,2\nb,c,debt,2,3\n"
 
 
-def complaint(act: Callable[[], object]) -> str:
-    """What an act that must fail says: one line, exit code 2."""
+def message_of(act: Callable[[], object]) -> str:
+    """The message of a call that must fail: one line, exit code 2."""
     with pytest.raises(InputError) as caught:
         act()
     assert caught.value.exit_code == 2
@@ -39,7 +39,7 @@ def complaint(act: Callable[[], object]) -> str:
     return message
 
 
-def csv_complaint(
+def csv_message_of(
     folder: Path, nodes: str | bytes = NODES, edges: str | bytes = EDGES, **settings: Any
 ) -> str:
     for name, content in (("nodes.csv", nodes), ("edges.csv", edges)):
@@ -47,7 +47,7 @@ def csv_complaint(
         (folder / name).write_bytes(data)
     given: dict[str, Any] = {"nodes": folder / "nodes.csv", "edges": folder / "edges.csv"}
     given |= {"features": ("v", "w"), **settings}
-    return complaint(lambda: read_graph(GraphSettings(**given)))
+    return message_of(lambda: read_graph(GraphSettings(**given)))
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def csv_complaint(
         ('id,v,w\n"a\nb",1,2\nb,nan,4\n', ["line 4", "'v'", "'nan'"]),
         ("id,v,w\na,1,2\nb,1\n", ["line 3", "2 fields", "header has 3", "quote"]),
         ("id,v,w\na,1,2\nb,1,2,3\n", ["line 3", "4 fields"]),
-        ("id,v,w\na,1,2\nb,3,4\na,5,6\n", ["line 2", "'a' is used again in line 4", "keep one"]),
+        ("id,v,w\na,1,2\nb,3,4\na,5,6\n", ["line 2", "'a' is used again in line 4", "remove one"]),
         ("id,v,w\na,1,2\n,3,4\n", ["line 3", "id is empty", "give every node an id"]),
         ("id,v,w\na,1,2\n  ,3,4\n", ["line 3", "id is empty"]),
-        ("id,v,w\n", ["no nodes", "add their rows"]),
+        ("id,v,w\n", ["no nodes", "add nodes"]),
         ("", ["is empty", "header"]),
         ("Id,v,w\na,1,2\n", ["no column 'id'", "graph.id", "did you mean 'Id'?"]),
-        ("id,v,wealth\na,1,2\n", ["no column 'w'", "graph.features", "there are 'id', 'v'"]),
+        ("id,v,wealth\na,1,2\n", ["no column 'w'", "graph.features", "choose from 'id', 'v'"]),
         ("id;v;w\na;1;2\n", ["no column 'id'", "';'", "save it with commas"]),
         ("id,v,w,v\na,1,2,3\n", ["more than one column 'v'", "rename"]),
-        (b"id,v,w\na,1,2\nb\xe9,3,4\n", ["line 3", "not UTF-8", "save the file again"]),
+        (b"id,v,w\na,1,2\nb\xe9,3,4\n", ["line 3", "not UTF-8", "save the file with UTF-8"]),
         (b"id,v,w,n\na,1,2,x\nb,3,4,\xff\n", ["line 3", "not UTF-8"]),
         (b"id,v,w\xe9\na,1,2\n", ["line 1", "not UTF-8"]),
         ("id,v,w\na,1,2\n".encode("utf-16"), ["line 1", "not UTF-8"]),
@@ -82,7 +82,7 @@ def csv_complaint(
 def test_a_bad_node_table_is_refused_with_its_line(
     nodes: str | bytes, parts: list[str], tmp_path: Path
 ) -> None:
-    message = csv_complaint(tmp_path, nodes=nodes)
+    message = csv_message_of(tmp_path, nodes=nodes)
     assert message.startswith(str(tmp_path / "nodes.csv"))
     for part in parts:
         assert part in message
@@ -93,9 +93,9 @@ def test_a_bad_node_table_is_refused_with_its_line(
     [
         ("source,target\na,b\nb,zz\n", {}, ["line 3", "'zz'", "'target'", "nodes.csv", "add the"]),
         ("source,target\nq,b\nb,c\nq,c\n", {}, ["line 2", "'q'", "1 more"]),
-        ("source,target\na,\n", {}, ["line 2", "'target' is empty", "two ids"]),
+        ("source,target\na,\n", {}, ["line 2", "'target' is empty", "give both ends"]),
         ("source,target\na,b\n  ,b\n", {}, ["line 3", "'source' is empty"]),
-        ("source,target,weight\na,b,1\nb,a,2\n", {}, ["both ways", "graph.directed"]),
+        ("source,target,weight\na,b,1\nb,a,2\n", {}, ["both directions", "graph.directed"]),
         ("source,target\na,b,c\n", {}, ["line 2", "3 fields"]),
         ("from,target\na,b\n", {}, ["no column 'source'", "graph.source", "'from'"]),
         ("source,targets\na,b\n", {}, ["no column 'target'", "did you mean 'targets'?"]),
@@ -107,22 +107,22 @@ def test_a_bad_node_table_is_refused_with_its_line(
         ("source,target,weight\na,b,1e200\n", {}, ["line 2", "'weight'", "'1e200'"]),
         ("source,target,kind\na,b,kin\nb,c,\n", {}, ["line 3", "kind of the tie is empty"]),
         (EDGES, {"kinds": ("kin", "dept")}, ["line 3", "'debt'", "graph.kinds", "'dept'?"]),
-        ("source,target\na,b\n", {"kinds": ("kin",)}, ["no kind", "graph.kinds", "leave"]),
+        ("source,target\na,b\n", {"kinds": ("kin",)}, ["no kind", "graph.kinds", "remove"]),
         (b"source,target\na,b\nb,\xe9\n", {}, ["line 3", "not UTF-8"]),
-        ("", {}, ["is empty", "a row for each tie"]),
+        ("", {}, ["is empty", "one row per tie"]),
     ],
 )
 def test_a_bad_tie_table_is_refused_with_its_line(
     edges: str | bytes, settings: dict[str, Any], parts: list[str], tmp_path: Path
 ) -> None:
-    message = csv_complaint(tmp_path, edges=edges, **settings)
+    message = csv_message_of(tmp_path, edges=edges, **settings)
     assert message.startswith(str(tmp_path / "edges.csv"))
     for part in parts:
         assert part in message
 
 
-def test_a_feature_named_twice_is_a_mistake_of_the_settings(tmp_path: Path) -> None:
-    assert "names 'v' twice" in csv_complaint(tmp_path, features=("v", "v"))
+def test_a_feature_named_twice_is_an_error_in_the_settings(tmp_path: Path) -> None:
+    assert "names 'v' twice" in csv_message_of(tmp_path, features=("v", "v"))
     with pytest.raises(SettingsError):
         read_graph(GraphSettings(npz=tmp_path / "graph.npz", features=("v", "v")))
 
@@ -132,7 +132,7 @@ def test_a_missing_file_and_a_folder_are_named_with_their_setting(key: str, tmp_
     others = {"edges": tmp_path / "edges.csv"} if key == "nodes" else {}
     for path, part in ((tmp_path / "none.csv", "no such file"), (tmp_path, "is a folder")):
         settings = GraphSettings.model_validate({key: path, "features": ("v",), **others})
-        message = complaint(partial(read_graph, settings))
+        message = message_of(partial(read_graph, settings))
         assert str(path) in message
         assert part in message
         assert f"graph.{key}" in message
@@ -143,17 +143,17 @@ def test_a_missing_tie_table_is_named(tmp_path: Path) -> None:
     settings = GraphSettings(
         nodes=tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", features=("v",)
     )
-    message = complaint(lambda: read_graph(settings))
+    message = message_of(lambda: read_graph(settings))
     assert "edges.csv: there is no such file" in message
 
 
-def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(tmp_path: Path) -> None:
     for name in ("nodes.xlsx", "edges.csv"):
         (tmp_path / name).write_text(NODES)
     settings = GraphSettings(
         nodes=tmp_path / "nodes.xlsx", edges=tmp_path / "edges.csv", features=("v",)
     )
-    message = complaint(lambda: read_graph(settings))
+    message = message_of(lambda: read_graph(settings))
     assert "nodes.xlsx" in message
     assert ".parquet" in message
 
@@ -166,19 +166,19 @@ def test_a_damaged_compressed_table_is_refused(tmp_path: Path) -> None:
         settings = GraphSettings(
             nodes=tmp_path / "nodes.csv.gz", edges=tmp_path / "edges.csv", features=("v",)
         )
-        assert "cannot be read" in complaint(partial(read_graph, settings))
+        assert "cannot be read" in message_of(partial(read_graph, settings))
 
 
 # ---------------------------------------------------------------- Parquet
 
 
-def parquet_complaint(folder: Path, nodes: dict[str, Any], edges: dict[str, Any]) -> str:
+def parquet_message_of(folder: Path, nodes: dict[str, Any], edges: dict[str, Any]) -> str:
     pq.write_table(pa.table(nodes), folder / "nodes.parquet")
     pq.write_table(pa.table(edges), folder / "edges.parquet")
     settings = GraphSettings(
         nodes=folder / "nodes.parquet", edges=folder / "edges.parquet", features=("v",)
     )
-    return complaint(lambda: read_graph(settings))
+    return message_of(lambda: read_graph(settings))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_bad_parquet_table_is_refused_with_its_row(
 ) -> None:
     good_nodes = {"id": [1, 2, 3], "v": [1.0, 2.0, 3.0]}
     good_edges = {"source": [1, 2], "target": [2, 3]}
-    message = parquet_complaint(tmp_path, good_nodes | nodes, good_edges | edges)
+    message = parquet_message_of(tmp_path, good_nodes | nodes, good_edges | edges)
     for part in parts:
         assert part in message
 
@@ -221,7 +221,7 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path) -> None:
         settings = GraphSettings(
             nodes=tmp_path / "nodes.parquet", edges=tmp_path / "edges.csv", features=("v",)
         )
-        message = complaint(partial(read_graph, settings))
+        message = message_of(partial(read_graph, settings))
         assert "nodes.parquet: " in message
 
 
@@ -231,33 +231,36 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "parts"),
     [
-        ({"edge_index": [[0, -1], [1, 2]]}, ["'edge_index' holds -1 in its column 1", "0 to 2"]),
-        ({"edge_index": [[0, 1], [1, 3]]}, ["holds 3 in its column 1", "correct the tie"]),
+        ({"edge_index": [[0, -1], [1, 2]]}, ["'edge_index' has -1 in column 1", "0 to 2"]),
+        ({"edge_index": [[0, 1], [1, 3]]}, ["has 3 in column 1", "correct the tie"]),
         ({"edge_index": [[0, 1], [1, 2], [2, 0]]}, ["[3, 2]", "[2, E] (transpose it)"]),
-        ({"edge_index": [0, 1]}, ["'edge_index' has the shape [2]", "[2, E]"]),
-        ({"edge_index": [[0.0, 1], [1, 2]]}, ["'edge_index' holds float64", "int64"]),
-        ({"edge_index": [[True], [False]]}, ["'edge_index' holds bool"]),
+        ({"edge_index": [0, 1]}, ["'edge_index' has shape [2]", "[2, E]"]),
+        ({"edge_index": [[0.0, 1], [1, 2]]}, ["'edge_index' has type float64", "int64"]),
+        ({"edge_index": [[True], [False]]}, ["'edge_index' has type bool"]),
         ({"edge_index": None}, ["no array 'edge_index'"]),
         ({"x": None}, ["no array 'x'", "x_indptr"]),
-        ({"x": [1.0, 2, 3]}, ["'x' has the shape [3]", "[N, F]"]),
+        ({"x": [1.0, 2, 3]}, ["'x' has shape [3]", "[N, F]"]),
         ({"x": np.empty((0, 2))}, ["no nodes"]),
-        ({"x": np.empty((3, 0))}, ["'x' has the shape [3, 0]"]),
-        ({"x": [["a"], ["b"], ["c"]]}, ["'x' holds", "numbers"]),
-        ({"x": [[1, 2], [3, np.nan], [5, 6]]}, ["position 1 (from 0)", "'x[:, 1]'", "'nan'"]),
+        ({"x": np.empty((3, 0))}, ["'x' has shape [3, 0]"]),
+        ({"x": [["a"], ["b"], ["c"]]}, ["'x' has type", "numbers"]),
+        (
+            {"x": [[1, 2], [3, np.nan], [5, 6]]},
+            ["position 1 (counted from 0)", "'x[:, 1]'", "'nan'"],
+        ),
         ({"x": [[1, 2], [3, 4], [np.inf, 6]]}, ["position 2", "'x[:, 0]'", "'inf'"]),
         ({"feature_names": ["a"]}, ["'feature_names'", "[1]"]),
         ({"ids": ["a", "b", "a"]}, ["position 0", "'a' is used again in position 2"]),
         ({"ids": ["a", "", "c"]}, ["position 1", "id is empty"]),
-        ({"ids": ["a", "b"]}, ["'ids' has the shape [2] where [3]"]),
-        ({"edge_weight": [1.0]}, ["'edge_weight' has the shape [1] where [2]"]),
+        ({"ids": ["a", "b"]}, ["'ids' has shape [2], but [3]"]),
+        ({"edge_weight": [1.0]}, ["'edge_weight' has shape [1], but [2]"]),
         ({"edge_weight": [1.0, np.nan]}, ["position 1", "'edge_weight'", "'nan'"]),
-        ({"edge_weight": ["a", "b"]}, ["'edge_weight' holds", "numbers"]),
-        ({"edge_attr": [1.0, 2.0]}, ["'edge_attr' has the shape [2] where [2, 1]"]),
+        ({"edge_weight": ["a", "b"]}, ["'edge_weight' has type", "numbers"]),
+        ({"edge_attr": [1.0, 2.0]}, ["'edge_attr' has shape [2], but [2, 1]"]),
         ({"edge_attr": [[1.0], [np.inf]]}, ["position 1", "edge_attr[:, 0]", "'inf'"]),
         ({"edge_type": [0, -1]}, ["position 1", "'edge_type' is -1", "from 0"]),
         ({"edge_type": [0, 10**6]}, ["position 1", "1000000"]),
         ({"edge_type": ["kin", ""]}, ["position 1", "kind of the tie is empty"]),
-        ({"edge_type": [0]}, ["'edge_type' has the shape [1]"]),
+        ({"edge_type": [0]}, ["'edge_type' has shape [1]"]),
         ({"x": np.array([[None], [1], [2]])}, ["pickled", "may run code"]),
         ({"region": np.array([None, "a", "b"])}, ["pickled"]),
     ],
@@ -271,7 +274,7 @@ def test_a_bad_archive_is_refused_with_the_name_of_its_array(
     }
     path = tmp_path / "graph.npz"
     np.savez(path, **used)
-    message = complaint(lambda: read_graph(GraphSettings(npz=path)))
+    message = message_of(lambda: read_graph(GraphSettings(npz=path)))
     assert message.startswith(str(path))
     for part in parts:
         assert part in message
@@ -281,7 +284,7 @@ def test_a_bad_archive_is_refused_with_the_name_of_its_array(
     ("settings", "part"),
     [
         ({"kinds": ("kin",)}, "list every kind in graph.kinds"),
-        ({"features": ("a", "z")}, "'feature_names' does not hold 'z'"),
+        ({"features": ("a", "z")}, "'feature_names' does not contain 'z'"),
         ({"edge_attributes": ("since", "until")}, "'edge_attr' has 1 columns"),
     ],
 )
@@ -297,7 +300,7 @@ def test_settings_that_do_not_fit_an_archive_are_refused(
         edge_type=np.array([1]),
         edge_attr=np.ones((1, 1)),
     )
-    assert part in complaint(lambda: read_graph(GraphSettings(npz=path, **settings)))
+    assert part in message_of(lambda: read_graph(GraphSettings(npz=path, **settings)))
 
 
 def test_a_broken_sparse_matrix_is_refused(tmp_path: Path) -> None:
@@ -310,34 +313,34 @@ def test_a_broken_sparse_matrix_is_refused(tmp_path: Path) -> None:
         x_shape=np.array([2, 2]),
         edge_index=np.array([[0], [1]]),
     )
-    assert "are not a CSR matrix" in complaint(lambda: read_graph(GraphSettings(npz=path)))
+    assert "are not a CSR matrix" in message_of(lambda: read_graph(GraphSettings(npz=path)))
 
 
-def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.npz"
     settings = GraphSettings(npz=path)
     path.write_text("x")
-    assert "is not an npz archive" in complaint(lambda: read_graph(settings))
+    assert "is not an npz archive" in message_of(lambda: read_graph(settings))
     with path.open("wb") as file:
         np.save(file, np.ones(3))
-    assert "is not an npz archive" in complaint(lambda: read_graph(settings))
+    assert "is not an npz archive" in message_of(lambda: read_graph(settings))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.txt", "text")
-    assert "numpy.savez" in complaint(lambda: read_graph(settings))
+    assert "numpy.savez" in message_of(lambda: read_graph(settings))
     np.savez_compressed(path, x=np.random.default_rng(0).random((50, 50)))
     damaged = bytearray(path.read_bytes())
     damaged[200:400] = b"\x00" * 200
     path.write_bytes(damaged)
-    assert "is a damaged npz archive" in complaint(lambda: read_graph(settings))
+    assert "is a damaged npz archive" in message_of(lambda: read_graph(settings))
 
 
-def test_arrays_in_hand_get_the_checks_of_a_file() -> None:
-    message = complaint(lambda: from_arrays([[1.0], [2.0]], [[0], [-1]]))
+def test_arrays_in_memory_get_the_checks_of_a_file() -> None:
+    message = message_of(lambda: from_arrays([[1.0], [2.0]], [[0], [-1]]))
     assert "edge_index" in message
-    message = complaint(
+    message = message_of(
         lambda: from_arrays([[1.0], [2.0]], [[0], [1]], attributes={"age": [1, 2, 3]})
     )
-    assert "'age' has the shape [3] where [2]" in message
+    assert "'age' has shape [3], but [2]" in message
 
 
 # ---------------------------------------------------------------- GraphML and networkx
@@ -362,13 +365,13 @@ GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
         ('<edge source="a"', '<node id=" "/><edge source="a"', ["node ' '", "id is empty"]),
         ('<data key="k0">2</data>', "", ["node 'b'", "'v' is empty"]),
         (">2<", ">NaN<", ["node 'b'", "'v'", "'nan'"]),
-        (">2<", ">two<", ["is not a GraphML file that can be read", "export it again"]),
+        (">2<", ">two<", ["cannot be read as GraphML", "export it again"]),
         ('"double"', '"string"', ["node 'a'", "'v'", "'1'"]),
         ('attr.name="v"', 'attr.name="V"', ["no column 'v'", "did you mean 'V'?"]),
-        ("</graph></graphml>", "", ["is not a GraphML file"]),
-        ('key="k0">1', 'key="k9">1', ["is not a GraphML file"]),
-        (GRAPHML, "id,v\n", ["is not a GraphML file"]),
-        (GRAPHML, "<html></html>", ["is not a GraphML file"]),
+        ("</graph></graphml>", "", ["cannot be read as GraphML"]),
+        ('key="k0">1', 'key="k9">1', ["cannot be read as GraphML"]),
+        (GRAPHML, "id,v\n", ["cannot be read as GraphML"]),
+        (GRAPHML, "<html></html>", ["cannot be read as GraphML"]),
         (GRAPHML[GRAPHML.index("<node") : GRAPHML.index("</graph>")], "", ["no nodes"]),
     ],
 )
@@ -378,7 +381,7 @@ def test_a_bad_graphml_file_is_refused(
     path = tmp_path / "graph.graphml"
     assert old in GRAPHML
     path.write_text(GRAPHML.replace(old, new))
-    message = complaint(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
+    message = message_of(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
     assert message.startswith(str(path))
     for part in parts:
         assert part in message
@@ -387,7 +390,7 @@ def test_a_bad_graphml_file_is_refused(
 @pytest.mark.parametrize(
     ("settings", "part"),
     [
-        ({"directed": True}, "ties are undirected"),
+        ({"directed": True}, "declares its ties undirected"),
         ({"weight": "weight"}, "no column 'weight'"),
         ({"id": "code"}, "no column 'code'"),
         ({"kinds": ("work",)}, "tie 'a'-'b': the kind 'kin' is not listed"),
@@ -400,16 +403,16 @@ def test_settings_that_do_not_fit_a_graphml_file_are_refused(
     path = tmp_path / "graph.graphml"
     path.write_text(GRAPHML)
     given = GraphSettings(graphml=path, features=("v",), **settings)
-    assert part in complaint(lambda: read_graph(given))
+    assert part in message_of(lambda: read_graph(given))
 
 
-def test_a_graphml_file_too_large_for_it_is_sent_to_parquet(
+def test_a_graphml_file_that_is_too_large_is_refused_in_favour_of_parquet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "graph.graphml"
     path.write_text(GRAPHML)
     monkeypatch.setattr(graphml, "MOST_TIES", 0)
-    message = complaint(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
+    message = message_of(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
     assert "more than 0 ties" in message
     assert "Parquet" in message
 

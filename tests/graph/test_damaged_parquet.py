@@ -1,4 +1,4 @@
-"""A damaged Parquet file is read or refused in words, whichever byte is damaged."""
+"""A damaged Parquet file is read, or refused with a message, whichever byte is damaged."""
 
 from pathlib import Path
 

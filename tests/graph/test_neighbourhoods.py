@@ -44,13 +44,13 @@ def test_a_node_without_ties_is_its_own_neighbourhood() -> None:
     assert result.hops.tolist() == [0]
 
 
-def test_no_start_gives_no_nodes() -> None:
+def test_without_starting_nodes_there_are_none() -> None:
     graph = from_arrays(np.ones((2, 1)), [[0], [1]])
     assert neighbourhood(graph, np.array([], np.int64), 2).nodes.tolist() == []
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
-def test_spans_list_rows_one_after_the_other(lengths: list[int], data: st.DataObject) -> None:
+def test_spans_list_rows_in_order(lengths: list[int], data: st.DataObject) -> None:
     starts = np.concatenate(([0], np.cumsum(lengths)))
     row = st.integers(0, len(lengths) - 1)
     rows = data.draw(st.lists(row, max_size=6))

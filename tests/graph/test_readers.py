@@ -1,4 +1,4 @@
-"""Every format tells the same story, and ids of any type become text."""
+"""Every format gives the same graph, and ids of any type become text."""
 
 import gzip
 from datetime import date
@@ -79,7 +79,7 @@ def test_the_fields_of_a_rich_graph_are_what_the_tables_say(writer: str, tmp_pat
     assert graph.ties.attributes.dtype == np.float32
 
 
-def test_a_booleans_column_is_a_feature_of_zeros_and_ones(tmp_path: Path) -> None:
+def test_a_boolean_column_is_a_feature_of_zeros_and_ones(tmp_path: Path) -> None:
     graph = read_graph(write_csv(PLAIN, tmp_path))
     assert graph.features[:, 1].tolist() == [1.0, 0.0, 1.0, 1.0]
 
@@ -144,7 +144,7 @@ def test_ids_in_parquet_of_any_type_match_their_ends(
         assert graph.ids.tolist() == texts
 
 
-def test_a_compressed_table_and_one_with_tabs_are_read(tmp_path: Path) -> None:
+def test_compressed_and_tab_separated_tables_are_read(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "nodes.csv.gz", "wt") as file:
         file.write("id,v\na,1\nb,2\n")
     (tmp_path / "edges.tsv").write_text("source\ttarget\na\tb\n")
@@ -178,7 +178,7 @@ def test_a_graph_without_ties_is_a_graph(tmp_path: Path) -> None:
     assert graph.neighbours(1).tolist() == []
 
 
-def test_parquet_keeps_the_type_of_its_features_and_makes_them_one(tmp_path: Path) -> None:
+def test_features_from_parquet_keep_the_widest_of_their_types(tmp_path: Path) -> None:
     columns = {
         "id": [1, 2],
         "single": pa.array([0.1, 0.2], pa.float32()),
@@ -199,7 +199,7 @@ def test_parquet_keeps_the_type_of_its_features_and_makes_them_one(tmp_path: Pat
     assert mixed.features[:, 0].tolist() == np.array([0.1, 0.2], np.float32).tolist()
 
 
-def test_categories_in_parquet_that_nobody_uses_are_no_kinds(tmp_path: Path) -> None:
+def test_unused_categories_in_parquet_are_not_kinds(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a", "b"], "v": [1.0, 2.0]}), tmp_path / "nodes.parquet")
     kinds = pa.DictionaryArray.from_arrays(pa.array([2, 0]), pa.array(["z", "unused", "k"]))
     table = pa.table({"source": ["a", "a"], "target": ["b", "b"], "kind": kinds})
@@ -220,7 +220,7 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
     assert graph.ties.weight.tolist() == [3.0]
 
 
-def test_an_archive_with_pieces_of_a_sparse_matrix_is_read(tmp_path: Path) -> None:
+def test_an_archive_with_the_arrays_of_a_sparse_matrix_is_read(tmp_path: Path) -> None:
     dense = np.array([[0, 1.5, 0], [2, 0, 0]], np.float32)
     x = sparse.csr_array(dense)
     np.savez(
@@ -240,7 +240,7 @@ def test_an_archive_with_pieces_of_a_sparse_matrix_is_read(tmp_path: Path) -> No
     assert graph.attributes["y"].tolist() == [0, 1]
 
 
-def test_settings_pick_features_of_an_archive_by_name(tmp_path: Path) -> None:
+def test_settings_select_features_of_an_archive_by_name(tmp_path: Path) -> None:
     settings = write_npz(PLAIN, tmp_path).model_copy(update={"features": ("open",)})
     graph = read_graph(settings)
     assert graph.feature_names == ("open",)
@@ -261,7 +261,7 @@ def test_whole_numbers_as_kinds_of_an_archive_are_the_codes_of_the_model(tmp_pat
     assert read_graph(settings).ties.kinds == ("kin", "work", "debt")
 
 
-def test_arrays_in_hand_give_the_graph_of_an_archive(tmp_path: Path) -> None:
+def test_arrays_in_memory_give_the_same_graph_as_an_archive(tmp_path: Path) -> None:
     nodes, ties = RICH.nodes, RICH.ties
     number = {"ann": 0, "bob": 1, "cem": 2}
     graph = from_arrays(
@@ -278,12 +278,12 @@ def test_arrays_in_hand_give_the_graph_of_an_archive(tmp_path: Path) -> None:
     assert_equal(graph, read_graph(write_parquet(RICH, tmp_path)))
 
 
-def test_sparse_features_in_hand_are_made_dense() -> None:
+def test_sparse_features_become_dense() -> None:
     graph = from_arrays(sparse.coo_matrix(np.eye(3)), np.empty((2, 0)))
     assert graph.features.tolist() == np.eye(3).tolist()
 
 
-def test_ids_in_hand_may_be_of_any_type() -> None:
+def test_ids_may_be_of_any_type() -> None:
     graph = from_arrays(np.ones((4, 1)), [[0], [1]], ids=[7, "a", b"c", (1, 2)])
     assert graph.ids.tolist() == ["7", "a", "c", "(1, 2)"]
     assert graph.find("7") == 0
@@ -306,7 +306,7 @@ def test_a_networkx_graph_of_any_class_is_read(kind: Any) -> None:
     assert graph.pair_count == 1
 
 
-def test_a_graphml_file_says_itself_whether_it_is_directed(tmp_path: Path) -> None:
+def test_a_graphml_file_says_whether_it_is_directed(tmp_path: Path) -> None:
     drawing: nx.DiGraph[Any] = nx.DiGraph()
     drawing.add_node("a", v=1.0, code="x1")
     drawing.add_node("b", v=2.0, code="x2")

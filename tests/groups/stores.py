@@ -1,17 +1,20 @@
-"""Stores of made-up audits: people, groups, communities, and what was found about the refused."""
+"""Stores and reports of made-up audits: people, groups, communities, and what the audit found."""
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.records.summary_columns import FACTS
 from recourse_audit.bundle.store import SCHEMA, VERSION
+from recourse_audit.groups.report import group_report
+from recourse_audit.records.groups import Communities, CommunityMethod, GroupReport
 from recourse_audit.settings import GroupSettings
 
 FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
@@ -26,7 +29,7 @@ Step = tuple[str, str, Tie | None]
 
 @dataclass(kw_only=True)
 class Person:
-    """One person of a made-up audit; a status makes a subject of them."""
+    """One person of a made-up audit; somebody with a status is a subject."""
 
     groups: Mapping[str, str]
     favourable: bool | None = False
@@ -41,22 +44,36 @@ class Person:
     droppable: Sequence[Tie] = field(default_factory=list)
 
 
+def communities_of(
+    people: Sequence[Person], *, method: CommunityMethod = "louvain", seed: int = 0
+) -> Communities:
+    """What the store of these people says about their communities."""
+    sizes = Counter(one.community for one in people)
+    none = method == "none"
+    return Communities(
+        method=method,
+        column="district" if method == "column" else None,
+        seed=seed,
+        count=0 if none else len(sizes),
+        reason="too many ties" if none else "",
+        alone=0 if none else sum(size == 1 for size in sizes.values()),
+    )
+
+
 def make_store(
-    people: Sequence[Person], *, method: str = "louvain", seed: int = 0, path: Path | None = None
+    people: Sequence[Person],
+    *,
+    method: CommunityMethod = "louvain",
+    seed: int = 0,
+    path: Path | None = None,
 ) -> sqlite3.Connection:
     """A store with these people, in memory or in a file."""
     store = sqlite3.connect(":memory:" if path is None else path)
     for statement in SCHEMA.split(";"):
         store.execute(statement)
     store.execute(f"PRAGMA user_version = {VERSION}")
-    communities = {
-        "method": method,
-        "column": None,
-        "seed": seed,
-        "count": len({one.community for one in people}),
-        "reason": "too many ties" if method == "none" else "",
-    }
-    store.execute("INSERT INTO meta VALUES ('communities', ?)", (json.dumps(communities),))
+    communities = json.dumps(asdict(communities_of(people, method=method, seed=seed)))
+    store.execute("INSERT INTO meta VALUES ('communities', ?)", (communities,))
     for number, one in enumerate(people):
         decision = {None: "", True: "yes", False: "no"}[one.favourable]
         own = None if method == "none" else one.community
@@ -72,29 +89,56 @@ def make_store(
 
 def _add_subject(store: sqlite3.Connection, number: int, one: Person) -> None:
     found = one.status == FOUND
-    facts: dict[str, Any] = dict.fromkeys(FACTS)
-    facts |= {
-        "id": f"P{number}",
-        "status": one.status,
-        "error": one.error,
-        "favourable": one.favourable,
-        "options": max(1, len(one.options)) if found else 0,
-        "cheapest_cost": one.cost if found else None,
-        "simulatability": one.simulatability,
-        "relevance": one.relevance,
-        "caveat_grade": one.grade,
-    }
-    places = ", ".join("?" * (len(facts) + 3))
-    row = (number, 0, *facts.values(), "{}")
-    store.execute(f"INSERT INTO subjects VALUES ({places})", row)
+    _insert(
+        store,
+        "subjects",
+        number=number,
+        id=f"P{number}",
+        status=one.status,
+        error=one.error,
+        favourable=one.favourable,
+        options=max(1, len(one.options)) if found else 0,
+        cheapest_cost=one.cost if found else None,
+        simulatability=one.simulatability,
+        relevance=one.relevance,
+        caveat_grade=one.grade,
+        document="{}",
+    )
     for option, steps in enumerate(one.options):
         for place, (do, what, tie) in enumerate(steps):
-            kind, attribute = (None, what) if do == "set" else (what, None)
-            ends = tie or (None, None)
-            action = (number, option, place, do, kind, *ends, attribute, None, None, 1.0)
-            store.execute(f"INSERT INTO actions VALUES ({', '.join('?' * 11)})", action)
-    for place, tie in enumerate(one.droppable):
-        store.execute("INSERT INTO droppable VALUES (?, ?, 'x', ?, ?)", (number, place, *tie))
+            source, target = tie or (None, None)
+            _insert(
+                store,
+                "actions",
+                subject=number,
+                option=option,
+                action=place,
+                do=do,
+                kind=None if do == "set" else what,
+                source=source,
+                target=target,
+                attribute=what if do == "set" else None,
+                cost=1.0,
+            )
+    for place, (source, target) in enumerate(one.droppable):
+        _insert(
+            store,
+            "droppable",
+            subject=number,
+            place=place,
+            kind="x",
+            source=source,
+            target=target,
+        )
+
+
+def _insert(store: sqlite3.Connection, table: str, **values: str | float | None) -> None:
+    """Insert one row; columns that must have a value and are of no interest here are 0."""
+    columns = store.execute(f"SELECT name, \"notnull\" FROM pragma_table_info('{table}')")
+    row = {name: 0 if required else None for name, required in columns}
+    assert set(values) <= set(row)
+    places = ", ".join("?" * len(row))
+    store.execute(f"INSERT INTO {table} VALUES ({places})", list((row | values).values()))
 
 
 def drawn_people(
@@ -138,3 +182,15 @@ def drawn_people(
 def settings(*attributes: str, **more: Any) -> GroupSettings:
     """Settings with few draws, so that tests are quick."""
     return GroupSettings.model_validate({"attributes": attributes, "draws": 199} | more)
+
+
+def report_on(
+    people: Sequence[Person],
+    groups: GroupSettings,
+    *,
+    method: CommunityMethod = "louvain",
+    seed: int = 0,
+) -> GroupReport:
+    """The group report on these people."""
+    with closing(make_store(people, method=method, seed=seed)) as store:
+        return group_report(store, groups, communities_of(people, method=method, seed=seed))

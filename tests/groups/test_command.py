@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import sqlite3
+import tomllib
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,22 +13,27 @@ from typing import Any
 
 import pytest
 
+from recourse_audit.bundle.layout import FILES
 from recourse_audit.cli import groups as cli_groups
 from recourse_audit.errors import AuditError
-from recourse_audit.groups.bundle import groups_of
-from recourse_audit.bundle.layout import FILES
-from tests.groups.stores import drawn_people, make_store
-from tests.bundles import ended, request, run_here, started, stop_after
+from recourse_audit.groups.report import groups_of
+from recourse_audit.records.groups import CommunityMethod
+from tests.audits import SAMPLES
+from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
+from tests.groups.stores import drawn_people, make_store
 
 GROUPS = {"attributes": ["origin", "gender"], "draws": 199, "reference": {"origin": "north"}}
 
 
-def bundle(folder: Path, *, gap: float = 0.0, groups: Any = None, method: str = "louvain") -> Path:
-    """A folder with a made-up store, as far as `groups` reads it."""
+def bundle(
+    folder: Path, *, gap: float = 0.0, groups: Any = None, method: CommunityMethod = "louvain"
+) -> Path:
+    """A folder with a made-up store and its settings: all that `groups` reads."""
     people = drawn_people(1, gap=gap)
     make_store(people, method=method, path=folder / "store.sqlite").close()
-    document = {"groups": GROUPS if groups is None else groups}
+    sample = tomllib.loads((SAMPLES / "audit.toml").read_text(encoding="utf-8"))
+    document = sample | {"groups": GROUPS if groups is None else groups}
     (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
     return folder
 
@@ -55,7 +61,7 @@ def test_no_gap_ends_with_0(tmp_path: Path) -> None:
     ],
 )
 def test_what_could_not_be_tested_is_not_clean(
-    groups: Any, method: str, why: str, tmp_path: Path
+    groups: Any, method: CommunityMethod, why: str, tmp_path: Path
 ) -> None:
     folder = bundle(tmp_path, gap=0.35, groups=groups, method=method)
     assert command("groups", folder).code == 0
@@ -134,7 +140,7 @@ def test_the_days_of_the_audit_are_those_of_its_log(
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
     finished = command("groups", bundle(tmp_path))
-    assert "When the audit ran is not known" in finished.out
+    assert "The date of the audit is not known" in finished.out
 
 
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
@@ -152,7 +158,7 @@ def test_without_communities_the_view_says_so_first(tmp_path: Path) -> None:
     ("groups", "words"),
     [
         ({"attributes": []}, "names no protected attribute"),
-        ({"attributes": ["age"]}, "the audit holds no groups by 'age'"),
+        ({"attributes": ["age"]}, "the audit has no groups by 'age'"),
         (
             {"attributes": ["origin"], "reference": {"origin": "east"}},
             "there is nobody whose 'origin' is 'east'; known: north, south",
@@ -199,10 +205,11 @@ def test_a_real_bundle_has_groups(tmp_path: Path) -> None:
 def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     asked = request(tmp_path, tmp_path / "out", sample=96)
     process = started(
-        "run", "--no-pages", asked.settings, "--out", asked.out, "--sample", "96", "--workers", "1"
+        "run", "--no-pages", asked.origin, "--out", asked.out, "--sample", "96", "--workers", "1"
     )
     stop_after(process, asked.out, 2, signal.SIGKILL)
     ended(process)
+    before = contents(asked.out)
     finished = command("groups", asked.out, "--json")
     assert finished.code == 0
     assert "THIS AUDIT IS NOT FINISHED: " in finished.err.splitlines()[0]
@@ -216,6 +223,7 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     assert checked.document == document  # the figures are printed before
     last = checked.err.splitlines()[-1]
     assert f"no gap is flagged so far, but only {document['done']} of 96 subjects are done" in last
+    assert contents(asked.out) == before  # it is only read
 
 
 @pytest.mark.parametrize(

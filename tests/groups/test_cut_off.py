@@ -1,18 +1,17 @@
-"""Whom advice cuts off, and which kinds of change serve most, by hand or by brute force."""
+"""Whom options cut off, and which kinds of change serve most, by hand or by brute force."""
 
 import numpy as np
 import pytest
 
 from recourse_audit.groups.common_options import Kinds, choose
-from recourse_audit.groups.records import Change, CutOff, GroupReport
-from recourse_audit.groups.report import group_report
-from tests.groups.stores import FOUND, INFEASIBLE, Person, Step, make_store, settings
+from recourse_audit.records.groups import Change, CutOff, Do, GroupReport
+from tests.groups.stores import FOUND, INFEASIBLE, Person, Step, report_on, settings
 
 NORTH, SOUTH = {"origin": "north"}, {"origin": "south"}
 
 
 def report_of(people: list[Person], **more: object) -> GroupReport:
-    return group_report(make_store(people), settings("origin", **more))
+    return report_on(people, settings("origin", **more))
 
 
 def advised(own: int, dropped: list[int], could: list[int], community: int = 0) -> Person:
@@ -65,6 +64,28 @@ def test_a_tie_between_two_others_leads_to_both_and_infeasible_people_do_not_cou
         assert (south.dropped_share, south.droppable_share) == (0.5, 0.25)
 
 
+@pytest.mark.parametrize("which", ["first", "all"])
+def test_parallel_ties_of_a_pair_count_once_among_the_dropped_and_the_droppable(which: str) -> None:
+    people = crowd()
+    for number in range(12):
+        own = 40 + number
+        twice: list[Step] = [("drop", "x", (own, 20)), ("drop", "x", (own, 20))]
+        other: list[Step] = [("drop", "x", (own, 20)), ("drop", "y", (20, own))]
+        people.append(
+            Person(
+                groups=NORTH,
+                community=number % 8,
+                status=FOUND,
+                options=[twice, other],
+                droppable=[(own, 20), (own, 20), (20, own), (own, 1)],
+            )
+        )
+    south = row(report_of(people), "south", which)
+    # One of two people whom each could drop is from the south, and only that one is dropped.
+    assert (south.dropped, south.droppable) == (12, 12)
+    assert (south.dropped_share, south.droppable_share, south.ratio) == (1.0, 0.5, 2.0)
+
+
 def test_the_interval_leaves_out_communities_of_subjects() -> None:
     random = np.random.default_rng(0)
     people = crowd()
@@ -103,10 +124,10 @@ def test_few_people_with_an_option_and_small_groups_are_not_told() -> None:
 
 def greedy(options: dict[int, frozenset[Kinds]]) -> list[tuple[Kinds, set[int]]]:
     """The same by trying everything, with sets."""
-    allowed: set[tuple[str, str]] = set()
+    allowed: set[tuple[Do, str]] = set()
     found: list[tuple[Kinds, set[int]]] = []
 
-    def served(kinds: set[tuple[str, str]]) -> set[int]:
+    def served(kinds: set[tuple[Do, str]]) -> set[int]:
         return {who for who, some in options.items() if any(one <= kinds for one in some)}
 
     while len(served(allowed)) < len(options):
@@ -120,7 +141,12 @@ def greedy(options: dict[int, frozenset[Kinds]]) -> list[tuple[Kinds, set[int]]]
 @pytest.mark.parametrize("seed", range(20))
 def test_common_options_are_the_greedy_choice_of_a_brute_force(seed: int) -> None:
     random = np.random.default_rng(seed)
-    kinds = [("drop", "payment"), ("drop", "address"), ("set", "savings"), ("add", "guarantor")]
+    kinds: list[tuple[Do, str]] = [
+        ("drop", "payment"),
+        ("drop", "address"),
+        ("set", "savings"),
+        ("add", "guarantor"),
+    ]
     options = {}
     for who in range(40):
         several = [

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from recourse_audit.groups.iid_tests import (
     brunner_munzel,
@@ -15,8 +16,8 @@ from recourse_audit.groups.iid_tests import (
     rates_test,
     score_ratio,
     t_quantile,
-    wilson,
 )
+from recourse_audit.records.recourse import wilson
 
 Z = 1.959963984540054
 
@@ -30,9 +31,18 @@ def wilson_by_hand(count: int, of: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize(("count", "of"), [(0, 12), (12, 12), (3, 20)])
 def test_wilson_is_its_formula_and_never_of_no_width(count: int, of: int) -> None:
-    made = wilson(count, of, 0.05)
-    assert (made.low, made.high) == pytest.approx(wilson_by_hand(count, of), abs=1e-12)
-    assert 0 <= made.low < made.high <= 1
+    low, high = wilson(count, of)
+    assert (low, high) == pytest.approx(wilson_by_hand(count, of), abs=1e-12)
+    assert 0 <= low < high <= 1
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.2])
+@pytest.mark.parametrize(("count", "of"), [(0, 12), (12, 12), (3, 20), (2.5, 7.25), (40.0, 961.5)])
+def test_wilson_is_that_of_statsmodels_for_effective_numbers_too(
+    count: float, of: float, alpha: float
+) -> None:
+    expected = proportion_confint(count, of, alpha=alpha, method="wilson")
+    assert wilson(count, of, 1 - alpha) == pytest.approx(expected, abs=1e-12)
 
 
 def test_newcombe_combines_two_wilson_intervals() -> None:

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.groups.bundle import groups_of
-from recourse_audit.groups.records import GroupReport
-from recourse_audit.execute.pipeline import Request
 from recourse_audit.audit.selection import Selection
+from recourse_audit.groups.report import groups_of
+from recourse_audit.records.groups import GroupReport
 from tests.audits import SAMPLES
-from tests.bundles import run_here
+from tests.bundles import request_for, run_here
 
 # Small explanations, one change and no draws: some 25 milliseconds a person.
 CHANGES = {
@@ -31,7 +30,7 @@ def report_on(sample: str, folder: Path) -> GroupReport:
         text = text.replace(old, new)
     settings = folder / "audit.toml"
     settings.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
-    run_here(Request(settings=settings, out=folder / "out", selection=Selection()))
+    run_here(request_for(settings, folder / "out", Selection()))
     return groups_of(folder / "out")
 
 
@@ -46,13 +45,13 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> GroupReport:
 
 
 def test_the_planted_gap_is_flagged_by_origin(with_gap: GroupReport) -> None:
-    flags = {(table, one.group, one.measure): one.direction for table, one in with_gap.flags}
+    flags = {(one.table, one.group, one.measure): one.direction for one in with_gap.flags}
     assert flags["origin", "south", "feasibility"] == "harder"
     assert flags["origin", "south", "cost"] == "harder"
 
 
 def test_nothing_is_flagged_where_nothing_is_planted(with_gap: GroupReport) -> None:
-    assert all("origin" in table for table, _ in with_gap.flags)
+    assert all("origin" in one.table for one in with_gap.flags)
 
 
 def test_the_twin_is_not_flagged(twin: GroupReport) -> None:

@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from recourse_audit.groups.arrays import Floats, Ints
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.people import Attribute, Audited, Population
-from recourse_audit.groups.records import Communities
 from recourse_audit.groups.suppression import Withheld, withhold_outcomes, withhold_people
+from recourse_audit.records.groups import Communities
 
 SMALLEST = 11
 Case = tuple[tuple[Cells, ...], list[Ints], Withheld]
@@ -33,7 +33,9 @@ def population_of(columns: Mapping[str, Ints]) -> Population:
     return Population(
         decided=np.zeros(people, np.int64),
         community=None,
-        communities=Communities(method="none", column=None, seed=0, count=0, reason=""),
+        communities=Communities(
+            method="none", column=None, seed=0, count=0, reason="", alone=0
+        ),
         attributes=attributes,
         audited=Audited(
             person=none, status=none, cost=nothing, options=nothing, simulatability=nothing,

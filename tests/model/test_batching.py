@@ -1,15 +1,15 @@
-"""The batcher counts what it asks, keeps to its limit, and never shows how it cut a question."""
+"""The batcher counts what it asks, and never shows how it cut a question."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from recourse_audit.errors import BudgetError, ModelError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.errors import ModelError
+from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import NODES_PER_QUERY, QueryBatcher
-from recourse_audit.model.queries import Pool, Union, induced, pool_of, whole
+from recourse_audit.model.queries import Pool, Union, pool_of, whole, with_pairs
 from tests.model.small_graphs import SumNetwork, all_rows, open_model, random_pool, random_union
 from tests.onnx_models import sum_network
 
@@ -90,23 +90,32 @@ def test_no_rows_are_an_answer_without_a_run(plain: Path) -> None:
     batcher = QueryBatcher(open_model(plain), pool)
     answer = batcher.ask_raw(random_union(random, pool, 3), np.arange(0))
     assert len(answer) == 0
-    assert batcher.runs == 0
+    assert (batcher.graphs, batcher.runs) == (0, 0)
 
 
-def test_the_limit_is_kept_to_the_last_graph(plain: Path) -> None:
+def test_a_batcher_that_knows_more_ties_counts_together_with_the_first(plain: Path) -> None:
     random = np.random.default_rng(4)
     pool = random_pool(random)
     union = random_union(random, pool, 10)
-    batcher = QueryBatcher(open_model(plain), pool, limit=25)
+    batcher = QueryBatcher(open_model(plain), pool)
+    more = batcher.with_more_ties(pool)
     batcher.ask_raw(union, all_rows(union))
-    batcher.ask_raw(union, all_rows(union))
-    runs = batcher.runs
-    with pytest.raises(BudgetError, match="limit of 25") as caught:
-        batcher.ask_raw(union, all_rows(union))
-    assert caught.value.exit_code == 4
-    assert batcher.runs == runs
-    exact = QueryBatcher(open_model(plain), pool, limit=10)
-    assert len(exact.ask_raw(union, all_rows(union))) == len(union.nodes)
+    more.ask_raw(union, all_rows(union))
+    assert (batcher.graphs, batcher.runs) == (more.graphs, more.runs) == (20, 2)
+
+
+def test_only_what_reaches_the_model_is_counted(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    pool = random_pool(random)
+    union = random_union(random, pool, 10)
+    first = union.node_starts[[0, 3]]
+    alone = QueryBatcher(open_model(sum_network(tmp_path / "a.onnx")), pool, graphs_per_query=1)
+    alone.ask_raw(union, first)
+    assert (alone.graphs, alone.runs) == (2, 2)
+    one_row = QueryBatcher(open_model(sum_network(tmp_path / "b.onnx", form="target")), pool)
+    one_row.ask_raw(union, all_rows(union))
+    assert one_row.one_row_per_query
+    assert one_row.graphs == one_row.runs == len(union.nodes)
 
 
 @pytest.mark.parametrize("graphs_per_query", [None, 1])
@@ -166,7 +175,7 @@ def test_missing_weights_of_ties_count_as_one(tmp_path: Path) -> None:
 
 
 def random_graph(random: np.random.Generator, *, directed: bool, nodes: int = 12) -> Graph:
-    """Parallel ties, loops and isolated nodes, with a weight a tie."""
+    """Parallel ties, loops and isolated nodes; every tie has a weight."""
     ends = random.integers(0, nodes - 2, size=(2, 25))
     return from_arrays(
         random.normal(size=(nodes, 5)),
@@ -186,12 +195,12 @@ def test_the_whole_graph_is_asked_with_every_arc_and_loop(directed: bool) -> Non
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_an_induced_graph_has_exactly_the_ties_among_its_nodes(directed: bool) -> None:
+def test_a_part_of_the_graph_has_exactly_the_ties_among_its_nodes(directed: bool) -> None:
     for seed in range(40):
         random = np.random.default_rng(seed)
         graph = random_graph(random, directed=directed)
         nodes = random.choice(graph.node_count, size=random.integers(1, 9), replace=False)
-        union = induced(graph, nodes)
+        union = among(graph, nodes)
         assert union.nodes.tolist() == sorted(nodes.tolist())
         assert arcs_of(union) == expected_arcs(graph, set(nodes.tolist()))
 
@@ -212,10 +221,18 @@ def expected_arcs(graph: Graph, nodes: set[int]) -> list[tuple[int, int, int]]:
     return sorted(arcs)
 
 
-def test_the_whole_graph_and_all_its_nodes_induced_are_one_question() -> None:
+def among(graph: Graph, nodes: Ints) -> Union:
+    """Some nodes with every tie among them, found by looking at all pairs."""
+    chosen = set(nodes.tolist())
+    ends = zip(graph.pair_low.tolist(), graph.pair_high.tolist(), strict=True)
+    pairs = [pair for pair, both in enumerate(ends) if chosen.issuperset(both)]
+    return with_pairs(graph, np.unique(nodes), np.array(pairs, np.int64))
+
+
+def test_the_whole_graph_and_all_its_nodes_together_are_one_question() -> None:
     for seed in range(10):
         graph = random_graph(np.random.default_rng(seed), directed=bool(seed % 2))
-        one, other = whole(graph), induced(graph, np.arange(graph.node_count))
+        one, other = whole(graph), among(graph, np.arange(graph.node_count))
         for name in ("nodes", "node_starts", "sources", "targets", "ties", "arc_starts"):
             assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
@@ -229,6 +246,6 @@ def test_a_neighbourhood_answers_as_the_whole_graph_does(plain: Path) -> None:
         near = {0}
         for _ in range(2):
             near |= {int(other) for node in near for other in graph.neighbours(node)}
-        union = induced(graph, np.array(sorted(near)))
+        union = among(graph, np.array(sorted(near)))
         alone = batcher.ask_raw(union, np.array([0]))
         np.testing.assert_allclose(alone[0], everything[0], rtol=1e-4, atol=1e-4)

@@ -14,9 +14,9 @@ from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import onnx
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import Query, Union, pool_of, whole
+from tests.audits import SAMPLES
 from tests.model.small_graphs import open_model
 from tests.onnx_models import sum_network
-from tests.audits import SAMPLES
 
 MEGABYTE = 2**20
 

@@ -9,7 +9,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import SMALLEST_PROBABILITY, guess_kind, log_probabilities
-from recourse_audit.model.probes import identify_output, made_up_pools, probe
+from recourse_audit.model.probe_graphs import made_up_pools
+from recourse_audit.model.probes import identify_output, probe
 from recourse_audit.settings import ModelSettings, OutputKind
 from tests.model.small_graphs import (
     SumNetwork,
@@ -163,4 +164,4 @@ def test_an_output_that_is_not_what_the_settings_declare_is_refused(tmp_path: Pa
     with pytest.raises(ModelError, match=r"model\.output says probabilities") as caught:
         probe(OnnxModel(settings), settings)
     assert caught.value.exit_code == 2
-    assert "correct model.output to 'logits'" in str(caught.value)
+    assert "change model.output to 'logits'" in str(caught.value)

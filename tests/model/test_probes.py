@@ -1,5 +1,6 @@
 """Each probe fails for the model made to fail it and for no other, and measures the depth."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.probes import NO_ROOM, SENTENCES, probe
+from recourse_audit.model.probe_notes import NO_ROOM, NOTES
+from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import Pool, pool_of
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import ModelSettings, load_settings
@@ -44,7 +46,7 @@ def test_a_trap_fails_its_own_probe_and_no_other(trap: str, seed: int, tmp_path:
     for pool in (None, made_pool(seed)):
         report = probed(path, pool, seed=7 * seed)
         assert report.failed == (FAILS[trap],)
-        assert report.sentences[FAILS[trap]] == SENTENCES[FAILS[trap]]
+        assert report.notes[FAILS[trap]] == NOTES[FAILS[trap]]
 
 
 @pytest.mark.parametrize("trap", FAILS)
@@ -70,7 +72,7 @@ def test_a_sound_model_passes_every_probe(seed: int, tmp_path: Path) -> None:
         report = probed(path, pool, seed=seed)
         assert report.failed == ()
         assert report.depth == layers
-        assert report.sentences == {}
+        assert report.notes == {}
 
 
 @pytest.mark.parametrize("form", FORMS, ids=described)
@@ -128,6 +130,30 @@ def test_last_bits_that_a_softmax_blows_up_do_not_fail_a_probe(tmp_path: Path) -
     assert probed(path, seed=104).failed == ("packing",)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 30])
+@pytest.mark.parametrize("value", [0.0, 1.0, -40.0, 5000.0])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_depth_is_found_where_all_nodes_have_the_same_features(
+    layers: int, value: float, rows: int, tmp_path: Path
+) -> None:
+    path = sum_network(tmp_path / "model.onnx", layers=layers)
+    pool = replace(made_pool(0), features=np.full((rows, 5), value))
+    assert probed(path, pool).depth == layers
+
+
+def test_the_depth_is_found_where_nearly_all_nodes_have_the_same_features(tmp_path: Path) -> None:
+    path = sum_network(tmp_path / "model.onnx", layers=2)
+    features = np.zeros((20_000, 5))
+    features[-1] = 1.0
+    assert probed(path, replace(made_pool(0), features=features)).depth == 2
+
+
+def test_a_model_without_ties_has_no_depth_among_equals_either(tmp_path: Path) -> None:
+    path = sum_network(tmp_path / "model.onnx", trap="ties")
+    report = probed(path, replace(made_pool(0), features=np.ones((30, 5))))
+    assert report.depth == 0
+
+
 def test_a_model_without_ties_has_no_depth(tmp_path: Path) -> None:
     report = probed(sum_network(tmp_path / "model.onnx", trap="ties"))
     assert report.depth == 0
@@ -136,7 +162,7 @@ def test_a_model_without_ties_has_no_depth(tmp_path: Path) -> None:
 def test_a_depth_without_bound_is_said_in_words(tmp_path: Path) -> None:
     report = probed(sum_network(tmp_path / "model.onnx", trap="batch"))
     assert report.depth is None
-    assert report.sentences["depth"] == SENTENCES["depth"]
+    assert report.notes["depth"] == NOTES["depth"]
 
 
 def test_a_deep_model_has_a_depth_too_large_to_bound(tmp_path: Path) -> None:
@@ -148,11 +174,11 @@ def test_a_declared_depth_stands_unless_more_was_seen_and_a_difference_is_said(
 ) -> None:
     path = sum_network(tmp_path / "model.onnx", layers=3)
     same, less, more = (probed(path, depth=depth) for depth in (3, 2, 5))
-    assert (same.depth, same.sentences) == (3, {})
+    assert (same.depth, same.notes) == (3, {})
     assert less.depth == 3
-    assert "nodes 3 hops away reach a decision, so 3 is used" in less.sentences["depth"]
+    assert "nodes 3 hops away reach a decision, so 3 is used" in less.notes["depth"]
     assert more.depth == 5
-    assert "declare a depth of 5 hops; the probe measured 3" in more.sentences["depth"]
+    assert "declare a depth of 5 hops; the probe measured 3" in more.notes["depth"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +190,7 @@ def test_a_fixed_size_too_small_to_measure_the_depth_says_so(
     path = sum_network(tmp_path / "model.onnx", **size)  # type: ignore[arg-type]
     report = probed(path)
     assert report.depth is None
-    assert report.sentences["depth"] == NO_ROOM
+    assert report.notes["depth"] == NO_ROOM
 
 
 @pytest.mark.parametrize("path", SAMPLE_MODELS, ids=sample_name)

@@ -10,7 +10,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Floats, Graph, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records.recourse import Action
+from recourse_audit.records.recourse import Action, Move, SetAction
 from recourse_audit.recourse.policy import Policy
 
 
@@ -21,12 +21,10 @@ def changed(policy: Policy, subject: int, actions: Sequence[Action]) -> Graph:
     keep = np.ones(len(ties), bool)
     rows: list[dict[str, Any]] = []
     for action in actions:
-        if action.do == "set":
+        if isinstance(action, SetAction):
             for one in (action, *action.implied):
                 put(policy, features, subject, one)
             continue
-        assert action.tie is not None
-        assert action.kind is not None
         ends = [graph.find(end) for end in action.tie]
         code = ties.kinds.index(action.kind)
         if action.do == "drop":
@@ -54,10 +52,8 @@ def changed(policy: Policy, subject: int, actions: Sequence[Action]) -> Graph:
     )
 
 
-def put(policy: Policy, features: Floats, subject: int, action: Action) -> None:
+def put(policy: Policy, features: Floats, subject: int, action: SetAction | Move) -> None:
     """Write a user's value as the table holds it."""
-    assert action.attribute is not None
-    assert action.after is not None
     rule = next((r for r in policy.settings.attributes if r.name == action.attribute), None)
     value = action.after
     if rule is not None:
@@ -89,7 +85,9 @@ def new_row(graph: Graph, ends: list[int], code: int) -> dict[str, Any]:
 
 def asked(batcher: QueryBatcher, graph: Graph, subject: int) -> Floats:
     """Log-probabilities of a node on another whole graph, asked of the same model."""
-    answers: Floats = QueryBatcher(batcher.model, pool_of(graph)).ask(whole(graph), np.array([subject]))
+    answers: Floats = QueryBatcher(batcher.model, pool_of(graph)).ask(
+        whole(graph), np.array([subject])
+    )
     return answers.reshape(-1)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.records.recourse import SetAction
 from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.rules import broken_rule, described, why_not
 from tests.recourse.worlds import policy_of, star, town
@@ -124,6 +125,7 @@ def test_levels_of_linked_attributes_exclude_each_other_and_ties_do_not() -> Non
     assert table.permitted.set == {"savings": 2, "late": 2, "debt": 2}
     assert table.permitted.drop == 3
     [action] = table.records(np.array([names(table).index("savings=9000")]))
+    assert isinstance(action, SetAction)
     assert (action.before, action.after, action.cost) == (1000, 9000, 2)
     [implied] = action.implied
     assert (implied.attribute, implied.before, implied.after) == ("debt", 0.5, 0.7)

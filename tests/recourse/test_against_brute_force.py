@@ -11,8 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.records.recourse import Action, Option, Recourse
 from recourse_audit.audit.reporter import explain
+from recourse_audit.records.recourse import (
+    Action,
+    Option,
+    Recourse,
+    SetAction,
+    TieAction,
+    survival,
+)
 from tests.recourse.brute_force import BruteForce, Combination, Move
 from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
 
@@ -54,7 +61,7 @@ def recourse_of(
     truths.of(key)
     audit = case.open(truths.folder(key), **settings)
     reports = explain(audit, case.world.ids if ids is None else ids)
-    found = {report.decision.id: report.recourse for report in reports}
+    found = {report.subject.id: report.recourse for report in reports}
     return {name: recourse for name, recourse in found.items() if recourse is not None}
 
 
@@ -140,12 +147,12 @@ def assert_option(case: Case, truth: BruteForce, option: Option, some: Combinati
     assert option.cost == pytest.approx(truth.cost(some))
     assert option.cost == pytest.approx(sum(action.cost for action in option.actions))
     draws = case.settings["recourse"]["draws"]
-    if draws and option.holds is not None:
-        assert option.holds.draws == draws
-        for share in (option.holds.ties, option.holds.attributes):
-            assert 0 <= share <= 1
-            assert share * draws == pytest.approx(round(share * draws), abs=1e-5)
-    assert (option.holds is None) == (not draws)
+    if draws and option.robustness is not None:
+        assert option.robustness.draws == draws
+        for held in (option.robustness.ties, option.robustness.attributes):
+            assert 0 <= held.count <= draws
+            assert held == survival(held.count, draws)
+    assert (option.robustness is None) == (not draws)
     assert_side_effects(case, truth, option, some)
 
 
@@ -155,17 +162,17 @@ def assert_side_effects(case: Case, truth: BruteForce, option: Option, some: Com
     if any(abs(truth.margin(row)) < KNIFE_EDGE for row in (*before, *after)):
         return
     if case.network.form.inputs == "target":
-        assert not option.others.measured
+        assert not option.side_effects.measured
         return
-    assert option.others.measured
+    assert option.side_effects.measured
     expected: dict[tuple[bool, bool], set[str]] = {}
     for person, (old, new) in enumerate(zip(before, after, strict=True)):
         if person != truth.subject and np.argmax(old) != np.argmax(new):
             way = truth.is_favourable(old), truth.is_favourable(new)
             expected.setdefault(way, set()).add(case.world.ids[person])
-    assert set(option.others.to_favourable) == expected.get((False, True), set())
-    assert set(option.others.to_unfavourable) == expected.get((True, False), set())
-    assert set(option.others.other) == (
+    assert set(option.side_effects.to_favourable) == expected.get((False, True), set())
+    assert set(option.side_effects.to_unfavourable) == expected.get((True, False), set())
+    assert set(option.side_effects.other) == (
         expected.get((True, True), set()) | expected.get((False, False), set())
     )
 
@@ -185,14 +192,14 @@ def places_of(case: Case, truth: BruteForce, action: Action) -> Iterator[int]:
     for place, move in enumerate(truth.moves):
         if move.do != action.do:
             continue
-        if move.tie is not None and action.tie is not None:
+        if move.tie is not None and isinstance(action, TieAction):
             ends = tuple(case.world.ids[end] for end in move.tie)
             same = action.tie == ends or (not case.world.directed and action.tie == ends[::-1])
             if same and action.kind == move.kind and action.cost == pytest.approx(move.cost):
                 yield place
-        elif move.attribute == action.attribute and action.attribute is not None:
+        elif isinstance(action, SetAction) and move.attribute == action.attribute:
             after = {action.attribute: action.after}
-            after |= {str(implied.attribute): implied.after for implied in action.implied}
+            after |= {implied.attribute: implied.after for implied in action.implied}
             if after == pytest.approx(move.values) and action.cost == pytest.approx(move.cost):
                 before = truth.policy.current(action.attribute, truth.subject)
                 assert action.before == pytest.approx(before)
@@ -301,9 +308,9 @@ def test_an_option_holds_in_every_draw_if_nothing_changes_around_it(
     found = recourse_of(truths, key, jitter=0.0, draws=4)
     for person, _ in clear_cut(truths, key):
         for option in found[person].options:
-            assert option.holds is not None
-            assert (option.holds.draws, option.holds.ties) == (4, 1.0)
-            assert option.holds.attributes == 1.0
+            assert option.robustness is not None
+            assert option.robustness.draws == 4
+            assert option.robustness.ties == option.robustness.attributes == survival(4, 4)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.records.recourse import Action, Recourse
 from recourse_audit.audit.reporter import explain
+from recourse_audit.records.recourse import Action, Recourse, TieAction
+from tests.command import command
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (
     NETWORKS,
@@ -22,7 +23,6 @@ from tests.recourse.random_worlds import (
     toml,
     write_csv,
 )
-from tests.command import command
 
 EVERYTHING: dict[str, Any] = {
     "max_changes": 2,
@@ -138,8 +138,9 @@ def kinds_of(truth: BruteForce, case: Case, some: frozenset[int]) -> list[tuple[
 
 
 def kind_of(action: Action) -> tuple[str, str, str]:
-    low, high = sorted(action.tie or ())
-    return low, high, str(action.kind)
+    assert isinstance(action, TieAction)
+    low, high = sorted(action.tie)
+    return low, high, action.kind
 
 
 @pytest.mark.parametrize("seed", [0, 8])
@@ -177,7 +178,7 @@ def test_answers_that_are_no_numbers_are_an_error_of_one_person(tmp_path: Path) 
     failed = [report for report in reports if report.error]
     assert 0 < len(failed) < len(reports)
     for report in reports:
-        if not report.decision.decision:
+        if not report.subject.decision:
             assert report.recourse is None or report.recourse.status == "error"
         if not report.error:
             assert report.recourse is not None
@@ -254,7 +255,7 @@ def test_what_is_printed_is_what_was_found(tmp_path: Path) -> None:
 
 def fixed_part(action: Action) -> dict[str, Any]:
     """What the design fixes of an action's form."""
-    if action.tie is not None:
+    if isinstance(action, TieAction):
         return {"do": action.do, "tie": action.tie, "kind": action.kind}
     return {
         "do": "set",
@@ -273,5 +274,5 @@ def test_candidates_without_kinds_are_ties_of_the_only_kind(tmp_path: Path) -> N
     audit = opened(tmp_path, tables, candidates="new.csv")
     [report] = explain(audit, ["p-0"])
     assert report.recourse is not None
-    if not report.decision.favourable:
+    if not report.subject.favourable:
         assert report.recourse.certificate.permitted.add == 2

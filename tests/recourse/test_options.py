@@ -9,26 +9,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
 from recourse_audit.records.probes import ProbeReport
-from recourse_audit.records.recourse import Recourse
+from recourse_audit.records.recourse import Action, Recourse, SetAction, TieAction
+from recourse_audit.recourse import options as options_module
+from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import diverse, parts
 from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.reporter import explain
 from recourse_audit.settings import DecisionSettings
+from tests.audits import IDS, TIES, lending_audit, small_audit
+from tests.command import command
 from tests.onnx_models import sum_network
 from tests.recourse.reference import all_combinations, asked, changed
 from tests.recourse.worlds import policy_of, sound, town
-from tests.audits import IDS, TIES, lending_audit, small_audit
-from tests.command import command
-from tests.search.engine import open_desk
+from tests.search.engine import open_batcher
 
 CLASSES = ("no", "maybe", "yes")
 MIXED: dict[str, Any] = {
@@ -54,7 +57,8 @@ def search_over(
 ) -> RecourseSearch:
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     decision = DecisionSettings(classes=CLASSES, favourable=(hoped_for(batcher, graph),))
-    return RecourseSearch(graph, batcher, probes or sound(), answers, policy, decision, 0)
+    decisions = Decisions(decision)
+    return RecourseSearch(graph, batcher, probes or sound(), answers, policy, decisions, 0)
 
 
 def hoped_for(batcher: QueryBatcher, graph: Graph) -> str:
@@ -65,13 +69,17 @@ def hoped_for(batcher: QueryBatcher, graph: Graph) -> str:
     return CLASSES[int(means.argmax())]
 
 
-def approves(batcher: QueryBatcher, policy: Policy, table: ActionTable, chosen: Sequence[int]) -> bool:
+def approves(
+    batcher: QueryBatcher, policy: Policy, table: ActionTable, chosen: Sequence[int]
+) -> bool:
     actions = table.records(np.array(chosen))
     answer = asked(batcher, changed(policy, table.subject, actions), table.subject)
     return CLASSES[int(answer.argmax())] == hoped_for(batcher, policy.graph)
 
 
-def assert_right(found: Recourse, batcher: QueryBatcher, policy: Policy, subject: int, most: int) -> None:
+def assert_right(
+    found: Recourse, batcher: QueryBatcher, policy: Policy, subject: int, most: int
+) -> None:
     """Compare with trying every combination on the rebuilt graph."""
     table = action_table(policy, subject, 2)
     every = list(all_combinations(table.group.tolist(), most))
@@ -83,7 +91,8 @@ def assert_right(found: Recourse, batcher: QueryBatcher, policy: Policy, subject
         for option in found.options
         if table.records(np.array(chosen)) == option.actions
     }
-    drops = [one for one in table.records(np.arange(len(table))) if one.do == "drop"]
+    every_action = table.records(np.arange(len(table)))
+    drops = [one for one in every_action if isinstance(one, TieAction) and one.do == "drop"]
     assert [(one.tie, one.kind) for one in found.droppable] == [(a.tie, a.kind) for a in drops]
     assert found.certificate.possible == len(every)
     assert found.status == ("verified" if working else "certified_infeasible")
@@ -108,7 +117,7 @@ def test_options_and_certificates_agree_with_brute_force(
 ) -> None:
     graph = town(seed, directed=directed, people=12, ties=14)
     path = sum_network(tmp_path / "m.onnx", seed=seed, scale=0.4)
-    batcher = open_desk(path, graph, output="logits")
+    batcher = open_batcher(path, graph, output="logits")
     policy = policy_of(graph, max_changes=2, **MIXED)
     search = search_over(graph, batcher, policy)
     seen = set()
@@ -116,7 +125,7 @@ def test_options_and_certificates_agree_with_brute_force(
         found = search.run(subject, None)
         seen.add(found.status)
         if found.status != "already_favourable":
-            assert found.checked_by == "neighbourhood"
+            assert found.evaluated_on == "neighbourhood"
             assert_right(found, batcher, policy, subject, 2)
     assert "verified" in seen
 
@@ -125,7 +134,7 @@ def test_options_and_certificates_agree_with_brute_force(
 def test_three_dropped_ties_agree_with_brute_force(seed: int, tmp_path: Path) -> None:
     graph = town(seed, people=10, ties=24, kinds=("address", "payment"))
     path = sum_network(tmp_path / "m.onnx", seed=seed + 5, scale=0.25)
-    batcher = open_desk(path, graph, output="logits")
+    batcher = open_batcher(path, graph, output="logits")
     policy = policy_of(graph)
     search = search_over(graph, batcher, policy)
     statuses = []
@@ -140,7 +149,7 @@ def test_three_dropped_ties_agree_with_brute_force(seed: int, tmp_path: Path) ->
 @pytest.mark.parametrize("budget", [1, 2, 5, 13, 40])
 def test_the_budget_is_never_exceeded_and_never_called_a_proof(budget: int, tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
     policy = policy_of(graph, budget=budget, **MIXED)
     search = search_over(graph, batcher, policy)
     full = search_over(graph, batcher, policy_of(graph, **MIXED))
@@ -166,7 +175,7 @@ def test_with_more_single_changes_than_budget_ones_own_come_first_and_larger_one
 ) -> None:
     graph = town(3, people=40, ties=120)
     network = sum_network(tmp_path / "m.onnx", scale=0.01, linear=True)
-    batcher = open_desk(network, graph, output="logits")
+    batcher = open_batcher(network, graph, output="logits")
     anybody: dict[str, Any] = {"ties": [{"kind": "*", "whose": "any", "allow": ["drop"]}]}
     policy = policy_of(graph, budget=40, **anybody)
     answers, tried = Verifier.answers, []
@@ -192,7 +201,7 @@ def test_with_more_single_changes_than_budget_ones_own_come_first_and_larger_one
 
 def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
-    batcher = open_desk(
+    batcher = open_batcher(
         sum_network(tmp_path / "m.onnx", scale=0.01, linear=True), graph, output="logits"
     )
     policy = policy_of(graph, budget=30, **MIXED)
@@ -208,7 +217,7 @@ def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
 
 def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path) -> None:
     graph = town(3)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     policy = policy_of(graph, ties=[{"kind": "*", "allow": []}])
     search = search_over(graph, batcher, policy)
     found = [search.run(subject, None) for subject in range(graph.node_count)]
@@ -223,7 +232,7 @@ def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path
 
 def test_ties_that_are_never_suggested_are_counted_in_the_reason(tmp_path: Path) -> None:
     graph = town(3, kinds=("family",))
-    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     search = search_over(graph, batcher, policy_of(graph))
     reasons = {search.run(subject, None).reason for subject in range(graph.node_count)}
     assert any("of kinds that are never suggested." in reason for reason in reasons)
@@ -231,7 +240,7 @@ def test_ties_that_are_never_suggested_are_counted_in_the_reason(tmp_path: Path)
 
 def test_the_result_does_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> None:
     graph = town(3, people=12, ties=30)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
     policy = policy_of(graph, **MIXED)
     forward, backward = search_over(graph, batcher, policy), search_over(graph, batcher, policy)
     one = {subject: forward.run(subject, None) for subject in range(12)}
@@ -243,7 +252,9 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = town(1, people=12, ties=14)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx", seed=1, scale=0.4), graph, output="logits")
+    batcher = open_batcher(
+        sum_network(tmp_path / "m.onnx", seed=1, scale=0.4), graph, output="logits"
+    )
     policy = policy_of(graph, **MIXED)
     search = search_over(graph, batcher, policy)
     subject = next(s for s in range(12) if search.run(s, None).status == "verified")
@@ -258,26 +269,67 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     expected = search_over(graph, batcher, policy, sound(None)).run(subject, None)
     monkeypatch.setattr(Verifier, "_nearby", too_kind)
     found = search.run(subject, None)
-    assert found.checked_by == "whole graph"
+    assert found.evaluated_on == "whole graph"
     assert [option.actions for option in found.options] == [o.actions for o in expected.options]
+
+
+def test_an_option_says_on_what_it_was_last_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(1, people=12, ties=14)
+    path = sum_network(tmp_path / "m.onnx", seed=1, scale=0.4)
+    batcher = open_batcher(path, graph, output="logits")
+    policy = policy_of(graph, **MIXED)
+    whole_graphs: list[int] = []
+    real = Verifier.on_whole_graph
+
+    def seen(self: Verifier, combinations: Any) -> Any:
+        whole_graphs.append(len(combinations))
+        return real(self, combinations)
+
+    monkeypatch.setattr(Verifier, "on_whole_graph", seen)
+    arcs = len(graph.arc_source)
+    for limit, where in ((arcs, "whole graph"), (arcs - 1, "neighbourhood")):
+        monkeypatch.setattr(options_module, "CONFIRMED_ARCS", limit)
+        monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", limit)
+        whole_graphs.clear()
+        search = search_over(graph, batcher, policy)
+        found = [search.run(subject, None) for subject in range(12)]
+        offered = [option for one in found for option in one.options]
+        assert offered
+        assert {option.verified_on for option in offered} == {where}
+        assert {one.evaluated_on for one in found if one.options} == {"neighbourhood"}
+        assert sum(whole_graphs) >= len(offered) if where == "whole graph" else not whole_graphs
+
+
+def test_an_option_searched_for_on_the_whole_graph_is_verified_on_it_whatever_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(1, people=12, ties=14)
+    path = sum_network(tmp_path / "m.onnx", seed=1, scale=0.4)
+    batcher = open_batcher(path, graph, output="logits")
+    monkeypatch.setattr(options_module, "CONFIRMED_ARCS", 1)
+    search = search_over(graph, batcher, policy_of(graph, **MIXED), sound(None))
+    found = [search.run(subject, None) for subject in range(12)]
+    assert {option.verified_on for one in found for option in one.options} == {"whole graph"}
 
 
 def test_counterfactuals_are_tried_first(tmp_path: Path) -> None:
     [report] = explain(load_audit(lending_audit(tmp_path)), ["P0029"])
     assert report.recourse is not None
     assert report.search is not None
-    removed = {frozenset(found.removed) for found in report.search.counterfactuals}
-    removed |= {frozenset(pair.removed) for pair in report.search.front}
+    removed = {frozenset(found.removed) for found in report.counterfactuals}
+    removed |= {frozenset(pair.removed) for pair in report.front}
     found = [option for option in report.recourse.options if option.source == "counterfactual"]
     assert found
     for option in found:
-        assert {action.tie for action in option.actions} in removed
+        assert {a.tie for a in option.actions if isinstance(a, TieAction)} in removed
 
 
 def test_an_answer_that_is_no_number_is_an_error_of_that_subject_alone(tmp_path: Path) -> None:
     graph = town(1)
     path = sum_network(tmp_path / "m.onnx", trap="some_nan")
-    batcher = open_desk(path, graph, output="logits")
+    batcher = open_batcher(path, graph, output="logits")
     search = search_over(graph, batcher, policy_of(graph, **MIXED))
     found = [search.run(subject, None) for subject in range(graph.node_count)]
     errors = [one for one in found if one.status == "error"]
@@ -345,7 +397,7 @@ def test_no_option_ever_breaks_a_rule(
     model: Path,
 ) -> None:
     graph = town(seed, directed=directed, people=12, ties=16)
-    batcher = open_desk(model, graph, output="logits")
+    batcher = open_batcher(model, graph, output="logits")
     rules = [{**rule, "allow": [] if rule["kind"] in never else rule["allow"]} for rule in ties]
     policy = policy_of(
         graph, ties=rules, attributes=attributes, never=never, max_changes=max_changes, budget=300
@@ -359,7 +411,7 @@ def test_no_option_ever_breaks_a_rule(
             assert option.cost == pytest.approx(sum(action.cost for action in option.actions))
             assert len(option.actions) <= max_changes
             for action in option.actions:
-                assert action.kind not in ("family", *never)
+                assert isinstance(action, SetAction) or action.kind not in ("family", *never)
                 assert_permitted(action, rules, attributes)
             rebuilt = changed(policy, subject, option.actions)
             answer = asked(batcher, rebuilt, subject)
@@ -368,10 +420,10 @@ def test_no_option_ever_breaks_a_rule(
 
 
 def assert_permitted(
-    action: Any, ties: list[dict[str, Any]], attributes: list[dict[str, Any]]
+    action: Action, ties: list[dict[str, Any]], attributes: list[dict[str, Any]]
 ) -> None:
     """The rules once more, as a test would read them."""
-    if action.do == "set":
+    if isinstance(action, SetAction):
         [rule] = [rule for rule in attributes if rule["name"] == action.attribute]
         assert rule["direction"] != ("down" if action.after > action.before else "up")
         assert rule["min"] is None or action.after >= rule["min"]
@@ -393,7 +445,11 @@ def test_an_export_of_fixed_size_offers_what_its_neighbourhoods_confirm(tmp_path
     [report] = explain(load_audit(lending_audit(tmp_path, "fixed", max_nodes=2)), ["P0008"])
     assert report.recourse is not None
     assert report.recourse.status == "verified"
-    assert report.recourse.checked_by == "neighbourhood"
+    assert report.recourse.evaluated_on == "neighbourhood"
+    # The whole graph fits exactly, so it can be asked with as many ties as it has and no others.
+    for option in report.recourse.options:
+        same_ties = all(isinstance(action, SetAction) for action in option.actions)
+        assert option.verified_on == ("whole graph" if same_ties else "neighbourhood")
 
 
 ADDS = """
@@ -432,7 +488,7 @@ def test_what_an_export_of_fixed_size_has_no_room_for_is_left_out_and_counted(
         assert found.status != "certified_infeasible"
         assert found.certificate.possible == one.recourse.certificate.possible
         assert found.certificate.tried < found.certificate.possible
-    assert left_out, "the surroundings of somebody fill the model"
+    assert left_out, "somebody's neighbourhood fills the model"
     shown = command("explain", path, *subjects)
     assert shown.code == 0
     assert "could not be asked" in " ".join(shown.out.split())

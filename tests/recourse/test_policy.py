@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recourse_audit.audit.loaded import load_audit
 from recourse_audit.errors import SettingsError
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING
-from recourse_audit.audit.loaded import load_audit
-from tests.recourse.worlds import KINDS, policy_of, star, town
 from tests.audits import small_audit
+from tests.recourse.worlds import KINDS, policy_of, star, town
 
 SAVINGS = {"name": "savings", "step": 500}
 
@@ -185,8 +185,8 @@ def test_candidates_are_found_from_both_ends(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("source,target\na,z\n", "line 2: 'z' in column 'target' is not the id of a node"),
-        ("source,target\na,a\n", "line 2: leads from a node to itself"),
-        ("source,to\na,b\n", "new.csv: there is no column 'target'; there are 'source', 'to'"),
+        ("source,target\na,a\n", "line 2: is a tie from a node to itself"),
+        ("source,to\na,b\n", "new.csv: there is no column 'target'; choose from 'source', 'to'"),
         (
             "source,target,kind\na,f,payment\na,f,payments\n",
             "line 3: 'payments' is not a kind of tie in the graph; did you mean 'payment'?",

@@ -10,23 +10,25 @@ from statsmodels.stats.proportion import proportion_confint
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records.recourse import Holding, SideEffects, wilson
+from recourse_audit.records.recourse import Robustness, SideEffects, survival, wilson
 from recourse_audit.recourse import robustness
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.robustness import Robustness, _hops
-from recourse_audit.recourse.verification import Bench, Verifier
+from recourse_audit.recourse.robustness import RobustnessTest, _hops
+from recourse_audit.recourse.verification import RecourseContext, Verifier
 from tests.onnx_models import sum_network
 from tests.recourse.reference import changed
 from tests.recourse.test_variants import ANYTHING, some_combinations
-from tests.recourse.worlds import bench_of, policy_of, sound, town
-from tests.search.engine import open_desk
+from tests.recourse.worlds import context_of, policy_of, sound, town
+from tests.search.engine import open_batcher
 
 
-def world(folder: Path, **more: Any) -> tuple[Graph, QueryBatcher, Policy, Bench]:
+def world(folder: Path, **more: Any) -> tuple[Graph, QueryBatcher, Policy, RecourseContext]:
     graph = town(5, people=40, ties=55, **more)
-    batcher = open_desk(sum_network(folder / "m.onnx", seed=3, scale=1.0), graph, output="logits")
-    return graph, batcher, policy_of(graph, **ANYTHING), bench_of(graph, batcher)
+    batcher = open_batcher(
+        sum_network(folder / "m.onnx", seed=3, scale=1.0), graph, output="logits"
+    )
+    return graph, batcher, policy_of(graph, **ANYTHING), context_of(graph, batcher)
 
 
 def chosen(row: Ints) -> Ints:
@@ -35,94 +37,103 @@ def chosen(row: Ints) -> Ints:
 
 
 def test_without_jitter_an_option_holds_in_every_draw_or_in_none(tmp_path: Path) -> None:
-    graph, _, policy, bench = world(tmp_path)
-    still = Robustness(bench, draws=7, jitter=0.0, seed=0)
+    graph, _, policy, context = world(tmp_path)
+    still = RobustnessTest(context, draws=7, jitter=0.0, seed=0)
     seen = set()
     for subject in range(0, graph.node_count, 4):
         table = action_table(policy, subject, 2)
-        verifier = Verifier(bench, table)
+        verifier = Verifier(context, table)
         for row in some_combinations(table, subject, count=6):
             combination = chosen(row)
-            works = bool(bench.judge.approves(verifier.answers(combination[None]))[0])
-            held = still.holding(table, combination, verifier.question(combination), 0)
+            works = bool(context.decisions.favourable(verifier.answers(combination[None]))[0])
+            held = still.of(table, combination, verifier.question(combination), 0)
             assert held is not None
-            assert (held.draws, held.ties, held.attributes) == (7, float(works), float(works))
+            assert (held.draws, held.ties, held.attributes) == (7, *[survival(7 * works, 7)] * 2)
             seen.add(works)
     assert seen == {True, False}
 
 
 def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
-    graph, _, policy, bench = world(tmp_path)
-    found: dict[int, list[Holding | None]] = {}
+    graph, _, policy, context = world(tmp_path)
+    found: dict[int, list[Robustness | None]] = {}
     for seed in (0, 0, 1):
-        shaky = Robustness(bench, draws=40, jitter=0.5, seed=seed)
+        shaky = RobustnessTest(context, draws=40, jitter=0.5, seed=seed)
         held = []
         for subject in range(0, graph.node_count, 5):
             table = action_table(policy, subject, 2)
-            verifier = Verifier(bench, table)
+            verifier = Verifier(context, table)
             combination = np.array([0])
-            held.append(shaky.holding(table, combination, verifier.question(combination), 1))
+            held.append(shaky.of(table, combination, verifier.question(combination), 1))
         assert found.setdefault(seed, held) == held
     assert found[0] != found[1]
 
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_path: Path) -> None:
-    _, _, policy, bench = world(tmp_path, directed=directed)
+    _, _, policy, context = world(tmp_path, directed=directed)
     table = action_table(policy, 3, 2)
-    verifier = Verifier(bench, table)
+    verifier = Verifier(context, table)
     combination = np.array([0, 1])
-    shaky = Robustness(bench, draws=1, jitter=0.4, seed=0)
-    scene = shaky._scene(verifier.question(combination))
-    drawn = shaky._with_other_ties(scene, np.random.default_rng(0), 200)
-    size = len(scene.hops)
-    before = sorted(zip(scene.union.sources, scene.union.targets, scene.union.ties, strict=True))
-    own = [arc for arc in before if scene.subject in arc[:2] or arc[0] == arc[1]]
+    shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
+    option_graph = shaky._option_graph(verifier.question(combination))
+    drawn = shaky._with_other_ties(option_graph, np.random.default_rng(0), 200)
+    size = len(option_graph.hops)
+    before = sorted(
+        zip(
+            option_graph.union.sources,
+            option_graph.union.targets,
+            option_graph.union.ties,
+            strict=True,
+        )
+    )
+    own = [arc for arc in before if option_graph.subject in arc[:2] or arc[0] == arc[1]]
     fewer = moved = 0
     for copy in range(200):
         arcs = slice(drawn.arc_starts[copy], drawn.arc_starts[copy + 1])
         sources, targets = drawn.sources[arcs] - copy * size, drawn.targets[arcs] - copy * size
         after = sorted(zip(sources, targets, drawn.ties[arcs], strict=True))
-        assert [arc for arc in after if scene.subject in arc[:2] or arc[0] == arc[1]] == own
+        assert [arc for arc in after if option_graph.subject in arc[:2] or arc[0] == arc[1]] == own
         if not directed:
             assert after == sorted((b, a, tie) for a, b, tie in after)
-        gaps = np.abs(scene.hops[sources] - scene.hops[targets])
+        gaps = np.abs(option_graph.hops[sources] - option_graph.hops[targets])
         assert (gaps <= 1).all()
         fewer += len(before) - len(after)
         moved += len(set(after) - set(before))
     others = len(before) - len(own)
     assert 0.1 < fewer / (200 * others) < 0.3
     assert moved > 0
-    assert scene.hops.max() <= 4
-    assert np.array_equal(_hops(scene.union, scene.subject, 2), scene.hops)
+    assert option_graph.hops.max() <= 4
+    assert np.array_equal(_hops(option_graph.union, option_graph.subject, 2), option_graph.hops)
 
 
 def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Path) -> None:
-    graph, _, policy, bench = world(tmp_path)
+    graph, _, policy, context = world(tmp_path)
     table = action_table(policy, 3, 2)
     level = int(np.flatnonzero(table.move == 0)[0])
     combination = np.array([level])
-    shaky = Robustness(bench, draws=1, jitter=0.4, seed=0)
-    scene = shaky._scene(Verifier(bench, table).question(combination))
+    shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
+    option_graph = shaky._option_graph(Verifier(context, table).question(combination))
     fixed = robustness._columns(table, combination)
     assert fixed.tolist() == [graph.feature_names.index(name) for name in ("income", "debt")]
-    shifted = shaky._shifted(scene, np.random.default_rng(0), 30, fixed)
-    shifted = shifted.reshape(30, len(scene.hops), -1)
-    apart = shifted - scene.features
-    assert (apart[:, scene.subject, fixed] == 0).all()
-    assert (apart[:, scene.subject, 2:] != 0).all()
-    assert (apart[:, scene.hops > 2] == 0).all()
-    near = apart[:, (scene.hops <= 2) & (scene.hops > 0)]
+    shifted = shaky._shifted(option_graph, np.random.default_rng(0), 30, fixed)
+    shifted = shifted.reshape(30, len(option_graph.hops), -1)
+    apart = shifted - option_graph.features
+    assert (apart[:, option_graph.subject, fixed] == 0).all()
+    assert (apart[:, option_graph.subject, 2:] != 0).all()
+    assert (apart[:, option_graph.hops > 2] == 0).all()
+    near = apart[:, (option_graph.hops <= 2) & (option_graph.hops > 0)]
     assert near.std(axis=(0, 1)) == pytest.approx(0.4 * graph.features.std(axis=0), rel=0.2)
 
 
-def flips(bench: Bench, batcher: QueryBatcher, rebuilt: Graph, subject: int) -> SideEffects:
+def flips(
+    context: RecourseContext, batcher: QueryBatcher, rebuilt: Graph, subject: int
+) -> SideEffects:
     """Ask about everybody on the rebuilt graph."""
     after = QueryBatcher(batcher.model, pool_of(rebuilt)).ask(
         whole(rebuilt), np.arange(rebuilt.node_count)
     )
-    was, now = bench.judge.approves(bench.whole), bench.judge.approves(after)
-    different = bench.whole.argmax(axis=1) != after.argmax(axis=1)
+    was, now = context.decisions.favourable(context.whole), context.decisions.favourable(after)
+    different = context.whole.argmax(axis=1) != after.argmax(axis=1)
     different[subject] = False
     ids = rebuilt.ids
     return SideEffects(
@@ -139,8 +150,8 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
     depth: int | None, directed: bool, tmp_path: Path
 ) -> None:
     graph, batcher, policy, _ = world(tmp_path, directed=directed)
-    bench = bench_of(graph, batcher, sound(depth))
-    looking = Robustness(bench, draws=0, jitter=0.1, seed=0)
+    context = context_of(graph, batcher, sound(depth))
+    looking = RobustnessTest(context, draws=0, jitter=0.1, seed=0)
     seen = SideEffects(measured=True)
     flipped = 0
     for subject in range(0, graph.node_count, 3):
@@ -149,22 +160,22 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
             combination = chosen(row)
             rebuilt = changed(policy, subject, table.records(combination))
             seen = looking.side_effects(table, combination)
-            assert seen == flips(bench, batcher, rebuilt, subject)
+            assert seen == flips(context, batcher, rebuilt, subject)
             flipped += len(seen.to_favourable) + len(seen.to_unfavourable) + len(seen.other)
     assert flipped > 0
 
 
 def test_what_is_too_large_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, policy, bench = world(tmp_path)
+    _, _, policy, context = world(tmp_path)
     table = action_table(policy, 3, 2)
-    question = Verifier(bench, table).question(np.array([0]))
-    looking = Robustness(bench, draws=5, jitter=0.1, seed=0)
+    question = Verifier(context, table).question(np.array([0]))
+    looking = RobustnessTest(context, draws=5, jitter=0.1, seed=0)
     monkeypatch.setattr(robustness, "MOST_ARCS", 10)
     monkeypatch.setattr(robustness, "MOST_DRAWN_ARCS", 10)
     assert looking.side_effects(table, np.array([0])) == SideEffects(measured=False)
-    assert looking.holding(table, np.array([0]), question, 0) is None
+    assert looking.of(table, np.array([0]), question, 0) is None
     assert (
-        Robustness(bench, draws=0, jitter=0.1, seed=0).holding(table, np.array([0]), question, 0)
+        RobustnessTest(context, draws=0, jitter=0.1, seed=0).of(table, np.array([0]), question, 0)
         is None
     )
 
@@ -175,8 +186,8 @@ def test_the_interval_of_a_share_is_the_one_that_statsmodels_has(count: int, of:
     assert wilson(count, of) == pytest.approx(expected, abs=1e-6)
 
 
-def test_counts_and_intervals_follow_from_the_shares() -> None:
-    held = Holding(draws=50, ties=0.82, attributes=0.46)
-    assert (held.ties_count, held.attributes_count) == (41, 23)
-    assert held.ties_interval == wilson(41, 50)
-    assert held.attributes_interval == wilson(23, 50)
+def test_shares_and_intervals_follow_from_the_counts() -> None:
+    held = survival(41, 50)
+    assert (held.count, held.share) == (41, 0.82)
+    assert (held.low, held.high) == pytest.approx(wilson(41, 50), abs=1e-6)
+    assert survival(23, 50).share == 0.46

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recourse_audit.audit.loaded import load_audit
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
@@ -13,12 +14,11 @@ from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.audit.loaded import load_audit
+from tests.audits import lending_audit
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
-from tests.recourse.worlds import bench_of, policy_of, sound, town
-from tests.audits import lending_audit
-from tests.search.engine import open_desk
+from tests.recourse.worlds import context_of, policy_of, sound, town
+from tests.search.engine import open_batcher
 
 ANYTHING: dict[str, Any] = {
     "ties": [
@@ -62,48 +62,52 @@ def assert_like_rebuilt(
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("form", ["edges", "weight", "attributes", "type", "dense", "target"])
-def test_changed_surroundings_answer_like_the_rebuilt_graph(
+def test_a_changed_neighbourhood_answers_like_the_rebuilt_graph(
     form: str, directed: bool, tmp_path: Path
 ) -> None:
     graph = town(
         3, directed=directed, kinds=("address", "guarantor", "payment"), people=16, ties=20
     )
-    batcher = open_desk(sum_network(tmp_path / "m.onnx", form=form, scale=0.3), graph, output="logits")
+    batcher = open_batcher(
+        sum_network(tmp_path / "m.onnx", form=form, scale=0.3), graph, output="logits"
+    )
     policy = policy_of(graph, **ANYTHING)
-    bench = bench_of(graph, batcher)
+    context = context_of(graph, batcher)
     for subject in (0, 5, 11):
         table = action_table(policy, subject, 2)
         assert set(table.do.tolist()) == {DROP, ADD, SET}
-        verifier = Verifier(bench, table)
-        assert verifier.checked_by == "neighbourhood"
+        verifier = Verifier(context, table)
+        assert verifier.asked_on == "neighbourhood"
         rows = some_combinations(table, seed=subject)
         assert_like_rebuilt(policy, table, verifier, batcher, rows)
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_the_depth_of_the_model_decides_how_far_surroundings_go(
+def test_the_depth_of_the_model_decides_how_far_a_neighbourhood_goes(
     layers: int, tmp_path: Path
 ) -> None:
     graph = town(8, people=60, ties=75)
     path = sum_network(tmp_path / "m.onnx", layers=layers, scale=0.3)
-    batcher = open_desk(path, graph, output="logits")
+    batcher = open_batcher(path, graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
-    bench = bench_of(graph, batcher, sound(layers))
+    context = context_of(graph, batcher, sound(layers))
     for subject in (1, 30):
         table = action_table(policy, subject, layers)
-        verifier = Verifier(bench, table)
-        assert verifier.checked_by == "neighbourhood"
-        assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, seed=subject))
+        verifier = Verifier(context, table)
+        assert verifier.asked_on == "neighbourhood"
+        assert_like_rebuilt(
+            policy, table, verifier, batcher, some_combinations(table, seed=subject)
+        )
 
 
 def test_a_depth_that_is_too_small_is_found_out(tmp_path: Path) -> None:
     graph = town(8, people=60, ties=75)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx", layers=3), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx", layers=3), graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
     subject = int(np.argmax(np.diff(graph.starts)))
     table = action_table(policy, subject, 1)
-    verifier = Verifier(bench_of(graph, batcher, sound(1)), table)
-    assert verifier.checked_by == "whole graph"
+    verifier = Verifier(context_of(graph, batcher, sound(1)), table)
+    assert verifier.asked_on == "whole graph"
     assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
 
 
@@ -112,17 +116,17 @@ def test_a_model_that_neighbourhoods_may_mislead_is_asked_about_the_whole_graph(
     failed: str | None, tmp_path: Path
 ) -> None:
     graph = town(1)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
     probes = sound(None) if failed is None else sound(2, **{failed: False})
     table = action_table(policy, 2, 2)
-    bench = bench_of(graph, batcher, probes)
-    verifier = Verifier(bench, table)
-    assert verifier.checked_by == "whole graph"
+    context = context_of(graph, batcher, probes)
+    verifier = Verifier(context, table)
+    assert verifier.asked_on == "whole graph"
     assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
     other = action_table(policy, 3, 2)
     rows = np.array([[NONE]])
-    assert Verifier(bench, other).answers(rows)[0] == pytest.approx(bench.whole[3], abs=1e-5)
+    assert Verifier(context, other).answers(rows)[0] == pytest.approx(context.whole[3], abs=1e-5)
 
 
 PREPARED = {"outside_normalised": 'self_loops = "add"\nnormalisation = "symmetric"'}
@@ -131,7 +135,7 @@ PREPARED = {"outside_normalised": 'self_loops = "add"\nnormalisation = "symmetri
 @pytest.mark.parametrize(
     "model", ["gcn", "gat", "sage", "gin", "dense", "outside_normalised", "sigmoid"]
 )
-def test_sample_models_answer_for_surroundings_as_for_the_whole_graph(
+def test_sample_models_answer_for_a_neighbourhood_as_for_the_whole_graph(
     model: str, tmp_path: Path
 ) -> None:
     audit = load_audit(lending_audit(tmp_path, model, more=PREPARED.get(model, "")))
@@ -144,12 +148,12 @@ def test_sample_models_answer_for_surroundings_as_for_the_whole_graph(
         ],
         attributes=[{"name": "savings", "step": 500, "implies": [{"name": "income", "by": 100}]}],
     )
-    bench = bench_of(graph, audit.batcher, audit.probes)
+    context = context_of(graph, audit.batcher, audit.probes)
     hub = int(np.argmax(np.diff(graph.starts)))
     for subject in (3, hub):
         table = action_table(policy, subject, audit.probes.depth)
-        verifier = Verifier(bench, table)
-        assert verifier.checked_by == "neighbourhood"
+        verifier = Verifier(context, table)
+        assert verifier.asked_on == "neighbourhood"
         rows = some_combinations(table, seed=subject, count=8 if model == "dense" else 20, most=3)
         answers = verifier.answers(rows)
         for row, answer in zip(rows, answers, strict=True):
@@ -163,14 +167,14 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
     too_large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = town(1)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 2, 2)
-    bench = bench_of(graph, batcher)
-    verifier = Verifier(bench, table)
+    context = context_of(graph, batcher)
+    verifier = Verifier(context, table)
     rows = np.arange(6)[:, None]
     known = verifier.answers(rows)
-    close = np.abs(bench.judge.log_odds(known))
-    bench.noise = float(np.sort(close)[2]) / 10
+    close = np.abs(context.decisions.log_odds(known))
+    context.noise = float(np.sort(close)[2]) / 10
     again: list[Ints] = []
     real = Verifier.on_whole_graph
 
@@ -192,18 +196,20 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
 
 def test_an_answer_that_is_no_number_names_the_changes(tmp_path: Path) -> None:
     graph = town(1)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx", trap="some_nan"), graph, output="logits")
+    batcher = open_batcher(
+        sum_network(tmp_path / "m.onnx", trap="some_nan"), graph, output="logits"
+    )
     table = action_table(policy_of(graph, **ANYTHING), 2, 2)
-    bench = bench_of(graph, batcher)
+    context = context_of(graph, batcher)
     with pytest.raises(AnswerError, match=r"not a number after (drop|add) P\d\d-P\d\d:\w+$"):
-        Verifier(bench, table).answers(np.arange(len(table))[:, None])
+        Verifier(context, table).answers(np.arange(len(table))[:, None])
 
 
 def test_copies_and_mixed_questions_answer_as_alone(tmp_path: Path) -> None:
     graph = town(3, people=40, ties=60)
-    batcher = open_desk(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 4, 2)
-    verifier = Verifier(bench_of(graph, batcher), table)
+    verifier = Verifier(context_of(graph, batcher), table)
     rows = some_combinations(table, seed=1, count=120)
     together = verifier.answers(rows)
     alone = np.concatenate(

@@ -9,11 +9,12 @@ import numpy as np
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import Bench
-from recourse_audit.settings import Settings, parse_settings
+from recourse_audit.recourse.verification import RecourseContext
+from recourse_audit.settings import DecisionSettings, Settings, parse_settings
 
 KINDS = ("address", "family", "guarantor", "payment")
 NAMES = ("income", "debt", "savings", "late", "loan")
@@ -88,8 +89,11 @@ def sound(depth: int | None = 2, **failed: bool) -> ProbeReport:
     return ProbeReport(**good, depth=depth)
 
 
-def bench_of(graph: Graph, batcher: QueryBatcher, probes: ProbeReport | None = None) -> Bench:
-    """A bench on which the last class is favourable."""
+def context_of(
+    graph: Graph, batcher: QueryBatcher, probes: ProbeReport | None = None
+) -> RecourseContext:
+    """The context of a search for options in which the last class is favourable."""
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
-    favourable = np.arange(answers.shape[1]) == answers.shape[1] - 1
-    return Bench(graph, batcher, probes or sound(), answers, favourable)
+    classes = ("no", "maybe", "yes")[-answers.shape[1] :]
+    decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[-1:]))
+    return RecourseContext(graph, batcher, probes or sound(), answers, decisions)

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from recourse_audit.groups.records import GroupReport
-from recourse_audit.groups.report import group_report
-from tests.groups.stores import FOUND, Person, drawn_people, make_store, settings
+from recourse_audit.records.groups import GroupReport
+from tests.groups.stores import FOUND, Person, drawn_people, report_on, settings
 
 HOSTILE = "<b onclick=alert(1)>{{7*7}}</b>"
 
@@ -19,12 +18,12 @@ def gap_report() -> GroupReport:
             one.droppable = [tie, (number, (number * 11) % len(people))]
         if number % 30 == 0:
             one.groups = {**one.groups, "origin": ""}
-    return group_report(make_store(people), settings("origin", "gender"))
+    return report_on(people, settings("origin", "gender"))
 
 
 def quiet_report() -> GroupReport:
     """Two groups as alike as chance leaves them."""
-    return group_report(make_store(drawn_people(5, people=900, communities=20)), settings("gender"))
+    return report_on(drawn_people(5, people=900, communities=20), settings("gender"))
 
 
 def withheld_report(name: str = "tiny") -> GroupReport:
@@ -35,7 +34,7 @@ def withheld_report(name: str = "tiny") -> GroupReport:
             one.groups = {"gender": name}
         elif number < 40:
             one.groups = {"gender": "other"}
-    return group_report(make_store(people), settings("gender"))
+    return report_on(people, settings("gender"))
 
 
 def loners_report() -> GroupReport:
@@ -43,13 +42,13 @@ def loners_report() -> GroupReport:
     people = drawn_people(13, people=600, communities=20, attributes=("gender",))
     for number, one in enumerate(people[:9]):
         one.community = 100 + number
-    return group_report(make_store(people), settings("gender"))
+    return report_on(people, settings("gender"))
 
 
 def no_communities_report() -> GroupReport:
     """Communities were not sought."""
     people = drawn_people(9, people=300, communities=5)
-    return group_report(make_store(people, method="none"), settings("origin"))
+    return report_on(people, settings("origin"), method="none")
 
 
 def unfinished_report() -> GroupReport:
@@ -59,7 +58,7 @@ def unfinished_report() -> GroupReport:
 def tiny_report() -> GroupReport:
     """Too few people to show anything."""
     people = [Person(groups={"gender": name}, status=FOUND) for name in ("man", "woman")]
-    return group_report(make_store(people), settings("gender"))
+    return report_on(people, settings("gender"))
 
 
 def few_audited_report() -> GroupReport:
@@ -68,4 +67,4 @@ def few_audited_report() -> GroupReport:
     audited = [one for one in people if one.status is not None]
     for one in audited[6:]:
         one.status = None
-    return group_report(make_store(people), settings("gender"))
+    return report_on(people, settings("gender"))

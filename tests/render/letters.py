@@ -1,12 +1,31 @@
-"""Documents of subjects as a store holds them, small and made by hand, and desks that answer."""
+"""Small reports on subjects, made by hand, and writers that turn them into letters."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.render.letters.writer import LetterDesk
-from recourse_audit.render.templates import Pages
+from recourse_audit.records.caveats import Caveat, Grade
+from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.recourse import (
+    Action,
+    Certificate,
+    Move,
+    Option,
+    Permitted,
+    Recourse,
+    RecourseStatus,
+    Robustness,
+    SetAction,
+    SideEffects,
+    TieAction,
+    survival,
+)
+from recourse_audit.records.report import Decision, EgoNetwork, EgoNode, EgoTie, SubjectReport
+from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 
 LANGUAGES = ("en", "de", "fr", "es")
@@ -52,6 +71,11 @@ LETTERS: dict[str, Any] = {
     },
 }
 SIGNED = SignOff(name=Signer("A. Example"), day=date(2026, 11, 16))
+PROBES = ProbeReport(
+    deterministic=True, node_order=True, tie_order=True, ties_matter=True, packing=True, depth=2
+)
+PROBABILITIES = {"denied": 0.918273, "approved": 0.081727}
+Caveats = tuple[tuple[str, Grade | None], ...]
 
 
 def settings(**letters: Any) -> Settings:
@@ -59,95 +83,163 @@ def settings(**letters: Any) -> Settings:
     return parse_settings(tables, folder=Path(), origin="audit.toml")
 
 
-def desk(
+def writer(
     *,
     sign_off: SignOff | None = None,
     reasons: Path | None = None,
     addresses: Path | None = None,
     **letters: Any,
-) -> LetterDesk:
+) -> LetterWriter:
     given = settings(**letters)
-    return LetterDesk(given, Pages(), sign_off=sign_off, reasons=reasons, addresses=addresses)
+    return LetterWriter(given, Templates(), sign_off=sign_off, reasons=reasons, addresses=addresses)
 
 
-def written(document: dict[str, Any], at: LetterDesk) -> Letter:
-    letter = at.letter(document)
+def written(found: SubjectReport, by: LetterWriter) -> Letter:
+    letter = by.letter(found)
     assert isinstance(letter, Letter)
     return letter
 
 
-def drop(other: str, kind: str = "guarantor", own: str = OWN) -> dict[str, Any]:
-    return {"do": "drop", "tie": [own, other], "kind": kind, "cost": 1.0}
+def drop(other: str, kind: str = "guarantor", own: str = OWN) -> TieAction:
+    return TieAction(do="drop", tie=(own, other), kind=kind, cost=1.0)
 
 
-def add(other: str, kind: str = "guarantor") -> dict[str, Any]:
-    return {"do": "add", "tie": [OWN, other], "kind": kind, "cost": 1.0}
+def add(other: str, kind: str = "guarantor") -> TieAction:
+    return TieAction(do="add", tie=(OWN, other), kind=kind, cost=1.0)
 
 
-def move(name: str, before: float, after: float, **implied: tuple[float, float]) -> dict[str, Any]:
+def move(name: str, before: float, after: float, **implied: tuple[float, float]) -> SetAction:
+    """A change of an attribute, with a unit that no letter may use."""
     along = [
-        {"attribute": one, "from": first, "to": last, "unit": ""}
-        for one, (first, last) in implied.items()
+        Move(attribute=one, before=first, after=last) for one, (first, last) in implied.items()
     ]
-    values = {"from": before, "to": after, "unit": "from the document", "cost": 1.0}
-    return {"do": "set", "attribute": name, "implied": along, **values}
+    return SetAction(
+        attribute=name,
+        before=before,
+        after=after,
+        unit="from the report",
+        implied=tuple(along),
+        cost=1.0,
+    )
 
 
-def option(*actions: dict[str, Any], holds: float | None = 1.0) -> dict[str, Any]:
-    share = None if holds is None else {"draws": 50, "ties": holds, "attributes": 1.0}
-    return {"actions": list(actions), "holds": share, "others": {"to_unfavourable": ["P0999"]}}
+def option(*actions: Action, holds: float | None = 1.0) -> Option:
+    """An option that still works in a share of 50 draws with other people's ties changed."""
+    draws = 50
+    return Option(
+        actions=actions,
+        cost=float(len(actions)),
+        decision="approved",
+        probabilities={"denied": 0.418273, "approved": 0.581727},
+        margin=0.163454,
+        verified=True,
+        verified_on="whole graph",
+        minimal=True,
+        source="exhaustive",
+        robustness=None
+        if holds is None
+        else Robustness(
+            draws=draws,
+            ties=survival(round(holds * draws), draws),
+            attributes=survival(draws, draws),
+        ),
+        side_effects=SideEffects(measured=True, to_unfavourable=("P0999",)),
+    )
 
 
-def document(
-    *options: dict[str, Any],
-    status: str = "verified",
+def report(
+    *options: Option,
+    status: RecourseStatus = "verified",
     ties: dict[str, int] | None = None,
-    caveats: tuple[tuple[str, str | None], ...] = (("general", None),),
+    caveats: Caveats = (("general", None),),
     removed: tuple[tuple[str, ...], ...] | None = None,
     permitted: dict[str, int] | None = None,
-) -> dict[str, Any]:
-    """A subject with so many ties of each kind, each with somebody else.
+) -> SubjectReport:
+    """A report on a subject with a number of ties of each kind, each with a different person.
 
     Each caveat about confounders is about a counterfactual of its own, which removes the ties with
-    the people that `removed` names, P1000 if it names none.
+    the people in `removed`, or with P1000 if none are given.
     """
     numbered = [kind for kind, count in (ties or {}).items() for _ in range(count)]
-    ends = [{"ends": [OWN, f"P1{place:03}"], "kind": kind} for place, kind in enumerate(numbered)]
-    nodes = [{"id": one["ends"][1], "hops": 1, "decision": "denied"} for one in ends]
-    graded = [grade for kind, grade in caveats if kind == "confounders"]
-    cut = removed or (("P1000",),) * len(graded)
-    about = iter(range(1, len(graded) + 1))
-    sets = {"savings": 3, "loan_amount": 2} if permitted is None else permitted
-    return {
-        "format": 1,
-        "subject": {
-            "id": OWN,
-            "decision": "denied",
-            "favourable": False,
-            "probabilities": {"denied": 0.918273, "approved": 0.081727},
-        },
-        "counterfactuals": [
-            {"removed": [[OWN, name] for name in names], "explanation": {"nodes": [OWN, *names]}}
-            for names in cut
-        ],
-        "caveats": [
-            {
-                "kind": kind,
-                "grade": grade,
-                "about": f"counterfactual {next(about)}"
-                if kind == "confounders"
-                else "every counterfactual",
-            }
-            for kind, grade in caveats
-        ],
-        "recourse": {
-            "status": status,
-            "options": list(options),
-            "certificate": {
-                "max_changes": 3,
-                "possible": 12,
-                "permitted": {"drop": len(ends), "add": 0, "set": sets},
-            },
-        },
-        "surroundings": {"nodes": nodes, "ties": ends},
-    }
+    near = tuple(
+        EgoTie(ends=(OWN, f"P1{place:03}"), kind=kind) for place, kind in enumerate(numbered)
+    )
+    confounded = sum(kind == "confounders" for kind, _ in caveats)
+    cut = removed or (("P1000",),) * confounded
+    return SubjectReport(
+        format=2,
+        subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
+        counterfactuals=tuple(_counterfactual(names) for names in cut),
+        baselines={},
+        ego_network=_ego_network(near),
+        recourse=Recourse(
+            status=status,
+            options=options,
+            certificate=Certificate(
+                max_changes=3,
+                possible=12,
+                permitted=Permitted(
+                    drop=len(near),
+                    set={"savings": 3, "loan_amount": 2} if permitted is None else permitted,
+                ),
+            ),
+        ),
+        caveats=_caveats(caveats),
+        probes=PROBES,
+    )
+
+
+def with_subject(found: SubjectReport, **changes: Any) -> SubjectReport:
+    """The same report with another subject."""
+    return replace(found, subject=replace(found.subject, **changes))
+
+
+def with_ties(found: SubjectReport, *ties: EgoTie) -> SubjectReport:
+    """The same report with other ties around the subject."""
+    assert found.ego_network is not None
+    return replace(found, ego_network=replace(found.ego_network, ties=ties))
+
+
+def _counterfactual(names: tuple[str, ...]) -> Counterfactual:
+    ties = tuple((OWN, name) for name in names)
+    return Counterfactual(
+        explanation=Explanation(
+            nodes=(OWN, *names), edges=ties, simulatability=0.9, probabilities=PROBABILITIES
+        ),
+        removed=ties,
+        kept=(),
+        simulatability=0.9,
+        relevance=0.3,
+        signed_relevance=0.3,
+        ranks=Ranks(simulatability=1, relevance=1, sum=2),
+        layer=1,
+        dominates=0,
+        dominates_baselines={},
+        probabilities=PROBABILITIES,
+    )
+
+
+def _ego_network(ties: tuple[EgoTie, ...]) -> EgoNetwork:
+    others = [EgoNode(id=tie.ends[1], hops=1, decision="denied", favourable=False) for tie in ties]
+    own = EgoNode(id=OWN, hops=0, decision="denied", favourable=False)
+    count = len(others) + 1
+    return EgoNetwork(nodes=(own, *others), ties=ties, shown=count, total=count, hops=2, limit=60)
+
+
+def _caveats(caveats: Caveats) -> tuple[Caveat, ...]:
+    """What `about` says is for people: nothing may depend on it."""
+    made: list[Caveat] = []
+    number = 0
+    for kind, grade in caveats:
+        number += kind == "confounders"
+        made.append(
+            Caveat(
+                kind=kind,
+                grade=grade,
+                counterfactual=number if kind == "confounders" else None,
+                about="in words",
+                text="P1000 may be a confounder",
+                letter="",
+            )
+        )
+    return tuple(made)

@@ -7,16 +7,16 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser, expect
 
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.pdf import Paper
 from recourse_audit.render.pages.groups import groups_view
+from recourse_audit.render.pdf import Printer
+from recourse_audit.render.templates import Templates
 from tests.render.browser import PHONE, findings, overflow, visit
 from tests.render.group_reports import gap_report
 
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    return Pages().render("pages/groups.html", view=groups_view(gap_report()))
+    return Templates().render("pages/groups.html", view=groups_view(gap_report()))
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +53,18 @@ def test_a_row_of_the_table_reads_as_a_sentence(chromium: Browser, path: Path) -
 
 
 def test_the_paper_is_tagged_and_its_first_part_takes_two_sheets(html: str) -> None:
-    paper = Paper(Pages())
+    paper = Printer(Templates())
     content = paper.pdf(html)
     assert content == paper.pdf(html)
     with pikepdf.open(BytesIO(content)) as pdf:
-        assert str(pdf.docinfo["/Title"]) == "Group summary"
+        assert str(pdf.docinfo["/Title"]) == "Group report"
         assert str(pdf.Root.Lang) == "en"
         assert bool(pdf.Root.MarkInfo.Marked)
         marks = [_place(pdf, item) for item in _outline(pdf)]
     named = dict(marks)
     assert named["At a glance"] == named["What could not be concluded"] == 0
-    assert named["Pictures"] == 1
-    assert named["Annex: how it was tested"] == 2
+    assert named["Charts"] == 1
+    assert named["Annex: how groups were tested"] == 2
 
 
 def _outline(pdf: pikepdf.Pdf) -> list[pikepdf.OutlineItem]:

@@ -1,4 +1,4 @@
-"""The group summary as a record: every figure of the report, every limit said, nothing withheld."""
+"""The page of the group report: every figure, every limit stated, and nothing withheld in it."""
 
 import io
 import re
@@ -8,13 +8,13 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.records import Days, GroupReport
-from recourse_audit.render.terminal.groups import show_groups
-from recourse_audit.render.templates import Pages
+from recourse_audit.records.groups import Days, GroupReport
 from recourse_audit.render.pages.groups import GroupsView, groups_view, verdicts_of
 from recourse_audit.render.pages.groups_sentences import lead
 from recourse_audit.render.pages.groups_words import signed
 from recourse_audit.render.pages.tables import Table
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.terminal.groups import show_groups
 from tests.render.group_reports import (
     HOSTILE,
     few_audited_report,
@@ -60,7 +60,7 @@ def view_of(name: str) -> GroupsView:
 
 
 def page_of(name: str) -> str:
-    return Pages().render("pages/groups.html", view=view_of(name))
+    return Templates().render("pages/groups.html", view=view_of(name))
 
 
 def words_of(page: str) -> str:
@@ -88,7 +88,7 @@ def test_a_gap_is_named_first_and_stands_in_the_table() -> None:
     rows = {row.name: row for part in view.parts for row in part.rows}
     assert rows["south"].verdicts[0].words == "flag: options and cost"
     assert rows["south"].verdicts[0].kind == "flag"
-    assert rows["north"].verdicts[0].words == "the others are compared with it"
+    assert rows["north"].verdicts[0].words == "reference group"
     assert "below 0.8" in rows["south"].option[1]
 
 
@@ -114,9 +114,9 @@ def test_counts_add_up_and_the_rest_is_said() -> None:
 @pytest.mark.parametrize(
     ("ran", "words"),
     [
-        (Days(first="2026-05-01", last="2026-05-01"), "The audit ran on 1 May 2026 (UTC, by run"),
+        (Days(first="2026-05-01", last="2026-05-01"), "The audit ran on 1 May 2026 (UTC, "),
         (Days(first="2026-05-31", last="2026-06-02"), "from 31 May 2026 to 2 June 2026 (UTC"),
-        (None, "When the audit ran is not known"),
+        (None, "The date of the audit is not known"),
     ],
 )
 def test_when_the_audit_ran_is_on_the_page_and_in_the_terminal(
@@ -146,7 +146,7 @@ def test_people_of_unknown_groups_are_counted_and_never_tested() -> None:
     view = view_of("gap")
     [unknown] = [row for part in view.parts for row in part.rows if row.name == "unknown"]
     assert unknown.people == "30"
-    assert unknown.verdicts[0].words == "counted, never tested"
+    assert unknown.verdicts[0].words == "counted, not tested"
     assert row_of(view.impacts[0], "unknown")[4:] == ["\N{EN DASH}", "counted, no ratio"]
 
 
@@ -193,13 +193,13 @@ def test_figures_that_are_withheld_are_nowhere_and_the_log_says_so() -> None:
     rows = {row.name: row for part in view.parts for row in part.rows}
     assert rows["tiny"].people == rows["tiny"].cost == "\N{EN DASH}"
     assert rows["tiny"].verdicts[0].words == "withheld: too few people"
-    assert rows["other"].verdicts[0].words == "withheld: would give another away"
+    assert rows["other"].verdicts[0].words == "withheld: would reveal another group"
     assert row_of(view.impacts[0], "tiny")[1:5] == 4 * ["\N{EN DASH}"]
 
 
 def test_survivors_are_never_taken_for_everybody() -> None:
     page = words_of(page_of("gap"))
-    assert "who has no option counts as beyond every cost" in page
+    assert "people without an option count as beyond every cost" in page
     assert "Only people with an option are counted here" in page
 
 
@@ -288,7 +288,7 @@ def test_the_index_counts_the_verdicts_of_every_table() -> None:
 
 
 def test_a_group_named_to_break_a_page_is_text() -> None:
-    page = Pages().render("pages/groups.html", view=groups_view(withheld_report(HOSTILE)))
+    page = Templates().render("pages/groups.html", view=groups_view(withheld_report(HOSTILE)))
     assert "<b onclick" not in page
     assert "&lt;b onclick=alert(1)&gt;{{7*7}}&lt;/b&gt;" in page
 

@@ -1,4 +1,4 @@
-"""A letter names what an attribute gets to in words that a reader understands."""
+"""A letter says what level an attribute reaches in words that a reader understands."""
 
 import json
 import re
@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.render.letters.writer import LetterDesk
-from recourse_audit.render.templates import Pages
+from recourse_audit.records.recourse import SetAction
 from recourse_audit.render.letters.wording import Wording
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import parse_settings, settings_schema
-from tests.render.letters import LANGUAGES, LETTERS, TABLES, document, move, option, written
+from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
 
 SPACE = "\N{NO-BREAK SPACE}"
 MONTHS = {
@@ -23,13 +24,13 @@ MONTHS = {
 }
 
 
-def text_of(action: dict[str, Any], rule: dict[str, Any], levels: int = 1, **letters: Any) -> str:
-    """A letter about one attribute that moves by one rule, and can get to so many levels."""
+def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters: Any) -> str:
+    """A letter about one attribute that moves by one rule, and can reach this many levels."""
     recourse = {"attributes": [{"name": "a", "step": 1, **rule}]}
     given = TABLES | {"recourse": recourse, "letters": LETTERS | letters}
-    at = LetterDesk(parse_settings(given, folder=Path(), origin="audit.toml"), Pages())
-    found = document(option(action), permitted={"a": levels})
-    return at.html(written(found, at)).split("</style>")[1].replace(SPACE, " ")
+    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Templates())
+    found = report(option(action), permitted={"a": levels})
+    return by.html(written(found, by)).split("</style>")[1].replace(SPACE, " ")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +62,13 @@ def test_a_unit_is_in_the_form_that_goes_with_its_number(language: str, words: s
     ],
 )
 def test_a_language_chooses_between_one_and_several(language: str, value: float, one: bool) -> None:
-    assert Wording(language, Pages()).form(value, ("one", "several")) == (
+    assert Wording(language, Templates()).form(value, ("one", "several")) == (
         "one" if one else "several"
     )
 
 
 def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
-    assert Wording("en", Pages()).form(5.0, ("km",)) == "km"
+    assert Wording("en", Templates()).form(5.0, ("km",)) == "km"
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,9 @@ def test_a_phrase_for_a_level_takes_the_place_of_ours(
 @pytest.mark.parametrize(
     ("phrases", "words"),
     [
-        ({"en": {"a": {"yes": "x"}}}, "letters.set: needs numbers as levels of en.a, as in"),
+        ({"en": {"a": {"yes": "x"}}}, "letters.set: needs numbers as levels of en.a, such as"),
         ({"en": {"a": {"1": " "}}}, "letters.set: needs a phrase for level 1 of en.a"),
-        ({"english": {}}, "letters.set: needs tables by language, such as en or de"),
+        ({"english": {}}, "letters.set: needs languages such as en or de as keys"),
     ],
 )
 def test_phrases_for_levels_are_checked(phrases: dict[str, Any], words: str) -> None:

@@ -1,10 +1,12 @@
 """A letter says that an option was tried with particular people, and counts as the report does."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.render.letters import LANGUAGES, add, desk, document, drop, move, option, written
+from recourse_audit.records.report import SubjectReport
+from tests.render.letters import LANGUAGES, OWN, add, drop, move, option, report, writer, written
 
 MANY = {"guarantor": 4}
 # With one person, with any of three, for several new ties, and what is said of a tie to end.
@@ -48,14 +50,14 @@ ALIKE = {
 }
 
 
-def text_of(found: dict[str, Any], **letters: Any) -> str:
-    at = desk(**letters)
-    return at.html(written(found, at)).split("</style>")[1]
+def text_of(found: SubjectReport, **letters: Any) -> str:
+    by = writer(**letters)
+    return by.html(written(found, by)).split("</style>")[1]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_new_tie_is_said_to_work_with_a_particular_person(language: str) -> None:
-    text = text_of(document(option(add("P2000")), ties=MANY), language=language)
+    text = text_of(report(option(add("P2000")), ties=MANY), language=language)
     one, any_of, several, ended = WORDS[language]
     # In the ink of the text, not in that of the small print.
     assert f'<p class="whom">{one}' in text
@@ -72,8 +74,8 @@ def test_options_that_differ_only_in_the_partner_are_counted_as_the_report_does(
     language: str,
 ) -> None:
     options = [option(add(f"P200{place}")) for place in range(3)]
-    found = document(*options, ties=MANY)
-    letter = written(found, desk(language=language))
+    found = report(*options, ties=MANY)
+    letter = written(found, writer(language=language))
     assert (len(letter.options), letter.options[0].alike, letter.found) == (1, 3, 3)
     text = text_of(found, language=language)
     assert WORDS[language][1] in text
@@ -83,42 +85,43 @@ def test_options_that_differ_only_in_the_partner_are_counted_as_the_report_does(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_several_new_ties_are_said_to_need_particular_people(language: str) -> None:
-    text = text_of(document(option(add("P2000"), add("P2001")), ties=MANY), language=language)
+    text = text_of(report(option(add("P2000"), add("P2001")), ties=MANY), language=language)
     assert WORDS[language][2] in text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_tie_to_end_is_said_to_be_a_particular_one(language: str) -> None:
-    text = text_of(document(option(drop("P1000")), ties=MANY), language=language)
+    text = text_of(report(option(drop("P1000")), ties=MANY), language=language)
     assert WORDS[language][3] in text
     assert WORDS[language][0] not in text
 
 
 def test_the_phrase_of_the_user_for_a_new_tie_comes_with_the_same_words() -> None:
-    found = document(option(add("P2000")), ties=MANY)
+    found = report(option(add("P2000")), ties=MANY)
     text = text_of(found, add={"en": {"guarantor": "Find another guarantor"}})
     assert "Find another guarantor" in text
     assert WORDS["en"][0] in text
 
 
 def test_of_the_only_tie_of_a_kind_it_is_known_which_is_meant() -> None:
-    found = document(option(drop("P1000")), ties={"guarantor": 1})
+    found = report(option(drop("P1000")), ties={"guarantor": 1})
     assert WORDS["en"][3] not in text_of(found, known_kinds=["guarantor"])
 
 
 def test_a_partner_who_comes_twice_is_one_person() -> None:
-    there, back = option(add("P2000")), option({**add("P2000"), "tie": ["P2000", "P0007"]})
-    letter = written(document(there, back, ties=MANY), desk())
+    there, back = option(add("P2000")), option(replace(add("P2000"), tie=("P2000", OWN)))
+    letter = written(report(there, back, ties=MANY), writer())
     assert (letter.options[0].alike, letter.options[0].partners) == (2, 1)
 
 
 def test_all_options_of_the_report_are_accounted_for() -> None:
     listed = [option(move("savings", 0.0, 500.0 * n)) for n in range(1, 6)]
     alike = [option(drop("P1000")), option(drop("P1001"))]
-    found = document(*alike, *listed, option(drop("P1000", "hobby")), ties=MANY)
-    letter = written(found, desk())
+    found = report(*alike, *listed, option(drop("P1000", "hobby")), ties=MANY)
+    letter = written(found, writer())
     assert (len(letter.options), letter.unlisted, letter.withheld) == (3, 3, 1)
-    assert letter.found == len(found["recourse"]["options"])
+    assert found.recourse is not None
+    assert letter.found == len(found.recourse.options)
     text = text_of(found)
     assert "We found 8 options." in text
     assert "This stands for 2 of the options that we found." in text
@@ -136,10 +139,10 @@ def test_all_options_of_the_report_are_accounted_for() -> None:
     ],
 )
 def test_one_is_not_spoken_of_as_several(language: str, one: str, several: str, more: str) -> None:
-    single = document(option(move("savings", 1.0, 2.0)))
-    pair = document(option(move("savings", 1.0, 2.0), move("loan_amount", 3.0, 2.0)))
+    single = report(option(move("savings", 1.0, 2.0)))
+    pair = report(option(move("savings", 1.0, 2.0), move("loan_amount", 3.0, 2.0)))
     assert one in text_of(single, language=language)
     assert several not in text_of(single, language=language)
     assert several in text_of(pair, language=language)
-    hidden = document(option(move("savings", 1.0, 2.0)), option(drop("P1000", "hobby")))
+    hidden = report(option(move("savings", 1.0, 2.0)), option(drop("P1000", "hobby")))
     assert more in text_of(hidden, language=language)

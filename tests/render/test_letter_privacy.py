@@ -1,31 +1,33 @@
-"""No letter can hold, and none of a real audit does hold, anything of another person."""
+"""No letter can contain anything about another person, and no letter of a real audit does."""
 
 import ast
 import csv
 import dataclasses
 import datetime
-import json
 import re
 import shutil
 import typing
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
-from recourse_audit.render.letters.writer import LetterDesk
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.pdf import Paper
-from recourse_audit.render.views import letter as records
-from recourse_audit.render.views import letter_source as sources
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.reporter import reports_on, whole_answers
+from recourse_audit.audit.selection import Selection, selected
+from recourse_audit.records.codec import plain_data
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.render.letters import letter as letters
+from recourse_audit.render.letters import source as sources
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import LetterSource, Vocabulary, letter_source
-from recourse_audit.execute.pipeline import Request
-from recourse_audit.audit.selection import Selection
-from recourse_audit.settings import Settings, load_settings
-from tests.render.letters import document, drop, option, settings
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.pdf import Printer
+from recourse_audit.render.templates import Templates
+from recourse_audit.settings import Settings
+from tests.render.letters import OWN, drop, option, report, settings
 from tests.render.reading import read_pdf
-from tests.bundles import run_here
 
 SAMPLE = Path(__file__).parents[2] / "sample_models" / "lending"
 PEOPLE = 12
@@ -36,9 +38,9 @@ TEXTS = {
     sources.Attribute,
     sources.Unit,
     sources.DecisionClass,
-    records.Reason,
-    records.AddressLine,
-    records.Signer,
+    letters.Reason,
+    letters.AddressLine,
+    letters.Signer,
 }
 PLAIN = {int, float, bool, datetime.date, type(None)}
 
@@ -80,28 +82,27 @@ def made_in(path: Path) -> set[str]:
 
 
 def test_each_text_is_made_in_one_place() -> None:
-    folder = Path(records.__file__).parents[1]
+    folder = Path(letters.__file__).parents[1]
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
-        "confirmed.py": {"Reason", "AddressLine"},
-        "letter_source.py": {"Reference", "Kind", "Attribute", "Unit", "DecisionClass"},
+        "letter_inputs.py": {"Reason", "AddressLine"},
+        "source.py": {"Reference", "Kind", "Attribute", "Unit", "DecisionClass"},
     }
 
 
-def test_of_a_document_only_the_own_reference_gets_past_the_boundary() -> None:
-    found = document(option(drop("P1000")), ties={"guarantor": 5})
-    found["secret"] = found["error_of"] = "P1000"
-    source = letter_source(found, Vocabulary(settings()))
+def test_of_a_report_only_the_own_reference_passes_the_boundary() -> None:
+    found = report(option(drop("P1000")), ties={"guarantor": 5})
+    source = letter_source(dataclasses.replace(found, note="P1000"), Vocabulary(settings()))
     assert isinstance(source, LetterSource)
     written = repr(source)
-    assert found["subject"]["id"] in written
+    assert OWN in written
     assert not re.search(r"P1\d\d\d", written)
     assert "0.918" not in written
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[dict[str, Any]]]:
-    """A real audit of some people of the sample, with letters that name every kind."""
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[SubjectReport]]:
+    """A real audit of some people of the sample, with letters that may name every kind."""
     folder = tmp_path_factory.mktemp("letters")
     for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
         shutil.copy(SAMPLE / name, folder)
@@ -109,15 +110,14 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[di
     text = text.replace("budget = 5000", "budget = 400\ndraws = 4")
     text += '\n[letters]\nknown_kinds = ["guarantor", "co-borrower", "payment", "employer"]\n'
     (folder / "audit.toml").write_text(text, encoding="utf-8")
-    out = folder / "bundle"
-    asked = Request(settings=folder / "audit.toml", out=out, selection=Selection(sample=PEOPLE))
-    run_here(asked)
-    lines = (out / "data" / "subjects.jsonl").read_text(encoding="utf-8").splitlines()
-    return load_settings(folder / "audit.toml"), [json.loads(line) for line in lines]
+    audit = load_audit(folder / "audit.toml")
+    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    subjects = selected(audit, answers, Selection(sample=PEOPLE))
+    return audit.settings, [found for _, found in reports_on(audit, subjects.tolist())]
 
 
 def numbers_in(value: Any) -> set[str]:
-    """All shares and margins of a document, as they are written."""
+    """All shares and margins of a report, as they are written."""
     if isinstance(value, dict):
         return set().union(*map(numbers_in, value.values())) if value else set()
     if isinstance(value, list):
@@ -125,26 +125,31 @@ def numbers_in(value: Any) -> set[str]:
     return {str(abs(value))} if isinstance(value, float) and 0 < abs(value) < 1 else set()
 
 
-def test_letters_of_a_real_audit_hold_nobody_else(
-    audited: tuple[Settings, list[dict[str, Any]]],
+def test_letters_of_a_real_audit_contain_nobody_else(
+    audited: tuple[Settings, list[SubjectReport]],
 ) -> None:
-    given, documents = audited
+    given, reports = audited
     with (SAMPLE / "nodes.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     protected = {row[name] for row in rows for name in given.groups.attributes}
     ids = {row["id"] for row in rows}
-    pages = Pages()
-    desk, paper = LetterDesk(given, pages), Paper(pages)
+    pages = Templates()
+    writer, paper = LetterWriter(given, pages), Printer(pages)
+    assert len(reports) == PEOPLE
     outcomes: set[str] = set()
-    for found in documents:
-        letter = desk.letter(found)
+    for found in reports:
+        letter = writer.letter(found)
         assert isinstance(letter, Letter)
+        html = writer.html(letter)
+        texts = [html.split("</style>")[1]]
+        if letter.outcome not in outcomes:
+            # A PDF is made from the HTML, so one for each kind of letter shows what it adds.
+            texts.append(read_pdf(paper.pdf(html)).text)
         outcomes.add(letter.outcome)
-        html = desk.html(letter)
-        for text in (html.split("</style>")[1], read_pdf(paper.pdf(html)).text):
+        for text in texts:
             words = set(re.findall(r"[\w.-]+", text))
-            assert words & ids <= {found["subject"]["id"]}
-            assert not words & numbers_in(found)
+            assert words & ids <= {found.subject.id}
+            assert not words & numbers_in(plain_data(found))
             assert not words & (protected | {row["outcome"] for row in rows})
             assert "family" not in words
     assert outcomes >= {"options", "none_exists"}

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.render.browser import PHONE, findings, overflow, visit
-from tests.render.letters import LANGUAGES, desk, document, drop, move, option, written
+from tests.render.letters import LANGUAGES, drop, move, option, report, writer, written
 
-FOUND = document(
+FOUND = report(
     option(drop("P1000"), holds=0.2),
     option(move("savings", 2000.0, 17000.0)),
     ties={"guarantor": 4},
@@ -21,9 +21,9 @@ ALL = ("minor", "moderate", "serious", "critical")
 def test_axe_finds_nothing_in_a_letter(
     chromium: Browser, language: str, dark: bool, tmp_path: Path
 ) -> None:
-    at = desk(language=language)
+    by = writer(language=language)
     path = tmp_path / "letter.html"
-    path.write_text(at.html(written(FOUND, at)), encoding="utf-8")
+    path.write_text(by.html(written(FOUND, by)), encoding="utf-8")
     with visit(chromium, path, width=PHONE, dark=dark) as seen:
         assert findings(seen.page, ALL) == []
         assert overflow(seen.page) == 0

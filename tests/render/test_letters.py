@@ -1,37 +1,43 @@
 """A letter says what was found in the person's own terms, and nothing that it may not."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.render.letters.letter import Letter
+from recourse_audit.render.letters.source import NoLetter
 from tests.render.letters import (
     LANGUAGES,
     OWN,
     SIGNED,
+    Caveats,
     add,
-    desk,
-    document,
     drop,
     move,
     option,
+    report,
     settings,
+    with_subject,
+    with_ties,
+    writer,
     written,
 )
 
 MANY = {"guarantor": 4}
 
 
-def text_of(found: dict[str, Any], **letters: Any) -> str:
-    at = desk(**letters)
-    return at.html(written(found, at))
+def text_of(found: SubjectReport, **letters: Any) -> str:
+    by = writer(**letters)
+    return by.html(written(found, by))
 
 
 def test_an_option_is_told_by_kinds_and_own_attributes() -> None:
-    found = document(option(drop("P1000"), move("savings", 2000.0, 17000.0)), ties=MANY)
+    found = report(option(drop("P1000"), move("savings", 2000.0, 17000.0)), ties=MANY)
     text = text_of(found)
     assert "Guarantors: end one of your connections of this kind" in text
     assert "Savings: raise from €2,000 to €17,000" in text
@@ -40,7 +46,7 @@ def test_an_option_is_told_by_kinds_and_own_attributes() -> None:
 
 
 def test_a_letter_in_german_uses_the_words_and_numbers_of_german() -> None:
-    found = document(option(drop("P1000"), move("loan_amount", 9500.5, 7000.0)), ties=MANY)
+    found = report(option(drop("P1000"), move("loan_amount", 9500.5, 7000.0)), ties=MANY)
     text = text_of(found, language="de")
     assert "Bürgen: eine Ihrer Verbindungen dieser Art beenden" in text
     assert "Kreditbetrag: von 9.500,50\N{NO-BREAK SPACE}€ auf 7.000\N{NO-BREAK SPACE}€" in text
@@ -48,15 +54,15 @@ def test_a_letter_in_german_uses_the_words_and_numbers_of_german() -> None:
 
 
 def test_what_moves_along_is_said() -> None:
-    found = document(option(move("savings", 2000.0, 2500.0, debt_ratio=(0.42, 0.4))))
+    found = report(option(move("savings", 2000.0, 2500.0, debt_ratio=(0.42, 0.4))))
     assert "We took it that this also changes: debt ratio from 0.42 to 0.4." in text_of(found)
 
 
 def test_a_phrase_of_the_user_takes_the_place_of_ours() -> None:
-    found = document(option(drop("P1000"), drop("P1001")), ties=MANY)
+    found = report(option(drop("P1000"), drop("P1001")), ties=MANY)
     phrases = {"en": {"guarantor": ["Release a guarantor", "Release {count} of your guarantors"]}}
     assert "Release 2 of your guarantors" in text_of(found, drop=phrases)
-    one = document(option(drop("P1000")), ties=MANY)
+    one = report(option(drop("P1000")), ties=MANY)
     assert "Release a guarantor" in text_of(one, drop=phrases)
     only_one = {"en": {"guarantor": "Release a guarantor"}}
     assert "Guarantors: end 2 of your connections" in text_of(found, drop=only_one)
@@ -67,34 +73,34 @@ def test_a_phrase_of_the_user_takes_the_place_of_ours() -> None:
 )
 def test_a_kind_is_named_only_if_it_hides_who_is_meant(have: int, dropped: int, told: bool) -> None:
     actions = [drop(f"P1{place:03}") for place in range(dropped)]
-    letter = written(document(option(*actions), ties={"guarantor": have}), desk(k=3))
+    letter = written(report(option(*actions), ties={"guarantor": have}), writer(k=3))
     assert (letter.outcome, letter.withheld) == (("options", 0) if told else ("staff", 1))
 
 
 def test_several_ties_with_one_person_count_once() -> None:
-    found = document(option(drop("P1000")))
-    found["surroundings"]["ties"] = [{"ends": [OWN, "P1000"], "kind": "guarantor"}] * 5
-    assert written(found, desk()).outcome == "staff"
+    ties = [EgoTie(ends=(OWN, "P1000"), kind="guarantor", count=2)] * 5
+    found = with_ties(report(option(drop("P1000"))), *ties)
+    assert written(found, writer()).outcome == "staff"
 
 
 def test_ties_of_others_do_not_count_towards_k() -> None:
-    found = document(option(drop("P1000")), ties={"guarantor": 1})
-    strangers = [{"ends": ["P1000", f"P2{n:03}"], "kind": "guarantor"} for n in range(9)]
-    found["surroundings"]["ties"] += strangers
-    assert written(found, desk()).outcome == "staff"
+    own = EgoTie(ends=(OWN, "P1000"), kind="guarantor")
+    strangers = [EgoTie(ends=("P1000", f"P2{n:03}"), kind="guarantor") for n in range(9)]
+    found = with_ties(report(option(drop("P1000"))), own, *strangers)
+    assert written(found, writer()).outcome == "staff"
 
 
 def test_a_kind_that_people_know_of_is_named_whatever_its_number() -> None:
-    found = document(option(drop("P1000")), ties={"guarantor": 1})
+    found = report(option(drop("P1000")), ties={"guarantor": 1})
     text = text_of(found, known_kinds=["guarantor"])
     assert "Guarantor: end this connection" in text
 
 
 @pytest.mark.parametrize("kind", ["family", "Church_members", "union", "hobby"])
 def test_a_denied_or_unknown_kind_is_never_named(kind: str) -> None:
-    found = document(option(drop("P1000", kind)), ties={kind: 9})
+    found = report(option(drop("P1000", kind)), ties={kind: 9})
     known = [] if kind == "hobby" else [kind]
-    letter = written(found, desk(known_kinds=known))
+    letter = written(found, writer(known_kinds=known))
     assert (letter.outcome, letter.options, letter.withheld) == ("staff", (), 1)
 
 
@@ -103,8 +109,8 @@ def test_what_is_between_others_or_protected_is_left_to_staff() -> None:
     protected = option(move("origin", 1.0, 2.0))
     implied = option(move("savings", 1.0, 2.0, origin=(1.0, 2.0)))
     fine = option(move("loan_amount", 9000.0, 8000.0))
-    found = document(between, protected, implied, fine, ties={"payment": 9})
-    letter = written(found, desk(known_kinds=["payment"]))
+    found = report(between, protected, implied, fine, ties={"payment": 9})
+    letter = written(found, writer(known_kinds=["payment"]))
     assert (len(letter.options), letter.withheld) == (1, 3)
     text = text_of(found)
     assert "There are 3 more options that we cannot put in a letter" in text
@@ -113,32 +119,30 @@ def test_what_is_between_others_or_protected_is_left_to_staff() -> None:
 
 def test_options_that_read_alike_are_one() -> None:
     steady, upset = option(drop("P1000")), option(drop("P1001"), holds=0.3)
-    letter = written(document(steady, upset, ties=MANY), desk())
+    letter = written(report(steady, upset, ties=MANY), writer())
     assert [one.steadiness for one in letter.options] == ["easily_upset"]
     assert not letter.withheld
 
 
 def test_at_most_three_options_are_told() -> None:
     options = [option(move("savings", 0.0, 500.0 * n)) for n in range(1, 6)]
-    assert len(written(document(*options), desk()).options) == 3
+    assert len(written(report(*options), writer()).options) == 3
 
 
-def test_units_come_from_the_policy_and_not_from_the_document() -> None:
-    assert "from the document" not in text_of(document(option(move("savings", 1.0, 2.0))))
+def test_units_come_from_the_policy_and_not_from_the_report() -> None:
+    assert "from the report" not in text_of(report(option(move("savings", 1.0, 2.0))))
 
 
 def test_nobody_gets_a_letter_about_a_favourable_decision_or_none() -> None:
-    found = document()
-    found["subject"]["favourable"] = True
-    assert desk().letter(found) == "favourable"
-    nothing = document(status="error")
-    nothing["subject"] |= {"decision": "", "probabilities": {}}
-    assert desk().letter(nothing) == "undecided"
+    approved = with_subject(report(), decision="approved", favourable=True)
+    assert writer().letter(approved) == NoLetter(reason="favourable")
+    nothing = with_subject(report(status="error"), decision="", probabilities={})
+    assert writer().letter(nothing) == NoLetter(reason="undecided")
 
 
 def test_that_none_exists_and_that_none_was_found_are_different_letters() -> None:
-    exists = text_of(document(status="certified_infeasible", ties=MANY))
-    found = text_of(document(status="not_found_within_budget"))
+    exists = text_of(report(status="certified_infeasible", ties=MANY))
+    found = text_of(report(status="not_found_within_budget"))
     assert "there is no option. We tried every combination of up to 3 of the changes" in exists
     assert "some of your connections with other people" in exists
     assert "loan amount" in exists
@@ -147,19 +151,19 @@ def test_that_none_exists_and_that_none_was_found_are_different_letters() -> Non
 
 
 def test_a_policy_that_permits_nothing_is_said_to() -> None:
-    text = text_of(document(status="certified_infeasible", permitted={}))
+    text = text_of(report(status="certified_infeasible", permitted={}))
     assert "Our rules permit no change that we could suggest to you." in text
     assert "We tried" not in text
 
 
 @pytest.mark.parametrize("how", ["status", "error", "absent"])
 def test_where_the_options_went_wrong_a_person_is_named(how: str) -> None:
-    found = document(status="error" if how == "status" else "verified")
+    found = report(status="error" if how == "status" else "verified")
     if how == "error":
-        found["error"] = "the worker died at P1234"
+        found = replace(found, error="the worker died at P1234")
     if how == "absent":
-        found["recourse"] = None
-    assert written(found, desk()).outcome == "not_worked_out"
+        found = replace(found, recourse=None)
+    assert written(found, writer()).outcome == "not_worked_out"
     text = text_of(found)
     assert "a member of our staff will look at your case" in text
     assert "P1234" not in text
@@ -174,16 +178,14 @@ def test_where_the_options_went_wrong_a_person_is_named(how: str) -> None:
         ((("unknown_reach", None),), "could not check how far"),
     ],
 )
-def test_the_gravest_caveat_is_said_beside_options_about_ties(
-    caveats: tuple[tuple[str, str | None], ...], words: str
-) -> None:
-    assert words in text_of(document(option(drop("P1000")), ties=MANY, caveats=caveats))
-    own = document(option(move("savings", 1.0, 2.0)), caveats=caveats)
+def test_the_gravest_caveat_is_said_beside_options_about_ties(caveats: Caveats, words: str) -> None:
+    assert words in text_of(report(option(drop("P1000")), ties=MANY, caveats=caveats))
+    own = report(option(move("savings", 1.0, 2.0)), caveats=caveats)
     assert words not in text_of(own)
     assert "The true cause may be something else." in text_of(own)
 
 
-REVERSES = (("general", None), ("confounders", "reverses"))
+REVERSES: Caveats = (("general", None), ("confounders", "reverses"))
 
 
 @pytest.mark.parametrize(
@@ -199,15 +201,15 @@ def test_a_caution_rests_only_on_ties_that_an_option_of_the_letter_ends(
     removed: tuple[str, ...], told: bool
 ) -> None:
     both = option(drop("P1000"), drop("P1001"))
-    text = text_of(document(both, ties=MANY, caveats=REVERSES, removed=(removed,)))
+    text = text_of(report(both, ties=MANY, caveats=REVERSES, removed=(removed,)))
     assert ("the opposite effect" in text) == told
-    new = text_of(document(option(add("P1000")), ties=MANY, caveats=REVERSES, removed=(removed,)))
+    new = text_of(report(option(add("P1000")), ties=MANY, caveats=REVERSES, removed=(removed,)))
     assert "the opposite effect" not in new
 
 
 def test_an_option_that_is_not_told_brings_no_caution() -> None:
     hidden, fine = option(drop("P1000", "hobby")), option(move("savings", 1.0, 2.0))
-    found = document(hidden, fine, ties={"hobby": 9}, caveats=REVERSES)
+    found = report(hidden, fine, ties={"hobby": 9}, caveats=REVERSES)
     assert "the opposite effect" not in text_of(found)
 
 
@@ -221,7 +223,7 @@ def test_an_option_that_is_not_told_brings_no_caution() -> None:
     ],
 )
 def test_a_caution_about_some_options_says_about_which(language: str, words: str) -> None:
-    found = document(
+    found = report(
         option(drop("P1000")),
         option(move("savings", 1.0, 2.0)),
         option(drop("P1000"), move("loan_amount", 3.0, 2.0)),
@@ -243,12 +245,12 @@ def test_a_caution_about_some_options_says_about_which(language: str, words: str
 def test_what_a_person_does_not_have_is_not_called_a_part_of_the_result(
     language: str, words: str
 ) -> None:
-    found = document(option(add("P2000")), option(move("savings", 1.0, 2.0)), ties=MANY)
+    found = report(option(add("P2000")), option(move("savings", 1.0, 2.0)), ties=MANY)
     assert words not in text_of(found, language=language)
 
 
 def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
-    text = text_of(document())
+    text = text_of(report())
     assert "<strong>DRAFT.</strong> This is a draft. Nobody has signed it off" in text
     assert "<title>DRAFT: " in text
     assert 'data-draft="DRAFT"' in text
@@ -256,8 +258,8 @@ def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
 
 
 def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
-    at = desk(sign_off=SIGNED, data_date="2026-10-31", valid_days=30)
-    text = at.html(written(document(option(move("savings", 1.0, 2.0))), at))
+    by = writer(sign_off=SIGNED, data_date="2026-10-31", valid_days=30)
+    text = by.html(written(report(option(move("savings", 1.0, 2.0))), by))
     assert '<th scope="row">Date</th><td>November 16, 2026</td>' in text
     # The day is the letter's own, and nobody says that it was signed off on that day.
     assert "<br>Signed off by A. Example</p>" in text
@@ -268,15 +270,15 @@ def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
 
 
 def test_what_is_not_filled_in_keeps_letters_drafts() -> None:
-    with pytest.raises(SettingsError, match=r"cannot be signed off while letters\.contact, lett"):
-        desk(sign_off=SIGNED, contact=[], sender="")
-    at = desk(contact=[])
-    assert at.open_slots == ("letters.contact",)
-    assert "[to be filled in: letters.contact]" in at.html(written(document(), at))
+    with pytest.raises(SettingsError, match=r"cannot be signed off without letters\.contact, lett"):
+        writer(sign_off=SIGNED, contact=[], sender="")
+    by = writer(contact=[])
+    assert by.open_slots == ("letters.contact",)
+    assert "[to be filled in: letters.contact]" in by.html(written(report(), by))
 
 
 def test_a_letter_may_hold_one_part_only() -> None:
-    found = document(option(move("savings", 1.0, 2.0)))
+    found = report(option(move("savings", 1.0, 2.0)))
     notice, options = text_of(found, parts=["notice"]), text_of(found, parts=["options"])
     assert ("Part A:" in notice, "Part B:" in notice) == (True, False)
     assert ("Part A:" in options, "Part B:" in options) == (False, True)
@@ -285,8 +287,8 @@ def test_a_letter_may_hold_one_part_only() -> None:
 
 
 def test_names_without_a_word_are_listed_for_the_user() -> None:
-    assert desk(language="de").unworded == ()
-    missing = desk(language="fr").unworded
+    assert writer(language="de").unworded == ()
+    missing = writer(language="fr").unworded
     assert set(missing) == {
         *("guarantor", "payment", "savings", "debt_ratio", "loan_amount", "denied")
     }
@@ -309,14 +311,14 @@ def reasons_file(folder: Path, text: str, name: str = "reasons.csv") -> Path:
 def test_confirmed_reasons_take_the_place_of_the_right_to_ask(
     name: str, text: str, tmp_path: Path
 ) -> None:
-    at = desk(reasons=reasons_file(tmp_path, text, name))
-    page = at.html(written(document(), at))
+    by = writer(reasons=reasons_file(tmp_path, text, name))
+    page = by.html(written(report(), by))
     assert "<li>Income is low</li>\n<li>Short time in the job</li>" in page
     assert "You can ask us for the main reasons" not in page
 
 
 def test_without_reasons_nothing_is_given_as_one() -> None:
-    text = text_of(document(option(drop("P1000")), ties=MANY))
+    text = text_of(report(option(drop("P1000")), ties=MANY))
     notice = text.split('<section class="notice">')[1].split("</section>")[0]
     assert "You can ask us for the main reasons." in notice
     assert "Guarantor" not in notice
@@ -326,8 +328,12 @@ def test_without_reasons_nothing_is_given_as_one() -> None:
     ("name", "text", "words"),
     [
         ("r.csv", f"id,reason\n{OWN},a\n{OWN},b\n{OWN},c\n{OWN},d\n{OWN},e\n", "line 6: .* has 5"),
-        ("r.csv", "id,text\nP1,a\n", "needs the column id and at least one named reason1"),
-        ("r.csv", f"id,reason\n{OWN},{'a' * 201}\n", "a reason of P0007 has 201 letters"),
+        (
+            "r.csv",
+            "id,text\nP1,a\n",
+            "needs a column named id and at least one more, .* reason1",
+        ),
+        ("r.csv", f"id,reason\n{OWN},{'a' * 201}\n", "a reason for P0007 has 201 characters"),
         ("r.csv", "id,reason\n,a\n", "line 2: has no id"),
         ("r.csv", f"id,reason\n{OWN},too late, and too often\n", "line 2: has more fields than"),
         ("r.csv", f"id,reason,reason\n{OWN},a,b\n", "has two columns named 'reason'"),
@@ -341,46 +347,46 @@ def test_a_file_of_reasons_that_cannot_be_used_is_refused(
     name: str, text: str, words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=words):
-        desk(reasons=reasons_file(tmp_path, text, name))
+        writer(reasons=reasons_file(tmp_path, text, name))
 
 
 def test_an_address_that_a_comma_would_cut_short_is_refused(tmp_path: Path) -> None:
     path = reasons_file(tmp_path, f"id,name,street\n{OWN},Maria Muster,Long Lane 5,10115 Berlin\n")
-    with pytest.raises(InputError, match="line 2: has more fields than there are columns"):
-        desk(addresses=path)
+    with pytest.raises(InputError, match="line 2: has more fields than the header"):
+        writer(addresses=path)
 
 
 def test_a_missing_file_of_reasons_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        desk(reasons=tmp_path / "absent.csv")
+        writer(reasons=tmp_path / "absent.csv")
 
 
 def test_a_reason_that_names_a_neighbour_is_refused(tmp_path: Path) -> None:
-    at = desk(reasons=reasons_file(tmp_path, f"id,reason\n{OWN},Stands surety for P1000\n"))
-    with pytest.raises(InputError, match="a reason given for P0007 names P1000"):
-        at.letter(document(ties=MANY))
+    by = writer(reasons=reasons_file(tmp_path, f"id,reason\n{OWN},Stands surety for P1000\n"))
+    with pytest.raises(InputError, match="a reason given for P0007 names another person, P1000"):
+        by.letter(report(ties=MANY))
 
 
 def test_an_address_stands_in_the_window(tmp_path: Path) -> None:
     path = reasons_file(tmp_path, f"id,name,street\n{OWN},Maria Muster,Long Lane 5\n")
-    at = desk(addresses=path)
-    assert "Maria Muster<br>Long Lane 5" in at.html(written(document(), at))
+    by = writer(addresses=path)
+    assert "Maria Muster<br>Long Lane 5" in by.html(written(report(), by))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_outcome_is_worded_in_every_language(language: str) -> None:
-    at = desk(language=language)
+    by = writer(language=language)
     outcomes = set()
     for found in (
-        document(option(drop("P1000")), option(move("savings", 1.0, 2.0)), ties=MANY),
-        document(option(drop("P1000"))),
-        document(status="certified_infeasible"),
-        document(status="not_found_within_budget"),
-        document(status="error"),
+        report(option(drop("P1000")), option(move("savings", 1.0, 2.0)), ties=MANY),
+        report(option(drop("P1000"))),
+        report(status="certified_infeasible"),
+        report(status="not_found_within_budget"),
+        report(status="error"),
     ):
-        letter = written(found, at)
+        letter = written(found, by)
         outcomes.add(letter.outcome)
-        assert at.html(letter)
+        assert by.html(letter)
     assert len(outcomes) == 5
 
 
@@ -388,10 +394,9 @@ TRICKS = "<script>alert(1)</script>{{ 7 * 7 }}\"'><svg onload=x>"
 
 
 def test_tricks_in_ids_words_and_reasons_are_text(tmp_path: Path) -> None:
-    found = document(option(move("savings", 1.0, 2.0)))
-    found["subject"]["id"] = TRICKS
-    at = desk(sender=TRICKS, words={"en": {"savings": TRICKS, "denied": TRICKS}})
-    text = at.html(written(found, at))
+    found = with_subject(report(option(move("savings", 1.0, 2.0))), id=TRICKS)
+    by = writer(sender=TRICKS, words={"en": {"savings": TRICKS, "denied": TRICKS}})
+    text = by.html(written(found, by))
     assert "<script>" not in text
     assert "<svg" not in text
     assert "{{ 7 * 7 }}" in text
@@ -399,8 +404,7 @@ def test_tricks_in_ids_words_and_reasons_are_text(tmp_path: Path) -> None:
 
 
 def test_a_reference_that_would_turn_the_text_around_is_written_out() -> None:
-    found = document(option(move("savings", 1.0, 2.0)))
-    found["subject"]["id"] = "P\u202e7\x00"
+    found = with_subject(report(option(move("savings", 1.0, 2.0))), id="P\u202e7\x00")
     text = text_of(found)
     assert "\u202e" not in text
     assert "\x00" not in text
@@ -412,21 +416,21 @@ def test_the_settings_of_a_letter_are_checked() -> None:
         ("language", "../x", "must be a language"),
         ("profile", "../x", "must be the name of a file"),
         ("data_date", "31.3.2026", "must be a date such as"),
-        ("currencies", {"euros": "€"}, "a code of three letters for euros"),
-        ("words", {"en": {"x": ["a", "b", "c"]}}, "needs a word, or one for one"),
-        ("words", {"xxxx": {}}, "needs tables by language"),
+        ("currencies", {"euros": "€"}, "a three-letter currency code for euros"),
+        ("words", {"en": {"x": ["a", "b", "c"]}}, "needs one word, or a singular"),
+        ("words", {"xxxx": {}}, "needs languages such as en or de as keys"),
         ("k", 1, "must be at least 2"),
     ):
         with pytest.raises(SettingsError, match=words):
             settings(**{key: value})
 
 
-def test_a_letter_is_made_of_the_document_alone_each_time() -> None:
-    found = document(option(drop("P1000")), ties=MANY)
-    at = desk()
-    first: Letter = written(found, at)
-    assert first == written(found, desk())
-    assert at.html(first) == text_of(found)
+def test_a_letter_is_made_from_the_report_alone_each_time() -> None:
+    found = report(option(drop("P1000")), ties=MANY)
+    by = writer()
+    first: Letter = written(found, by)
+    assert first == written(found, writer())
+    assert by.html(first) == text_of(found)
 
 
 ABOUT = {"en": "Your application for a loan", "de": "Ihr Kreditantrag"}
@@ -447,7 +451,7 @@ ABOUT = {"en": "Your application for a loan", "de": "Ihr Kreditantrag"}
 def test_what_the_decision_was_about_is_said_in_the_letters_language(
     about: Any, language: str, heading: str
 ) -> None:
-    found = document(option(drop("P1000")), ties=MANY)
+    found = report(option(drop("P1000")), ties=MANY)
     assert f"<h1>{heading}</h1>" in text_of(found, about=about, language=language)
 
 
@@ -456,5 +460,5 @@ def test_a_language_without_a_text_is_refused_before_any_letter(language: str) -
     base = language[:2]
     words = f"letters.about: has no text in '{base}', the language of the letters, only in en, de; "
     with pytest.raises(SettingsError, match=re.escape(words)) as raised:
-        desk(about=ABOUT, language=language)
+        writer(about=ABOUT, language=language)
     assert f'add a line such as {base} = "…" to [letters.about]' in str(raised.value)

@@ -12,10 +12,10 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser
 
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.pdf import Paper
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import SubjectView, subject_view
+from recourse_audit.render.pdf import Printer
+from recourse_audit.render.templates import Templates
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
 from tests.render.subject_documents import document, facts
 
@@ -53,7 +53,7 @@ def crowded() -> SubjectView:
 
 def written(folder: Path, view: SubjectView) -> Path:
     path = folder / "subject.html"
-    path.write_text(Pages().render("pages/subject.html", view=view), encoding="utf-8")
+    path.write_text(Templates().render("pages/subject.html", view=view), encoding="utf-8")
     return path
 
 
@@ -200,7 +200,7 @@ def test_a_hostile_name_is_nothing_but_text(
 
 @pytest.fixture(scope="module")
 def paper() -> bytes:
-    return Paper(Pages()).pdf(Pages().render("pages/subject.html", view=crowded()))
+    return Printer(Templates()).pdf(Templates().render("pages/subject.html", view=crowded()))
 
 
 def structure(pdf: pikepdf.Pdf) -> dict[str, list[Any]]:

@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError, TemplateError
-from recourse_audit.render.letters.writer import LetterDesk
-from recourse_audit.render.templates import Pages, template_folder
 from recourse_audit.render.letters.profiles import Profile, load_profile
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.templates import Templates, template_folder
 from recourse_audit.settings import load_settings
-from tests.render.letters import LANGUAGES, OWN, SIGNED, desk, document, settings, written
+from tests.render.letters import LANGUAGES, OWN, SIGNED, report, settings, writer, written
 
 NAMES = {"generic": LANGUAGES, "us-credit": ("en", "es"), "eu": LANGUAGES}
 GENERIC = (template_folder() / "profiles" / "generic.toml").read_text(encoding="utf-8")
 
 
-def loaded(name: str, pages: Pages | None = None, **letters: Any) -> Profile:
-    return load_profile(settings(profile=name, **letters).letters, pages or Pages())
+def loaded(name: str, pages: Templates | None = None, **letters: Any) -> Profile:
+    return load_profile(settings(profile=name, **letters).letters, pages or Templates())
 
 
 def text_of(**letters: Any) -> str:
-    at = desk(**letters)
-    return at.html(written(document(), at)).split("</style>")[1]
+    by = writer(**letters)
+    return by.html(written(report(), by)).split("</style>")[1]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,10 +107,10 @@ def test_a_european_letter_says_which_part_the_machine_played(
 def test_gaps_that_the_facts_leave_closed_need_not_be_filled() -> None:
     slots = {"agency": "x", "reasons_office": "y"}
     facts = {"consumer_report": False, "other_information": False}
-    assert desk(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED).open_slots == ()
+    assert writer(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED).open_slots == ()
     facts["consumer_report"] = True
-    with pytest.raises(SettingsError, match=r"while letters\.slots\.reporting_agency is empty"):
-        desk(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED)
+    with pytest.raises(SettingsError, match=r"without letters\.slots\.reporting_agency; fill in"):
+        writer(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_no_letter_is_signed_off_before_every_fact_is_declared(
         r"false under \[letters\.facts\]"
     )
     with pytest.raises(SettingsError, match=words):
-        desk(sign_off=SIGNED, **given)
-    assert f"letters.facts.{missing}" in desk(**given).open_slots
+        writer(sign_off=SIGNED, **given)
+    assert f"letters.facts.{missing}" in writer(**given).open_slots
     declared = facts | dict.fromkeys(loaded(name).facts, False)
-    assert desk(sign_off=SIGNED, **given | {"facts": declared}).open_slots == ()
+    assert writer(sign_off=SIGNED, **given | {"facts": declared}).open_slots == ()
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_a_profile_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("slots", {"agent": "x"}, r"letters\.slots\.agent: .* known there: agency, reasons_office"),
-        ("facts", {"report": True}, r"letters\.facts\.report: .* known there: consumer_report"),
+        ("slots", {"agent": "x"}, r"letters\.slots\.agent: .* it has: agency, reasons_office"),
+        ("facts", {"report": True}, r"letters\.facts\.report: .* it has: consumer_report"),
     ],
 )
 def test_what_the_profile_does_not_know_is_refused(key: str, value: Any, words: str) -> None:
@@ -185,8 +185,8 @@ def test_what_the_profile_does_not_know_is_refused(key: str, value: Any, words: 
         ("max_reasons = 4", "max_reason = 4", "max_reason: is not a known key; did you mean max"),
         ('part = "notice"', 'part = "notices"', r"blocks\[0\]\.part: must be 'notice', 'reasons'"),
         ('when = "reasons"', 'when = "rain"', r"blocks\[1\]\.when: must be one of always, reas"),
-        ("{sender} has decided", "{sendr} has decided", r"text\.en: the gap {sendr} is not in sl"),
-        ("{sender} hat entsch", "Wer hat entsch", r"blocks\[0\]\.text\.de: has other gaps than"),
+        ("{sender} has decided", "{sendr} has decided", r"text\.en: {sendr} is not among the sl"),
+        ("{sender} hat entsch", "Wer hat entsch", r"blocks\[0\]\.text\.de: has other slots than"),
         ('part = "notice"', 'part = "notice"\nsource = "x"', r"source: 'x' is not among the sour"),
         ('title = "Generic"', "title = Generic", "is not valid TOML"),
     ],
@@ -198,7 +198,7 @@ def test_a_mistake_in_a_profile_is_named(old: str, new: str, words: str, tmp_pat
     text = GENERIC.replace(old, new, 1)
     (folder / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(TemplateError, match=r"profiles/mine\.toml: ") as raised:
-        loaded("mine", Pages(tmp_path))
+        loaded("mine", Templates(tmp_path))
     assert raised.match(words)
 
 
@@ -206,7 +206,7 @@ def test_a_profile_of_the_user_is_used(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     text = GENERIC.replace("{sender} has decided.", "Hear, hear: {sender} has decided.")
     (tmp_path / "profiles" / "mine.toml").write_text(text, encoding="utf-8")
-    profile = loaded("mine", Pages(tmp_path))
+    profile = loaded("mine", Templates(tmp_path))
     assert profile.blocks[0].text["en"].startswith("Hear, hear")
 
 
@@ -225,7 +225,7 @@ LETTERS, PROFILE = (part.split("```")[0] for part in PAGE.split("```toml\n")[1:]
 def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "mine.toml").write_text(PROFILE, encoding="utf-8")
-    profile = loaded("mine", Pages(tmp_path), slots={"agency": "x"})
+    profile = loaded("mine", Templates(tmp_path), slots={"agency": "x"})
     assert profile.languages == ("de", "en")
     given = settings(**tomllib.loads(LETTERS)["letters"]).letters
     assert given.words["en"]["guarantor"] == ("guarantor", "guarantors")
@@ -250,7 +250,9 @@ def test_the_sample_has_words_for_all_its_letters() -> None:
     sample = load_settings(Path(__file__).parents[2] / "sample_models" / "lending" / "audit.toml")
     for language in LANGUAGES:
         letters = sample.letters.model_copy(update={"language": language})
-        at = LetterDesk(sample.model_copy(update={"letters": letters}), Pages(), sign_off=SIGNED)
-        assert (at.unworded, at.open_slots) == ((), ())
+        by = LetterWriter(
+            sample.model_copy(update={"letters": letters}), Templates(), sign_off=SIGNED
+        )
+        assert (by.unworded, by.open_slots) == ((), ())
         assert isinstance(letters.about, dict)
         assert set(letters.about) == set(LANGUAGES)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.render.text import plain
 from recourse_audit.records.notes import NO_TIE_MOVES
+from recourse_audit.render.text import plain
 from tests.audits import SAMPLES, lending_audit, small_audit
 from tests.command import command
 

@@ -1,4 +1,4 @@
-"""Every language says everything, fills the same gaps, and promises nothing."""
+"""Every language says everything, has the same placeholders, and promises nothing."""
 
 import re
 from datetime import date
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.templates import Pages, template_folder
-from recourse_audit.render.letters.wording import GAP, Wording, catalogue_name
-from tests.render.letters import LANGUAGES, desk, document, written
+from recourse_audit.render.letters.wording import PLACEHOLDER, Wording, catalogue_name
+from recourse_audit.render.templates import Templates, template_folder
+from tests.render.letters import LANGUAGES, report, writer, written
 
-ENGLISH = Wording("en", Pages())
+ENGLISH = Wording("en", Templates())
 SPACE = "\N{NO-BREAK SPACE}"
 # Nothing on paper proves, promises or names a cause; each language's words for it.
 BANNED = {
@@ -33,23 +33,26 @@ PIECES = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_message_is_in_every_language(language: str) -> None:
-    assert set(Wording(language, Pages()).keys) == set(ENGLISH.keys)
+    assert set(Wording(language, Templates()).keys) == set(ENGLISH.keys)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_translation_has_the_gaps_and_forms_of_the_english(language: str) -> None:
-    wording = Wording(language, Pages())
+def test_every_translation_has_the_placeholders_and_forms_of_the_english(language: str) -> None:
+    wording = Wording(language, Templates())
     for key in ENGLISH.keys:
         forms, english = wording.forms(key), ENGLISH.forms(key)
         assert len(forms) == len(english), key
+        ours, theirs = (
+            [set(PLACEHOLDER.findall(text)) for text in one] for one in (english, forms)
+        )
+        assert ours[-1] == theirs[-1], key
         # A singular may write its number as a word.
-        assert set(GAP.findall(forms[-1])) == set(GAP.findall(english[-1])), key
-        assert set(GAP.findall(forms[0])) | {"count"} == set(GAP.findall(english[0])) | {"count"}
+        assert ours[0] | {"count"} == theirs[0] | {"count"}, key
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "es"])
 def test_a_translation_is_not_the_english_again(language: str) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     same = {key for key in ENGLISH.keys if wording.forms(key) == ENGLISH.forms(key)}
     assert same <= {"label.date", "label.contact", "value.no"}
 
@@ -72,13 +75,13 @@ def test_no_message_is_left_that_nothing_says() -> None:
     ],
 )
 def test_numbers_choose_the_plural_form(language: str, one: str, several: str) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     assert wording.say_count("option.changes", 1) == one
     assert wording.say_count("option.changes", 2) == several
 
 
 def test_french_counts_nothing_in_the_singular() -> None:
-    assert Wording("fr", Pages()).say_count("option.changes", 0) == "0 changement"
+    assert Wording("fr", Templates()).say_count("option.changes", 0) == "0 changement"
     assert ENGLISH.say_count("option.changes", 0) == "0 changes, all together"
 
 
@@ -94,7 +97,7 @@ def test_french_counts_nothing_in_the_singular() -> None:
 def test_numbers_money_and_dates_are_written_as_the_language_does(
     language: str, money: str, cents: str, number: str, day: str
 ) -> None:
-    wording = Wording(language, Pages())
+    wording = Wording(language, Templates())
     assert wording.money(12500.0, "EUR") == money
     assert wording.money(0.5, "EUR") == cents
     assert wording.number(1234.5) == number
@@ -102,16 +105,16 @@ def test_numbers_money_and_dates_are_written_as_the_language_does(
 
 
 def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> None:
-    british = Wording("en_GB", Pages())
+    british = Wording("en_GB", Templates())
     assert british.say("closing") == ENGLISH.say("closing")
     assert british.day(date(2026, 11, 16)) == "16 November 2026"
-    at = desk(language="en_GB")
-    assert '<html lang="en-GB">' in at.html(written(document(), at))
+    by = writer(language="en_GB")
+    assert '<html lang="en-GB">' in by.html(written(report(), by))
 
 
 def test_a_missing_catalogue_is_one_sentence() -> None:
     with pytest.raises(TemplateError) as raised:
-        Wording("it", Pages())
+        Wording("it", Templates())
     assert str(raised.value) == (
         "there is no catalogue for letters in 'it'; write wording/it/LC_MESSAGES/letters.po in a "
         "folder for --templates, starting from wording/en/LC_MESSAGES/letters.po"
@@ -119,15 +122,15 @@ def test_a_missing_catalogue_is_one_sentence() -> None:
 
 
 def test_a_language_that_is_none_is_refused() -> None:
-    with pytest.raises(TemplateError, match="nothing is known about the language 'qqq'"):
-        Wording("qqq", Pages())
+    with pytest.raises(TemplateError, match=r"letters\.language: 'qqq' is not a known language"):
+        Wording("qqq", Templates())
 
 
-def own_catalogue(folder: Path, text: str) -> Pages:
+def own_catalogue(folder: Path, text: str) -> Templates:
     path = folder / catalogue_name("it")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    return Pages(folder)
+    return Templates(folder)
 
 
 HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
@@ -143,18 +146,20 @@ def test_a_catalogue_of_the_user_is_read(tmp_path: Path) -> None:
     [
         ("", "has no message 'closing'; copy it from wording/en"),
         ('msgid "closing"\nmsgstr ""\n', "has no message 'closing'"),
-        ('msgid "closing"\nmsgstr "{x}"\n', "has the gap {x}, which nothing fills"),
-        ('msgid "closing"\nmsgstr "{a.b}"\n', "has the gap {a.b}, which nothing fills"),
+        ('msgid "closing"\nmsgstr "{x}"\n', "has the unknown placeholder {x}; it may use none"),
+        ('msgid "closing"\nmsgstr "{a.b}"\n', "has the unknown placeholder {a.b}; it may use none"),
     ],
 )
-def test_a_gap_in_a_catalogue_of_the_user_is_named(text: str, words: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_catalogue_of_the_user_is_named(
+    text: str, words: str, tmp_path: Path
+) -> None:
     wording = Wording("it", own_catalogue(tmp_path, HEAD + text))
     with pytest.raises(TemplateError, match=re.escape(words)):
         wording.say("closing")
 
 
 def test_a_catalogue_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TemplateError, match=r"letters\.po: is no catalogue"):
+    with pytest.raises(TemplateError, match=r"letters\.po: is not a valid catalogue"):
         Wording("it", own_catalogue(tmp_path, HEAD + 'msgid "closing\nmsgstr 3\nnonsense\n'))
 
 

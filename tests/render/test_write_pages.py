@@ -13,17 +13,17 @@ from typing import Any
 import pikepdf
 import pytest
 
-from recourse_audit.errors import InputError
-from recourse_audit.render.letters.write_letters import Mailing, mail
-from recourse_audit.render.batch import FINISHED, Job, Work, file_name, press_all
-from recourse_audit.render.pages.write_pages import Edition, publish
-from recourse_audit.bundle.reader import finished_store
 from recourse_audit.bundle.derived_folder import Rendered
+from recourse_audit.bundle.reader import finished_store
 from recourse_audit.bundle.verification import verify
-from tests.render.reading import read_pdf
+from recourse_audit.errors import InputError
+from recourse_audit.render.batch import FINISHED, Job, Work, file_name, press_all
+from recourse_audit.render.letters.write_letters import Mailing, mail
+from recourse_audit.render.pages.write_pages import Edition, publish
 from tests.audits import quick_audit
 from tests.bundles import contents, request, run_here
 from tests.command import command, one_line
+from tests.render.reading import read_pdf
 
 SAMPLE = 6
 SEALS = ("manifest.json", "checksums.txt")

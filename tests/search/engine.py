@@ -1,7 +1,7 @@
 """The engine as the tests drive it: real models opened, searches run, tables turned into sets."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.search.ranking import Layers, Ranking
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.pairs import GAP, PairTable, pair_table
-from recourse_audit.search.results import Outcome
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.ranking import Layers, Ranking
+from recourse_audit.search.results import Outcome, Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import ModelSettings
 from tests.search.reference import TieSet
@@ -27,7 +27,7 @@ from tests.search.reference import TieSet
 Key = tuple[TieSet, TieSet]
 
 
-def open_desk(path: Path, graph: Graph, *, output: Any) -> QueryBatcher:
+def open_batcher(path: Path, graph: Graph, *, output: Any) -> QueryBatcher:
     """A batcher over a model whose output is declared."""
     settings = ModelSettings(path=path, output=output)
     model = OnnxModel(settings)
@@ -51,6 +51,11 @@ def results_by_subject(outcomes: Sequence[Outcome]) -> dict[int, SearchResult]:
         assert not isinstance(outcome, SearchFailure), outcome.reason
         found[outcome.subject] = outcome
     return found
+
+
+def in_full(*records: Outcome | SubjectReport) -> str:
+    """Records with every digit of every figure; their own `repr` is short."""
+    return repr([asdict(record) for record in records])
 
 
 def all_pairs(table: PairTable) -> Ints:

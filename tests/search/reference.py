@@ -262,7 +262,7 @@ class Reference:
         return {part: sum(values) / len(values) for part, values in found.items()}
 
     @cached_property
-    def picks(self) -> dict[str, Pair]:
+    def baselines(self) -> dict[str, Pair]:
         """What other ways would choose; the random one is left out."""
         largest = max(round(value * STEPS) for value in self.shapley.values())
         by_shapley = [

@@ -14,9 +14,9 @@ import pytest
 
 from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
 from recourse_audit.search.ranking import Layers, dominated_by
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from tests.onnx_models import sum_network
-from tests.search.engine import Key, Recorder, Table, new_search, open_desk
+from tests.search.engine import Key, Recorder, Table, new_search, open_batcher
 from tests.search.reference import (
     STEPS,
     Oracle,
@@ -131,7 +131,7 @@ def searched(
     """Search for every node of a graph together, and make the reference for it."""
     graph = case.graph.for_engine()
     output = "logits" if model["head"] == "logits" else "probabilities"
-    batcher = open_desk(path, graph, output=output)
+    batcher = open_batcher(path, graph, output=output)
     scope = Scope(max_nodes=case.max_nodes, max_hops=case.max_hops, counterfactuals=SHOWN)
     recorder = Recorder(graph, monkeypatch)
     found = recorder.run(new_search(graph, batcher, scope), range(graph.node_count))
@@ -156,7 +156,7 @@ def test_the_engine_equals_the_reference(
         if reference.pairs:
             assert_same_ranks_and_layers(reference, table)
             assert_same_result(reference, result, slow, subject)
-            assert_same_cloud(reference, result)
+            assert_same_grid(reference, result)
         else:
             assert_nothing_found(result)
 
@@ -175,7 +175,7 @@ def test_a_single_precision_model_differs_from_the_reference_by_its_own_rounding
         if reference.pairs:
             assert_same_ranks_and_layers(reference, table)
             assert_same_result(reference, result, slow, subject)
-            assert_same_cloud(reference, result)
+            assert_same_grid(reference, result)
 
 
 def test_the_random_graphs_hold_what_is_awkward() -> None:
@@ -221,13 +221,12 @@ def assert_same_pairs(reference: Reference, table: Table) -> None:
 
 def assert_same_counts(reference: Reference, result: SearchResult, case: Case) -> None:
     total = len(reference.values)
-    assert (result.max_nodes, result.max_hops) == (case.max_nodes, case.max_hops)
-    assert result.subgraphs == total
-    assert result.pairs == len(reference.pairs)
-    assert result.queries == total + 1
-    coverage = result.coverage
-    assert (coverage.kind, coverage.drawn, coverage.total) == ("exhaustive", total, total)
-    assert (coverage.total_is_estimate, coverage.bound, coverage.confidence) == (False, 0.0, 1.0)
+    extent = result.extent
+    assert (extent.max_nodes, extent.max_hops) == (case.max_nodes, case.max_hops)
+    assert extent.subgraphs == total
+    assert extent.pairs == len(reference.pairs)
+    assert extent.queries == total + 1
+    assert (extent.coverage, extent.sample) == ("exhaustive", None)
 
 
 def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
@@ -256,7 +255,7 @@ def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
 def assert_same_result(
     reference: Reference, result: SearchResult, slow: ReferenceSearch, subject: int
 ) -> None:
-    """What is shown: the winner and its company, the front, the other ways' picks."""
+    """What is shown: the winner and its company, the front, the baselines."""
     expected = reference.diverse(SHOWN)
     assert expected[0][0] in reference.layers[0]
     assert [key_of(shown) for shown in result.counterfactuals] == [
@@ -264,9 +263,11 @@ def assert_same_result(
     ]
     for shown, (pair, layer) in zip(result.counterfactuals, expected, strict=True):
         assert_same_counterfactual(reference, shown, pair, layer, slow, subject)
-        random = point_of(result.picks["random"])
-        others = {name: other.point for name, other in reference.picks.items()} | {"random": random}
-        assert shown.dominates_picks == {
+        random = point_of(result.baselines["random"])
+        others = {name: other.point for name, other in reference.baselines.items()} | {
+            "random": random
+        }
+        assert shown.dominates_baselines == {
             name: pair.point != other and pair.point[0] >= other[0] and pair.point[1] >= other[1]
             for name, other in others.items()
         }
@@ -275,15 +276,15 @@ def assert_same_result(
     assert len(result.front) == min(len(front), 500)
     for listed, pair in zip(result.front, front, strict=False):
         assert_same_listing(listed, pair)
-    assert set(result.picks) == {"random", *reference.picks}
-    for name, pair in reference.picks.items():
-        assert_same_listing(result.picks[name], pair)
-    drawn = result.picks["random"]
+    assert set(result.baselines) == {"random", *reference.baselines}
+    for name, pair in reference.baselines.items():
+        assert_same_listing(result.baselines[name], pair)
+    drawn = result.baselines["random"]
     kept = ties_of(drawn.edges) - ties_of(drawn.removed)
     assert (ties_of(drawn.edges), kept) in {(p.explanation, p.kept) for p in reference.pairs}
 
 
-def assert_same_cloud(reference: Reference, result: SearchResult) -> None:
+def assert_same_grid(reference: Reference, result: SearchResult) -> None:
     """Every pair in its cell, one after the other."""
     points = [pair.point for pair in reference.pairs]
     ranges = [(min(values), max(values)) for values in zip(*points, strict=True)]
@@ -294,14 +295,14 @@ def assert_same_cloud(reference: Reference, result: SearchResult) -> None:
             for value, (low, high), cells in zip(point, ranges, (32, 20), strict=True)
         )
         expected[row * 32 + column] += 1
-    cloud = result.cloud
-    assert cloud is not None
-    assert (cloud.columns, cloud.rows) == (32, 20)
-    assert [cloud.simulatability, cloud.relevance] == [
+    grid = result.objective_grid
+    assert grid is not None
+    assert (grid.columns, grid.rows) == (32, 20)
+    assert [grid.simulatability, grid.relevance] == [
         (low / STEPS, high / STEPS) for low, high in ranges
     ]
-    assert list(zip(cloud.cells, cloud.pairs, strict=True)) == sorted(expected.items())
-    assert sum(cloud.pairs) == result.pairs
+    assert list(grid.counts) == sorted(expected.items())
+    assert sum(count for _, count in grid.counts) == result.extent.pairs
 
 
 def assert_same_counterfactual(
@@ -342,10 +343,10 @@ def assert_same_listing(listed: FrontPair, pair: Pair) -> None:
 
 
 def assert_nothing_found(result: SearchResult) -> None:
-    assert result.subgraphs == 1
+    assert result.extent.subgraphs == 1
     assert (result.counterfactuals, result.front, result.front_size) == ((), (), 0)
-    assert result.picks == {}
-    assert result.cloud is None
+    assert result.baselines == {}
+    assert result.objective_grid is None
 
 
 def named(ties: TieSet) -> list[tuple[str, str]]:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
+from recourse_audit.search.baselines import baselines
 from recourse_audit.search.blocks import blocks, subtree_bounds
-from recourse_audit.search.ranking import Layers, Ranking, winners
 from recourse_audit.search.closure import Trees, canonical, subtrees_of
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.keys import KeyIndex
 from recourse_audit.search.local import local_graph
 from recourse_audit.search.pairs import pair_table
 from recourse_audit.search.pareto import Staircase
-from recourse_audit.search.baselines import picks
+from recourse_audit.search.ranking import Layers, Ranking, winners
 from recourse_audit.search.subtrees import Level, subtrees
 from tests.search.engine import Table, all_pairs, named_trees
 from tests.search.reference import (
@@ -95,8 +95,8 @@ def test_choices_from_few_values_equal_those_of_the_reference(table: Table) -> N
     ranking = Ranking(table.table)
     (chosen,) = table.keys(winners(table.table, Layers(ranking).peel()))
     assert chosen == (reference.winner.explanation, reference.winner.kept)
-    picked = picks(ranking, [(0, 0)])
-    for name, pair in reference.picks.items():
+    picked = baselines(ranking, [(0, 0)])
+    for name, pair in reference.baselines.items():
         assert table.keys(picked[name]) == [(pair.explanation, pair.kept)], name
 
 
@@ -326,7 +326,7 @@ def test_the_subtrees_of_a_tree_are_all_its_parts_that_hang_together(trees: Tree
 @settings(max_examples=50)
 @given(scored_tables(), st.integers(0, 5))
 def test_the_random_pick_is_one_of_the_pairs(table: Table, seed: int) -> None:
-    (drawn,) = picks(Ranking(table.table), [(seed, 0)])["random"]
+    (drawn,) = baselines(Ranking(table.table), [(seed, 0)])["random"]
     assert drawn in table.places
 
 
@@ -337,7 +337,7 @@ def test_the_random_pick_meets_every_pair_equally_often() -> None:
     local = local_graph(graph, np.array([0]), 2)
     table = pair_table(levels, np.linspace(-1, 0, total), local.pairs)
     ranking = Ranking(table)
-    draws = np.array([picks(ranking, [(seed, 7)])["random"][0] for seed in range(2000)])
+    draws = np.array([baselines(ranking, [(seed, 7)])["random"][0] for seed in range(2000)])
     counts = np.array([np.count_nonzero(draws == pair) for pair in all_pairs(table)])
     assert counts.sum() == len(draws)
     expected = len(draws) / len(counts)

@@ -13,24 +13,25 @@ import pytest
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.records.search import SearchResult
-from recourse_audit.search.ranking import Layer, Ranking, winners
+from recourse_audit.records.search import Sample, SearchResult
 from recourse_audit.search.closure import Closure, Trees
 from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.local import LocalGraph, local_graph
 from recourse_audit.search.objectives import Whole
 from recourse_audit.search.pairs import PairTable
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.ranking import Layer, Ranking, winners
+from recourse_audit.search.results import Scope
 from recourse_audit.search.shapes import SubtreeSampler, automorphisms, shapes
 from recourse_audit.search.subtrees import subtrees
 from tests.onnx_models import sum_network
 from tests.search.engine import (
     Recorder,
     Table,
+    in_full,
     named_trees,
     new_search,
-    open_desk,
+    open_batcher,
     results_by_subject,
     whole_answers,
 )
@@ -55,12 +56,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sum_network(tmp_path_factory.mktemp("models") / "model.onnx", seed=2)
 
 
-def desk_for(model: Path, graph: Graph) -> QueryBatcher:
-    return open_desk(model, graph, output="logits")
+def batcher_for(model: Path, graph: Graph) -> QueryBatcher:
+    return open_batcher(model, graph, output="logits")
 
 
 def result_for(model: Path, graph: Graph, subject: int, scope: Scope) -> SearchResult:
-    search = new_search(graph, desk_for(model, graph), scope)
+    search = new_search(graph, batcher_for(model, graph), scope)
     return results_by_subject(list(search.run(np.array([subject]))))[subject]
 
 
@@ -161,9 +162,17 @@ def test_as_many_subtrees_as_the_budget_are_searched_in_full_and_one_more_is_sam
         for budget, kind in ((total, "exhaustive"), (total - 1, "sampled")):
             scope = Scope(max_nodes=max_nodes, max_hops=2, budget=budget)
             result = result_for(model, graph, 0, scope)
-            assert result.coverage.kind == kind, name
-            assert result.subgraphs == result.coverage.total == total
-            assert result.queries <= budget + 1
+            assert result.extent.coverage == kind, name
+            assert result.extent.subgraphs == total
+            assert result.extent.sample is None or result.extent.sample.of == total
+            assert result.extent.queries <= budget + 1
+
+
+def sample_of(result: SearchResult) -> Sample:
+    """The sample that a search drew; it must have drawn one."""
+    assert result.extent.coverage == "sampled"
+    assert result.extent.sample is not None
+    return result.extent.sample
 
 
 class FirstChoice:
@@ -194,30 +203,29 @@ def points_of(table: Table) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("budget", [64, 150, 400])
-def test_a_sampled_winner_keeps_what_its_coverage_promises(
+def test_a_sampled_winner_keeps_what_its_sample_promises(
     budget: int, seed: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = crowd()
     first = FirstChoice(monkeypatch)
     recorder = Recorder(graph, monkeypatch)
     scope = Scope(max_nodes=4, max_hops=2, budget=budget, seed=seed)
-    search = new_search(graph, desk_for(model, graph), scope)
+    search = new_search(graph, batcher_for(model, graph), scope)
     result, table = recorder.run(search, [3])[3]
-    coverage = result.coverage
-    assert coverage.kind == "sampled"
-    assert coverage.confidence == 0.95
-    assert coverage.total == count_subtrees(local_graph(graph, np.array([3]), 2), 4)
-    assert not coverage.total_is_estimate
-    assert 1 <= coverage.drawn <= len(table.trees) - 1 <= budget
-    assert result.subgraphs == coverage.total
-    assert result.queries == len(table.trees) + 1 <= budget + 1
-    assert result.pairs == len(table.places)
-    assert result.cloud is not None
-    assert sum(result.cloud.pairs) == result.pairs
+    sample = sample_of(result)
+    assert sample.confidence == 0.95
+    assert sample.of == count_subtrees(local_graph(graph, np.array([3]), 2), 4)
+    assert not sample.of_is_estimate
+    assert 1 <= sample.drawn <= len(table.trees) - 1 <= budget
+    assert result.extent.subgraphs == sample.of
+    assert result.extent.queries == len(table.trees) + 1 <= budget + 1
+    assert result.extent.pairs == len(table.places)
+    assert result.objective_grid is not None
+    assert sum(count for _, count in result.objective_grid.counts) == result.extent.pairs
     (sampled_point,) = first.points
-    parts = coverage.drawn * (2**3 - 1)
-    epsilon = (log(parts) + log(1 / 0.05)) / max(coverage.drawn - 1, 1)
-    assert coverage.bound == pytest.approx(min(1.0, epsilon))
+    parts = sample.drawn * (2**3 - 1)
+    epsilon = (log(parts) + log(1 / 0.05)) / max(sample.drawn - 1, 1)
+    assert sample.bound == pytest.approx(min(1.0, epsilon))
     best = point(result)
     assert best == sampled_point or dominates(best, sampled_point)
     assert not any(dominates(other, best) for other in points_of(table))
@@ -229,7 +237,7 @@ def test_what_was_sampled_is_closed_under_taking_subtrees_and_scored_as_ever(
     budget: int, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = crowd()
-    batcher = desk_for(model, graph)
+    batcher = batcher_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
     everything = recorder.run(new_search(graph, batcher, Scope(budget=10**6)), [3])[3][1].values
     for seed in range(5):
@@ -246,7 +254,7 @@ def test_what_was_sampled_is_closed_under_taking_subtrees_and_scored_as_ever(
 
 def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = crowd(45)
-    batcher = desk_for(model, graph)
+    batcher = batcher_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
     _, everything = recorder.run(new_search(graph, batcher, Scope(budget=10**6)), [3])[3]
     figures = everything.ranking.figures(everything.places)
@@ -259,8 +267,8 @@ def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.Mo
         as_good = (figures.simulatability >= first) & (figures.relevance >= second)
         better = (figures.simulatability > first) | (figures.relevance > second)
         through = np.unique(explanation[as_good & better])
-        held.append(len(through) <= result.coverage.bound * len(everything.trees))
-        assert result.coverage.bound < 0.15
+        held.append(len(through) <= sample_of(result).bound * len(everything.trees))
+        assert sample_of(result).bound < 0.15
     assert sum(held) >= 23
 
 
@@ -277,22 +285,22 @@ def test_every_budget_is_kept_down_to_the_least_allowed(max_nodes: int, model: P
     kinds = set()
     for drawing in drawings:
         graph = graph_of(drawing)
-        batcher = desk_for(model, graph)
+        batcher = batcher_for(model, graph)
         for budget in (least, least + 1, 2 * least + 7):
             scope = Scope(max_nodes=max_nodes, max_hops=2, budget=budget)
             search = new_search(graph, batcher, scope)
             for outcome in search.run(np.arange(0, graph.node_count, 4)):
                 found = results_by_subject([outcome])[outcome.subject]
-                assert found.queries <= budget + 1
+                assert found.extent.queries <= budget + 1
                 assert found.counterfactuals or not graph.degree(outcome.subject)
-                kinds.add(found.coverage.kind)
+                kinds.add(found.extent.coverage)
     assert kinds == {"sampled", "exhaustive"}
 
 
 def test_a_seed_fixes_the_sample_and_another_gives_another(model: Path) -> None:
     graph = crowd()
     found = {
-        seed: [repr(result_for(model, graph, 3, Scope(budget=200, seed=seed))) for _ in range(2)]
+        seed: [in_full(result_for(model, graph, 3, Scope(budget=200, seed=seed))) for _ in range(2)]
         for seed in range(5)
     }
     assert all(one == again for one, again in found.values())
@@ -304,7 +312,7 @@ def test_subjects_with_the_same_seed_draw_apart(model: Path) -> None:
     drawing = nx.disjoint_union(drawing, drawing)
     graph = graph_of(drawing)
     scope = Scope(max_nodes=4, max_hops=1, budget=100)
-    search = new_search(graph, desk_for(model, graph), scope)
+    search = new_search(graph, batcher_for(model, graph), scope)
     found = results_by_subject(list(search.run(np.array([0, 31]))))
     leaves = [
         {int(end) - subject for tie in found[subject].front[0].edges for end in tie}
@@ -325,7 +333,7 @@ def test_a_star_with_9000_leaves_is_answered_within_its_budget_and_in_bounded_me
     max_nodes: int, subject: int, model: Path, great_star: Graph
 ) -> None:
     scope = Scope(max_nodes=max_nodes, max_hops=2, budget=2000)
-    search = new_search(great_star, desk_for(model, great_star), scope)
+    search = new_search(great_star, batcher_for(model, great_star), scope)
     tracemalloc.start()
     try:
         (outcome,) = search.run(np.array([subject]))
@@ -333,22 +341,21 @@ def test_a_star_with_9000_leaves_is_answered_within_its_budget_and_in_bounded_me
     finally:
         tracemalloc.stop()
     result = results_by_subject([outcome])[subject]
-    assert result.queries <= scope.budget + 1
+    assert result.extent.queries <= scope.budget + 1
     assert peak < 200_000_000
     assert result.counterfactuals
-    coverage = result.coverage
-    assert coverage.kind == "sampled"
-    assert coverage.total_is_estimate == (max_nodes > 4)
+    sample = sample_of(result)
+    assert sample.of_is_estimate == (max_nodes > 4)
     others = LEAVES if subject == 0 else LEAVES - 1
     most = max_nodes if subject == 0 else max_nodes - 1
     exact = sum(comb(others, leaves) for leaves in range(most)) + (subject != 0)
-    assert coverage.total == pytest.approx(exact, rel=0.1 if max_nodes > 4 else 0)
-    assert 0 < coverage.bound < 1
+    assert sample.of == pytest.approx(exact, rel=0.1 if max_nodes > 4 else 0)
+    assert 0 < sample.bound < 1
 
 
 def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> None:
     graph = crowd()
-    batcher = desk_for(model, graph)
+    batcher = batcher_for(model, graph)
     local = local_graph(graph, np.array([3]), 2)
     closure = Closure(
         local,

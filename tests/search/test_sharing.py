@@ -11,18 +11,17 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model import batching as batching
+from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search import blocks as blocks_module
-from recourse_audit.search import evaluation
-from recourse_audit.search import objective_grid as cloud
+from recourse_audit.search import evaluation, objective_grid
 from recourse_audit.search.blocks import Block, blocks, subtree_bounds
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 from tests.onnx_models import sum_network
-from tests.search.engine import new_search, open_desk, results_by_subject
+from tests.search.engine import in_full, new_search, open_batcher, results_by_subject
 
 PEOPLE = 30
 SCOPE = Scope(max_nodes=4, max_hops=2, counterfactuals=4, seed=3)
@@ -45,7 +44,7 @@ HOMES = {
     "NODES_PER_QUERY": batching,
     "TREES_AT_ONCE": evaluation,
     "REMEMBERED_BYTES": evaluation,
-    "EXPLANATIONS_AT_ONCE": cloud,
+    "EXPLANATIONS_AT_ONCE": objective_grid,
     "SUBTREES_IN_BLOCK": blocks_module,
     "SUBTREES_IN_BATCH": blocks_module,
 }
@@ -67,7 +66,7 @@ def community(*, awkward: bool = False) -> Graph:
 
 
 def opened(folder: Path, graph: Graph, **form: Any) -> QueryBatcher:
-    return open_desk(sum_network(folder / "model.onnx", seed=2, **form), graph, output="logits")
+    return open_batcher(sum_network(folder / "model.onnx", seed=2, **form), graph, output="logits")
 
 
 def together(search: Search, subjects: Iterable[int]) -> dict[int, SearchResult]:
@@ -91,7 +90,7 @@ def test_a_subject_searched_alone_gets_what_it_gets_among_everyone(
     everyone = together(search, range(PEOPLE))
     assert sorted(everyone) == list(range(PEOPLE))
     for subject in range(PEOPLE):
-        assert repr(alone(search, graph, subject)) == repr(everyone[subject])
+        assert in_full(alone(search, graph, subject)) == in_full(everyone[subject])
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "-".join(f"{k}={size[k]}" for k in size))
@@ -106,7 +105,7 @@ def test_packing_blocks_and_memory_are_not_visible_in_a_result(
         monkeypatch.setattr(HOMES[name], name, value)
     cut = blocks(graph, np.arange(PEOPLE), SCOPE.max_nodes, budget=SCOPE.budget, limit=limit)
     found = results_by_subject([o for block in cut for o in search.run_block(block)])
-    assert {s: repr(found[s]) for s in found} == {s: repr(expected[s]) for s in expected}
+    assert {s: in_full(found[s]) for s in found} == {s: in_full(expected[s]) for s in expected}
 
 
 def test_small_blocks_of_any_members_give_the_same_results(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_small_blocks_of_any_members_give_the_same_results(tmp_path: Path) -> No
         found = results_by_subject(list(search.run_block(block)))
         assert sorted(found) == sorted(some.tolist())
         for subject, result in found.items():
-            assert repr(result) == repr(expected[subject])
+            assert in_full(result) == in_full(expected[subject])
 
 
 def test_the_order_in_which_subjects_are_named_changes_nothing(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_the_order_in_which_subjects_are_named_changes_nothing(tmp_path: Path) -
     forward = list(search.run(np.arange(PEOPLE)))
     backward = list(search.run(np.arange(PEOPLE)[::-1]))
     twice = list(search.run(np.tile(np.arange(PEOPLE), 2)))
-    assert repr(forward) == repr(backward) == repr(twice)
+    assert in_full(*forward) == in_full(*backward) == in_full(*twice)
 
 
 def test_a_model_asked_one_graph_at_a_time_gives_the_same_results(tmp_path: Path) -> None:
@@ -137,7 +136,7 @@ def test_a_model_asked_one_graph_at_a_time_gives_the_same_results(tmp_path: Path
     single = QueryBatcher(packed.model, pool_of(graph), graphs_per_query=1)
     expected = together(new_search(graph, packed, SCOPE), range(PEOPLE))
     found = together(new_search(graph, single, SCOPE), range(PEOPLE))
-    assert {s: repr(found[s]) for s in found} == {s: repr(expected[s]) for s in expected}
+    assert {s: in_full(found[s]) for s in found} == {s: in_full(expected[s]) for s in expected}
 
 
 def test_sampled_subjects_are_not_touched_by_their_company_either(tmp_path: Path) -> None:
@@ -145,10 +144,10 @@ def test_sampled_subjects_are_not_touched_by_their_company_either(tmp_path: Path
     scope = Scope(max_nodes=4, max_hops=2, budget=120, seed=3)
     search = new_search(graph, opened(tmp_path, graph), scope)
     everyone = together(search, range(PEOPLE))
-    assert {result.coverage.kind for result in everyone.values()} == {"sampled", "exhaustive"}
+    assert {result.extent.coverage for result in everyone.values()} == {"sampled", "exhaustive"}
     for subject in range(PEOPLE):
         (found,) = search.run(np.array([subject]))
-        assert repr(found) == repr(everyone[subject])
+        assert in_full(found) == in_full(everyone[subject])
 
 
 def test_a_subtree_is_evaluated_once_for_all_the_subjects_in_it(tmp_path: Path) -> None:
@@ -158,7 +157,7 @@ def test_a_subtree_is_evaluated_once_for_all_the_subjects_in_it(tmp_path: Path) 
     before = batcher.graphs
     everyone = together(search, range(PEOPLE))
     asked = batcher.graphs - before
-    total = sum(result.subgraphs for result in everyone.values())
+    total = sum(result.extent.subgraphs for result in everyone.values())
     assert asked < total / 2
     before = batcher.graphs
     for subject in range(PEOPLE):

@@ -1,12 +1,12 @@
-"""Common options: the few kinds of change that together serve most of those refused and audited."""
+"""Common options: the few kinds of change that together serve most of the refused and audited."""
 
 from dataclasses import dataclass
 from itertools import accumulate
 from textwrap import wrap
 
 from recourse_audit.render.charts.axes import SMALL, Scale, percent, percent_axis
-from recourse_audit.render.text import number, plain
 from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.text import number, plain
 
 LIMIT = 10
 WIDTH = 620
@@ -18,7 +18,7 @@ WHOSE = "share of those refused and audited"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOption:
-    """A kind of change, the share of people it serves, and of those served by it or one before.
+    """A kind of change, the share of people it serves, and the share that it or one before serves.
 
     `share` is None where it serves too few to be shown.
     """
@@ -29,7 +29,7 @@ class CommonOption:
 
 
 def common_options(options: tuple[CommonOption, ...]) -> Picture:
-    """A bar for each kind of change, and a mark for how many all so far serve together."""
+    """A bar per kind of change, and a mark for how many are served so far."""
     shown = options[:LIMIT]
     labels = [_lines(option.change) for option in shown]
     tops = [*accumulate((max(ROW, LINE * len(one) + 4) for one in labels), initial=TOP)]
@@ -64,7 +64,7 @@ def common_options(options: tuple[CommonOption, ...]) -> Picture:
 
 
 def _lines(change: str) -> list[str]:
-    """A kind of change over several lines; only what is longer than those gives way."""
+    """A kind of change wrapped to a few lines; only what is still too long is cut."""
     lines = wrap(plain(change), LETTERS, break_on_hyphens=False) or [""]
     if len(lines) > MOST_LINES:
         rest = " ".join(lines[MOST_LINES - 1 :])

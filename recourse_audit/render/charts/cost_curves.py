@@ -1,13 +1,13 @@
-"""What an option costs, group by group: the share of people with an option of at most each cost.
+"""What options cost, group by group: the share of people with an option up to each cost.
 
-Whoever has no option is never left out: a line ends below 100 % by as much as there are of them.
+People without an option are never left out: a line ends below 100 % by their share.
 """
 
 from dataclasses import dataclass
 
 from recourse_audit.render.charts.axes import DASHES, SMALL, Scale, apart, figure, percent, ticks
-from recourse_audit.render.text import number
 from recourse_audit.render.charts.svg import COLOURS, Drawing, Picture, short, shortened
+from recourse_audit.render.text import number
 
 LIMIT = len(DASHES)
 WIDTH, HEIGHT = 620, 372
@@ -19,7 +19,7 @@ LETTERS = 18
 class CostCurve:
     """One group: at each cost, the share of its people with an option of at most that cost.
 
-    `steps` ascend in cost and are None where the group is too small to be shown.
+    `steps` ascend in cost; None where the group is too small to be shown.
     """
 
     group: str
@@ -33,7 +33,7 @@ class CostCurve:
 
 
 def cost_curves(curves: tuple[CostCurve, ...]) -> Picture:
-    """Step lines, told apart by dash and by the name at their end."""
+    """Step lines, distinguished by their dashes and by the name at their end."""
     known = [curve for curve in curves if curve.steps is not None]
     shown = known[:LIMIT]
     costs = [cost for curve in shown for cost, _ in curve.steps or ()]
@@ -103,12 +103,12 @@ def _notes(curves: tuple[CostCurve, ...], known: list[CostCurve]) -> list[str]:
     if hidden:
         notes.append(f"{number(hidden, 'group')} too small to be shown.")
     if len(known) > LIMIT:
-        notes.append(f"The first {LIMIT} of {len(known)} groups are drawn; the table has all.")
+        notes.append(f"The first {LIMIT} of {len(known)} groups are shown; the table has all.")
     return notes
 
 
 def _words(curves: tuple[CostCurve, ...]) -> str:
-    sentences = ["Share of each group's people with an option of at most some cost."]
+    sentences = ["Share of each group's people with an option up to each cost."]
     for curve in curves:
         if curve.steps is None:
             sentences.append(f"{curve.group}: too small to be shown.")

@@ -1,6 +1,6 @@
-"""Whom the advice cuts off: a group's share of ties to be dropped beside that of ties that could.
+"""Whom the options cut off: each group's share of dropped ties beside its share of droppable ties.
 
-Equal shares: the advice falls on the group as often as chance would have it.
+Equal shares mean that ties to the group are dropped as often as by chance.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LETTERS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff:
-    """One group: its share of all ties that could be dropped, and of those the advice drops.
+    """One group: its share of all ties that could be dropped, and of those that options drop.
 
     None where the group is too small to be shown.
     """
@@ -26,7 +26,7 @@ class CutOff:
 
 
 def cut_off(groups: tuple[CutOff, ...]) -> Picture:
-    """Two marks for each group on one line: a hollow circle and a full square."""
+    """Two marks per group on one line: a hollow circle and a filled square."""
     bottom = TOP + ROW * len(groups)
     drawing = Drawing(WIDTH, bottom + 78, _words(groups))
     across = Scale(low=0, high=1, start=LEFT, end=RIGHT)
@@ -53,7 +53,7 @@ def cut_off(groups: tuple[CutOff, ...]) -> Picture:
 
 
 def _words(groups: tuple[CutOff, ...]) -> str:
-    sentences = ["Whom the advice cuts off, as a share of ties that lead to each group."]
+    sentences = ["Whom the advice cuts off: the share of ties that lead to each group."]
     for group in groups:
         if group.droppable is None or group.dropped is None:
             sentences.append(f"{group.group}: too small to be shown.")

@@ -1,7 +1,7 @@
-"""Gaps between groups as a forest plot: each with two intervals, and its verdict in words.
+"""Gaps between groups as a forest plot: each gap with two intervals and its verdict in words.
 
-The thick interval allows for people of one community resembling each other; the thin one is the
-ordinary one, which is often too short.
+The thick interval allows for people of one community resembling each other; the thin, dashed one
+assumes independent people and is often too narrow.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Gap:
 
 
 def intervals(gaps: tuple[Gap, ...], measure: str) -> Picture:
-    """A row for each gap around the line of no difference; `measure` says what is compared."""
+    """One row per gap, around the line of no difference; `measure` says what is compared."""
     ends = [0.0]
     for gap in gaps:
         ends += [gap.difference or 0.0, *(gap.clustered or ()), *(gap.ordinary or ())]

@@ -1,9 +1,9 @@
-"""A letter before it is words: what is said to one person, in types that hold nothing of others.
+"""A letter before it is put into words: what is said to one person, in types without other people.
 
-The kind of a tie is said only if the person has ties of it with at least `letters.k` people, and
-not all of them are meant, or if `letters.known_kinds` says that people know of theirs. Options that
-read alike are told once, with how many they are. What cannot be said is counted, and staff are
-named instead; so is what finds no room. All counts together are the options that were found.
+A kind of tie is named only if the person has ties of that kind with at least `letters.k` people and
+not all of them are meant, or if `letters.known_kinds` lists it. Options that read the same are told
+once, with their number. Options that may not be told, or for which there is no room, are counted,
+and the person is referred to staff. Together the counts add up to the options that were found.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from datetime import date, timedelta
 from typing import Literal, NewType
 
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.render.letters.cautions import Caution, gravest
 from recourse_audit.render.letters.source import (
     AttributeStep,
+    Caution,
     DecisionClass,
     Kind,
     LetterSource,
@@ -23,6 +23,7 @@ from recourse_audit.render.letters.source import (
     Reference,
     SourceOption,
     TieStep,
+    gravest,
 )
 from recourse_audit.settings import LetterSettings
 
@@ -35,15 +36,15 @@ MOST_OPTIONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOff:
-    """Who answers for the letters, and from which day they are."""
+    """Who answers for the letters, and the date on them."""
 
     name: Signer
     day: date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmed:
-    """What people gave for one letter: the principal reasons, and where it is sent."""
+class LetterInputs:
+    """What staff gave for one letter: the principal reasons, and the address it goes to."""
 
     reasons: tuple[Reason, ...] = ()
     recipient: tuple[AddressLine, ...] = ()
@@ -51,7 +52,7 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieChange:
-    """So many ties of a kind to end or make; `only` if the person has no others of the kind."""
+    """A number of ties of one kind to end or to form; `only` if the person has no others."""
 
     do: Literal["drop", "add"]
     kind: Kind
@@ -61,11 +62,11 @@ class TieChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterOption:
-    """Changes to be made together, and how easily the result is upset.
+    """Changes to be made together, and how easily their result is upset.
 
-    `alike` counts the options that differ only in who the others are, and are told as this one. If
-    one new tie is among the changes, `partners` is with how many people it was found to work.
-    `caution` is the gravest of what was found about the ties that end.
+    `alike` counts the options that are told as this one, because they differ only in who the other
+    people are. If exactly one new tie is among the changes, `partners` is the number of people with
+    whom it worked. `caution` is the gravest of what was found about the ties that end.
     """
 
     ties: tuple[TieChange, ...]
@@ -86,10 +87,10 @@ class LetterOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """All that one letter says, as keys, numbers and dates.
+    """Everything that one letter says, as keys, numbers and dates.
 
-    `withheld` counts the options that only staff may talk about, `unlisted` those that find no
-    room. A letter that is not signed off is a draft and has no date.
+    `withheld` counts the options that only staff may talk about, `unlisted` those for which there
+    is no room. A letter that is not signed off is a draft and has no date.
     """
 
     reference: Reference
@@ -118,35 +119,35 @@ class Letter:
 
     @property
     def leaves_open_which(self) -> bool:
-        """Whether an option ends a tie, and does not say which of several."""
+        """Whether an option ends a tie without saying which of several."""
         ties = (tie for option in self.options for tie in option.ties)
         return any(tie.do == "drop" and not tie.only for tie in ties)
 
 
-def letter_of(
+def compose_letter(
     source: LetterSource,
     settings: LetterSettings,
     *,
-    confirmed: Confirmed,
+    inputs: LetterInputs,
     sign_off: SignOff | None,
 ) -> Letter:
-    """What may be said of what was found."""
-    may_say = [option for option in source.options if _may_say(option.ties, settings)]
-    withheld = source.untellable + len(source.options) - len(may_say)
-    different = _different(may_say, settings)
-    options = different[:MOST_OPTIONS]
+    """Choose from what was found what this letter may say."""
+    tellable = [option for option in source.options if _may_tell(option.ties, settings)]
+    withheld = source.untellable + len(source.options) - len(tellable)
+    distinct = _distinct(tellable, settings)
+    options = distinct[:MOST_OPTIONS]
     outcome: Outcome = source.outcome
     if outcome == "options" and not options:
         outcome = "staff" if withheld else "not_worked_out"
     return Letter(
         reference=source.reference,
-        recipient=confirmed.recipient,
+        recipient=inputs.recipient,
         decision=source.decision,
-        reasons=confirmed.reasons,
+        reasons=inputs.reasons,
         outcome=outcome,
         options=options,
         withheld=withheld,
-        unlisted=sum(option.alike for option in different[MOST_OPTIONS:]),
+        unlisted=sum(option.alike for option in distinct[MOST_OPTIONS:]),
         limits=source.limits,
         data_date=date.fromisoformat(settings.data_date) if settings.data_date else None,
         valid_days=settings.valid_days,
@@ -154,54 +155,57 @@ def letter_of(
     )
 
 
-def _different(
-    options: Sequence[SourceOption], settings: LetterSettings
-) -> tuple[LetterOption, ...]:
-    """Options that read alike are told once, as upset as the most easily upset of them."""
-    alike: dict[object, list[SourceOption]] = {}
-    for option in options:
-        alike.setdefault((_changes(option), option.attributes), []).append(option)
-    return tuple(_told(same, settings) for same in alike.values())
-
-
-def _may_say(ties: Sequence[TieStep], settings: LetterSettings) -> bool:
-    """The rule of k, for every tie of an option; checked against the deny list once more."""
+def _may_tell(ties: Sequence[TieStep], settings: LetterSettings) -> bool:
+    """Whether every tie of an option passes the rule of k; the deny list is checked once more."""
     return all(
         not is_denied(tie.kind)
         and (
             tie.kind in settings.known_kinds
-            or (tie.have >= settings.k and (tie.do == "add" or len(tie.who) < tie.have))
+            or (
+                tie.neighbours >= settings.k
+                and (tie.do == "add" or len(tie.partners) < tie.neighbours)
+            )
         )
         for tie in ties
     )
 
 
-def _changes(option: SourceOption) -> tuple[TieChange, ...]:
-    """The ties of an option by kind, in one order, so that it can be compared with others."""
+def _distinct(
+    options: Sequence[SourceOption], settings: LetterSettings
+) -> tuple[LetterOption, ...]:
+    """Options that read differently, in order; those that read the same become one."""
+    alike: dict[object, list[SourceOption]] = {}
+    for option in options:
+        alike.setdefault((_tie_changes(option), option.attributes), []).append(option)
+    return tuple(_merged(same, settings) for same in alike.values())
+
+
+def _merged(same: Sequence[SourceOption], settings: LetterSettings) -> LetterOption:
+    """Options that read the same as one, which is only as steady as the least steady of them."""
+    shares = [option.robustness for option in same if option.robustness is not None]
+    steadiness: Steadiness = "unmeasured"
+    if shares:
+        steadiness = "steady" if min(shares) >= settings.steady_share else "easily_upset"
+    added = [tie for option in same for tie in option.ties if tie.do == "add"]
+    return LetterOption(
+        ties=_tie_changes(same[0]),
+        attributes=same[0].attributes,
+        steadiness=steadiness,
+        alike=len(same),
+        partners=len(frozenset().union(*(tie.partners for tie in added))),
+        caution=gravest(option.caution for option in same),
+    )
+
+
+def _tie_changes(option: SourceOption) -> tuple[TieChange, ...]:
+    """The ties of an option by kind, always in the same order, so that options can be compared."""
     ties = [
         TieChange(
             do=tie.do,
             kind=tie.kind,
             count=tie.count,
-            only=tie.do == "drop" and len(tie.who) == tie.have == tie.count == 1,
+            only=tie.do == "drop" and len(tie.partners) == tie.neighbours == tie.count == 1,
         )
         for tie in option.ties
     ]
     return tuple(sorted(ties, key=lambda tie: (tie.do, tie.kind)))
-
-
-def _told(same: Sequence[SourceOption], settings: LetterSettings) -> LetterOption:
-    """Options that read alike as one."""
-    shares = [option.holds for option in same if option.holds is not None]
-    steadiness: Steadiness = "unmeasured"
-    if shares:
-        steadiness = "steady" if min(shares) >= settings.steady_share else "easily_upset"
-    new = [tie for option in same for tie in option.ties if tie.do == "add"]
-    return LetterOption(
-        ties=_changes(same[0]),
-        attributes=same[0].attributes,
-        steadiness=steadiness,
-        alike=len(same),
-        partners=len(frozenset().union(*(tie.who for tie in new))),
-        caution=gravest(option.caution for option in same),
-    )

@@ -1,6 +1,6 @@
-"""A letter in words, in reading order: what the template shows, and nothing besides.
+"""A letter in words, in reading order: exactly what the template shows.
 
-Texts come from the catalogue, the profile and the settings; what is about the person from `Letter`.
+Texts come from the catalogue, the profile and the settings; facts about the person from `Letter`.
 """
 
 import re
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.render.text import plain
-from recourse_audit.render.letters.profiles import Block, Profile, Undeclared
 from recourse_audit.render.letters.letter import Letter, LetterOption
-from recourse_audit.render.letters.cautions import GRADES
+from recourse_audit.render.letters.profiles import Block, Profile, Undeclared
 from recourse_audit.render.letters.sentences import StepText, Words, limits_of, steps_of
-from recourse_audit.render.letters.wording import GAP, Wording
+from recourse_audit.render.letters.source import CAUTIONS
+from recourse_audit.render.letters.wording import PLACEHOLDER, Wording
+from recourse_audit.render.text import plain
 from recourse_audit.settings import LetterSettings
 
 _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)
@@ -22,7 +22,7 @@ _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """A line of the block beside the address: what it is, and its text line by line."""
+    """An entry of the table beside the address: its label, and its text line by line."""
 
     label: str
     lines: tuple[str, ...]
@@ -30,7 +30,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionText:
-    """One option as it is read; `whom` says with whom it worked, in the same ink as the steps."""
+    """One option in words; `whom` says with whom it worked, as prominently as the steps."""
 
     heading: str
     effort: str
@@ -41,7 +41,7 @@ class OptionText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """Something the person can do: what, and how."""
+    """Something the person can do: a short lead, then the details."""
 
     lead: str
     rest: str
@@ -49,7 +49,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Part A: the decision, and its reasons or the right to ask for them."""
+    """Part A: the decision, and the reasons for it or the right to ask for them."""
 
     heading: str
     paragraphs: tuple[str, ...]
@@ -59,7 +59,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Part B: what could change the result, or that nothing does, within which limits."""
+    """Part B: what could change the result; or that nothing does, and within which limits."""
 
     heading: str
     intro: tuple[str, ...]
@@ -99,10 +99,10 @@ def letter_page(
     letter: Letter, wording: Wording, profile: Profile, settings: LetterSettings
 ) -> LetterPage:
     """Put a letter into words."""
-    teller = _Teller(letter, wording, profile, settings)
+    builder = _PageBuilder(letter, wording, profile, settings)
     say, signed, reference = wording.say, letter.sign_off, plain(letter.reference)
     dated = wording.day(signed.day) if signed else say("date.open")
-    contact = settings.contact or (teller.gap("contact"),)
+    contact = settings.contact or (builder.slot("contact"),)
     details = (
         Detail(label=say("label.reference"), lines=(reference,)),
         Detail(label=say("label.date"), lines=(dated,)),
@@ -115,24 +115,24 @@ def letter_page(
         draft="" if signed else say("draft.mark"),
         draft_sentence="" if signed else say("draft.sentence"),
         created=signed.day.isoformat() if signed else "",
-        sender=settings.sender or teller.gap("sender"),
-        address=settings.address or (teller.gap("address"),),
+        sender=settings.sender or builder.slot("sender"),
+        address=settings.address or (builder.slot("address"),),
         recipient_label=say("label.recipient"),
         recipient=letter.recipient or (f"{say('label.reference')} {reference}",),
         details=details,
         heading=about_in(settings) or say("heading"),
         greeting=say("greeting"),
-        notice=teller.notice() if "notice" in settings.parts else None,
-        options=teller.options() if "options" in settings.parts else None,
+        notice=builder.notice() if "notice" in settings.parts else None,
+        options=builder.options() if "options" in settings.parts else None,
         remedies_heading=say("part.remedies"),
-        remedies=tuple(_remedy(text) for text in teller.blocks("remedies")),
+        remedies=tuple(_remedy(text) for text in builder.blocks("remedies")),
         closing=say("closing"),
         signature=signature,
     )
 
 
 def about_in(settings: LetterSettings) -> str:
-    """What the decision was about, in the letter's language; "" if nobody said."""
+    """What the decision was about, in the language of the letter; "" if no text is given."""
     about = settings.about
     if isinstance(about, str):
         return about
@@ -146,8 +146,8 @@ def about_in(settings: LetterSettings) -> str:
     return text
 
 
-class _Teller:
-    """Finds the words for the parts of one letter."""
+class _PageBuilder:
+    """Puts the parts of one letter into words."""
 
     def __init__(
         self, letter: Letter, wording: Wording, profile: Profile, settings: LetterSettings
@@ -159,8 +159,8 @@ class _Teller:
         self._words = Words(settings)
         self._language = settings.language.split("_", maxsplit=1)[0]
 
-    def gap(self, name: str) -> str:
-        """What the settings or the letter put into a gap; or that it is still open."""
+    def slot(self, name: str) -> str:
+        """What the settings or the letter put into a slot, or a note that it is still empty."""
         settings = self._settings
         filled = {
             **settings.slots,
@@ -175,7 +175,7 @@ class _Teller:
         )
 
     def blocks(self, part: str) -> tuple[str, ...]:
-        """What the profile says in a part."""
+        """The paragraphs of the profile that belong to a part."""
         reasons = bool(self._letter.reasons)
         said = self._profile.said(part, reasons=reasons, facts=self._settings.facts)
         return tuple(self._block(block) for block in said)
@@ -206,7 +206,7 @@ class _Teller:
         if isinstance(block, Undeclared):
             fact = self._profile.facts[block.fact]
             return self._wording.say("draft.fact", key=f"letters.facts.{block.fact}", fact=fact)
-        return GAP.sub(lambda gap: self.gap(gap[1]), block.text[self._language])
+        return PLACEHOLDER.sub(lambda found: self.slot(found[1]), block.text[self._language])
 
     def _intro(self) -> Iterator[str]:
         letter, count = self._letter, self._wording.say_count
@@ -283,9 +283,9 @@ class _Teller:
             yield " ".join((say("caution.general"), *self._cautions()))
 
     def _cautions(self) -> Iterator[str]:
-        """What was found about the listed options, and about which if not about all of them."""
+        """The cautions about the listed options, each with the options if it is not about all."""
         wording, options = self._wording, self._letter.options
-        for caution in GRADES:
+        for caution in CAUTIONS:
             places = [n for n, one in enumerate(options, start=1) if one.caution == caution]
             said = wording.say(f"caution.{caution}") if places else ""
             if 0 < len(places) < len(options):
@@ -300,6 +300,6 @@ class _Teller:
 
 
 def _remedy(text: str) -> Remedy:
-    """The first sentence of a paragraph is its lead, if there is a second."""
+    """Make the first sentence of a paragraph its lead, if there is a second one."""
     found = _FIRST_SENTENCE.fullmatch(text)
     return Remedy(lead=found[1], rest=found[2]) if found else Remedy(lead="", rest=text)

@@ -1,9 +1,9 @@
-"""Legal profiles: dated files that hold what a letter must say, and where that comes from.
+"""Legal profiles: dated files with what a letter must say, and the sources that require it.
 
-Nothing legal is in the code. A profile is text by language, in blocks; a block is said always, or
-with or without confirmed reasons, or if something is so in the user's case: a fact, which the user
-declares true or false in `letters.facts`, and which nothing is taken for until then. It may leave
-gaps, which the user fills in `letters.slots`. It is no legal advice: a person signs off.
+Nothing legal is in the code. A profile has text by language, in blocks. A block is included always,
+only with or only without confirmed reasons, or depending on a fact, which the user declares true or
+false in `letters.facts`; nothing is assumed until then. A block may have slots, which the user
+fills in with `letters.slots`. A profile is not legal advice: a person signs off.
 """
 
 import re
@@ -16,28 +16,28 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from recourse_audit.errors import SettingsError, TemplateError
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.letters.wording import GAP
+from recourse_audit.render.letters.wording import PLACEHOLDER
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import LetterSettings, first_problem
 from recourse_audit.settings.section import Section
 
-# What the program fills itself, from the settings and the letter.
-OWN_GAPS = frozenset({"sender", "address", "contact", "decision", "reference"})
+# Filled in by the program, from the settings and the letter.
+OWN_SLOTS = frozenset({"sender", "address", "contact", "decision", "reference"})
 ALWAYS, WITH_REASONS, WITHOUT_REASONS = "always", "reasons", "no reasons"
 NOT = "not "
 _CONDITION = re.compile(rf"({NOT})?([a-z_]+)")
 
 
 class Source(Section):
-    """Where a text comes from."""
+    """The law that a text comes from."""
 
-    cite: str = Field(description="The law, its article or section.")
+    cite: str = Field(description="The law, with its article or section.")
     url: str = Field(description="Where it can be read.")
-    about: str = Field(description="What it asks for.")
+    about: str = Field(description="What it requires.")
 
 
 class Block(Section):
-    """A paragraph that must be said, and when."""
+    """A paragraph that a letter must include, and when."""
 
     part: Literal["notice", "reasons", "remedies"]
     when: str = ALWAYS
@@ -46,20 +46,20 @@ class Block(Section):
 
     @property
     def fact(self) -> str | None:
-        """On which fact it depends whether this is said, if on any."""
+        """The fact that decides whether this is included, if there is one."""
         plain = self.when in {ALWAYS, WITH_REASONS, WITHOUT_REASONS}
         return None if plain else self.when.removeprefix(NOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undeclared:
-    """Stands where a text depends on a fact of which nobody has said whether it is so."""
+    """Takes the place of a text that depends on a fact nobody has declared true or false."""
 
     fact: str
 
 
 class Profile(Section):
-    """What a letter must say, where that comes from, and as of when."""
+    """What a letter must say, which law requires it, and as of which date."""
 
     title: str
     as_of: date
@@ -71,23 +71,25 @@ class Profile(Section):
     blocks: tuple[Block, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _hangs_together(self) -> Self:
+    def _is_consistent(self) -> Self:
         for place, block in enumerate(self.blocks):
             where = f"blocks[{place}]"
             if "en" not in block.text:
-                raise ValueError(f"{where}.text: needs the text in English, en")
+                raise ValueError(f"{where}.text: needs the English text, en")
             if block.source and block.source not in self.sources:
                 raise ValueError(f"{where}.source: {block.source!r} is not among the sources")
             self._known_condition(where, block.when)
             for language, text in block.text.items():
-                gaps = set(GAP.findall(text))
-                strangers = gaps - set(self.slots) - OWN_GAPS
-                if strangers:
+                slots = set(PLACEHOLDER.findall(text))
+                unknown = slots - set(self.slots) - OWN_SLOTS
+                if unknown:
                     raise ValueError(
-                        f"{where}.text.{language}: the gap {{{min(strangers)}}} is not in slots"
+                        f"{where}.text.{language}: {{{min(unknown)}}} is not among the slots"
                     )
-                if gaps != set(GAP.findall(block.text["en"])):
-                    raise ValueError(f"{where}.text.{language}: has other gaps than the English")
+                if slots != set(PLACEHOLDER.findall(block.text["en"])):
+                    raise ValueError(
+                        f"{where}.text.{language}: has other slots than the English text"
+                    )
         return self
 
     def _known_condition(self, where: str, when: str) -> None:
@@ -97,38 +99,39 @@ class Profile(Section):
         if found is None or found[2] not in self.facts:
             known = [ALWAYS, WITH_REASONS, WITHOUT_REASONS, *self.facts]
             raise ValueError(
-                f"{where}.when: must be one of {', '.join(known)}, or not and a fact (got {when!r})"
+                f"{where}.when: must be one of {', '.join(known)}, or 'not' and a fact "
+                f"(got {when!r})"
             )
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages in which every block can be said."""
+        """The languages in which every block has text."""
         common = set.intersection(*(set(block.text) for block in self.blocks))
         return tuple(sorted(common))
 
     def said(
         self, part: str, *, reasons: bool, facts: dict[str, bool]
     ) -> tuple[Block | Undeclared, ...]:
-        """The blocks of a part that apply; one gap for those that hang on a fact left open."""
+        """The blocks of a part that apply; one `Undeclared` per fact that is still open."""
         said: dict[int | Undeclared, Block | Undeclared] = {}
         for place, block in enumerate(self.blocks):
             if block.part != part:
                 continue
             if block.fact is not None and block.fact not in facts:
-                gap = Undeclared(fact=block.fact)
-                said[gap] = gap
+                undeclared = Undeclared(fact=block.fact)
+                said[undeclared] = undeclared
             elif _applies(block, reasons=reasons, facts=facts):
                 said[place] = block
         return tuple(said.values())
 
     def undeclared(self, facts: dict[str, bool]) -> tuple[str, ...]:
-        """The facts on which a text depends, and of which nobody has said whether they are so."""
+        """The facts that a text depends on and that nobody has declared true or false."""
         needed = {block.fact for block in self.blocks if block.fact is not None}
         return tuple(name for name in self.facts if name in needed - set(facts))
 
 
-def load_profile(settings: LetterSettings, pages: Pages) -> Profile:
-    """Read and check the profile that the settings name, and what they say to it."""
+def load_profile(settings: LetterSettings, pages: Templates) -> Profile:
+    """Read and check the profile that the settings name, and the slots and facts they give."""
     name = f"profiles/{settings.profile}.toml"
     if not pages.has(name):
         known = ", ".join(one.removesuffix(".toml") for one in pages.names("profiles"))
@@ -140,7 +143,7 @@ def load_profile(settings: LetterSettings, pages: Pages) -> Profile:
     try:
         profile = Profile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise TemplateError(f"{name}: is not valid TOML ({error}); mend that line") from None
+        raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
     except ValidationError as error:
         raise TemplateError(f"{name}: {first_problem(error, Profile)}") from None
     _known(settings.slots, profile.slots, "letters.slots", name)
@@ -155,43 +158,43 @@ def load_profile(settings: LetterSettings, pages: Pages) -> Profile:
 
 
 def open_slots(profile: Profile, settings: LetterSettings) -> tuple[str, ...]:
-    """What must be filled in before a letter may be signed off: keys of the settings."""
+    """The keys of the settings that must be filled in before a letter can be signed off."""
     needed = {"sender", "address", "contact"}
     for reasons in (True, False):
         for part in ("notice", "reasons", "remedies"):
             for block in profile.said(part, reasons=reasons, facts=settings.facts):
                 if isinstance(block, Block):
-                    needed |= set(GAP.findall(block.text["en"]))
+                    needed |= set(PLACEHOLDER.findall(block.text["en"]))
     given = {"decision", "reference", *(name for name, text in settings.slots.items() if text)}
     given |= {name for name in ("sender", "address", "contact") if getattr(settings, name)}
     return tuple(
-        f"letters.{name}" if name in OWN_GAPS else f"letters.slots.{name}"
+        f"letters.{name}" if name in OWN_SLOTS else f"letters.slots.{name}"
         for name in sorted(needed - given)
     )
 
 
 def check_sign_off(profile: Profile, settings: LetterSettings) -> None:
-    """Refuse to have letters signed off that are not complete.
+    """Refuse to sign off letters that are not complete.
 
     Raises
     ------
     SettingsError
-        With a gap that nobody filled, or a fact of which nobody said whether it is so.
+        A slot is empty, or a fact is not declared.
     """
     undeclared = profile.undeclared(settings.facts)
     if undeclared:
         name = undeclared[0]
         raise SettingsError(
-            f"letters cannot be signed off before letters.facts.{name} is declared, since the "
-            f"profile {settings.profile} says different things for it ({profile.facts[name]!r}); "
-            f"write {name} = true or {name} = false under [letters.facts] of audit.toml and give "
-            "that with --settings, or make drafts without --sign-off"
+            f"letters cannot be signed off before letters.facts.{name} is declared, because the "
+            f"text of the profile {settings.profile} depends on it ({profile.facts[name]!r}); "
+            f"write {name} = true or {name} = false under [letters.facts] in audit.toml and pass "
+            "that file with --settings, or make drafts without --sign-off"
         )
     empty = open_slots(profile, settings)
     if empty:
         raise SettingsError(
-            f"letters cannot be signed off while {', '.join(empty)} is empty; fill it in, or make "
-            "drafts without --sign-off"
+            f"letters cannot be signed off without {', '.join(empty)}; fill in what is missing, or "
+            "make drafts without --sign-off"
         )
 
 
@@ -202,9 +205,9 @@ def _applies(block: Block, *, reasons: bool, facts: dict[str, bool]) -> bool:
 
 
 def _known(given: Mapping[str, object], known: dict[str, str], key: str, name: str) -> None:
-    strangers = [one for one in given if one not in known]
-    if strangers:
+    unknown = [one for one in given if one not in known]
+    if unknown:
         raise SettingsError(
-            f"{key}.{strangers[0]}: {name} has no such gap or fact; known there: "
+            f"{key}.{unknown[0]}: {name} has no such slot or fact; it has: "
             f"{', '.join(known) or 'none'}"
         )

@@ -1,11 +1,11 @@
-"""Changes as sentences of a letter, in its language and the user's words."""
+"""The changes of an option as phrases, in the language of the letter and the user's words."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.render.letters.letter import LetterOption, TieChange
-from recourse_audit.render.letters.source import AttributeStep, Limits, Move
+from recourse_audit.render.letters.source import AttributeChange, AttributeStep, Limits
 from recourse_audit.render.letters.wording import Wording
 from recourse_audit.settings import LetterSettings, Settings
 from recourse_audit.settings.letters import ByLanguage
@@ -15,16 +15,16 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepText:
-    """One change, and what is taken to change along with it ("" if nothing)."""
+    """One change, and what is assumed to change along with it ("" if nothing is)."""
 
     text: str
     along: str
 
 
 class Words:
-    """What the user calls kinds, attributes, units and classes in the letter's language.
+    """The user's words for kinds, attributes, units and classes in the language of the letter.
 
-    Without a word, the name itself is used, with spaces for underscores.
+    A name without a word is used as it is, with spaces for underscores.
     """
 
     def __init__(self, settings: LetterSettings) -> None:
@@ -38,32 +38,32 @@ class Words:
         return self.forms(name)[-1]
 
     def forms(self, name: str) -> tuple[str, ...]:
-        """The word for one, and that for several if there is another."""
+        """The singular, and the plural if there is one."""
         return self._found(self._settings.words, name) or (name.replace("_", " "),)
 
     def phrase(self, tie: TieChange) -> str | None:
-        """How the user says that ties of a kind end or begin, if they gave a phrase for it."""
+        """The user's phrase for ending or forming ties of a kind, if they gave one."""
         table = self._settings.drop if tie.do == "drop" else self._settings.add
         forms = self._found(table, tie.kind)
         if forms is None or (tie.count > 1 and len(forms) == 1):
             return None
         return forms[min(tie.count, len(forms)) - 1].replace("{count}", str(tie.count))
 
-    def level(self, move: Move) -> str | None:
-        """How the user says that an attribute gets to a level, if they gave a phrase for it."""
+    def level(self, change: AttributeChange) -> str | None:
+        """The user's phrase for an attribute that reaches a level, if they gave one."""
         for language in self._languages:
-            levels = self._settings.set.get(language, {}).get(move.attribute, {})
+            levels = self._settings.set.get(language, {}).get(change.attribute, {})
             for level, phrase in levels.items():
-                if float(level) == move.after:
+                if float(level) == change.after:
                     return phrase
         return None
 
     def has_phrase(self, kind: str) -> bool:
-        """Whether the user says in their own words how a tie of this kind ends."""
+        """Whether the user gave a phrase for ending a tie of this kind."""
         return self._found(self._settings.drop, kind) is not None
 
     def missing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Which of some names have no word."""
+        """The names that have no word."""
         words = self._settings.words
         return tuple(dict.fromkeys(name for name in names if self._found(words, name) is None))
 
@@ -83,15 +83,15 @@ def steps_of(
 
 
 def limits_of(limits: Limits, wording: Wording, words: Words) -> tuple[str, ...]:
-    """What was permitted to change, a phrase each."""
+    """What was permitted to change, one phrase each."""
     ties = (wording.say("limits.ties"),) if limits.ties else ()
     return (*ties, *(words.one(name) for name in limits.attributes))
 
 
 def unworded(settings: Settings) -> tuple[str, ...]:
-    """Names that letters may use as they stand in the settings, for want of a word for them.
+    """Names that letters may use as they are in the settings, because there is no word for them.
 
-    In English most names read well; in any other language each is a foreign word in the letter.
+    Most names read well in an English letter; in any other language they are foreign words.
     """
     letters, recourse = settings.letters, settings.recourse
     words = Words(letters)
@@ -126,32 +126,37 @@ def _tie(tie: TieChange, wording: Wording, words: Words) -> str:
 def _attribute(
     step: AttributeStep, wording: Wording, words: Words, currencies: dict[str, str]
 ) -> StepText:
-    move = step.move
-    key = "step.raise" if move.after > move.before else "step.lower"
-    key = "step.switch" if move.yes_no else key
-    name = _capital(words.one(move.attribute))
-    text = words.level(move) or _moved(key, move, name, wording, words, currencies)
+    change = step.change
+    key = "step.raise" if change.after > change.before else "step.lower"
+    key = "step.switch" if change.yes_no else key
+    name = _capital(words.one(change.attribute))
+    text = words.level(change) or _changed(key, change, name, wording, words, currencies)
     implied = [
-        _moved("step.move", one, words.one(one.attribute), wording, words, currencies)
+        _changed("step.move", one, words.one(one.attribute), wording, words, currencies)
         for one in step.implied
     ]
     along = wording.say("step.implied", changes=wording.listed(implied)) if implied else ""
     return StepText(text=text, along=along)
 
 
-def _moved(
-    key: str, move: Move, attribute: str, wording: Wording, words: Words, currencies: dict[str, str]
+def _changed(
+    key: str,
+    change: AttributeChange,
+    attribute: str,
+    wording: Wording,
+    words: Words,
+    currencies: dict[str, str],
 ) -> str:
     def amount(value: float) -> str:
-        if move.yes_no:
+        if change.yes_no:
             return wording.say("value.yes" if value else "value.no")
-        if move.unit in currencies:
-            return wording.money(value, currencies[move.unit])
-        unit = wording.form(value, words.forms(move.unit)) if move.unit else ""
+        if change.unit in currencies:
+            return wording.money(value, currencies[change.unit])
+        unit = wording.form(value, words.forms(change.unit)) if change.unit else ""
         return NO_BREAK.join(filter(None, (wording.number(value), unit)))
 
     return wording.say(
-        key, attribute=attribute, before=amount(move.before), after=amount(move.after)
+        key, attribute=attribute, before=amount(change.before), after=amount(change.after)
     )
 
 

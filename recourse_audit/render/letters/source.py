@@ -1,16 +1,20 @@
-"""The boundary: of a subject's document, only what a letter may rest on gets past it.
+"""The privacy boundary: only what a letter may rest on passes from a subject's report to a letter.
 
-Every text beyond it comes from the settings, but for the person's own reference. Ids of others,
-their labels, answers and probabilities have no place in `LetterSource`; of ties there are kinds and
-numbers, of attributes the person's own. An option that cannot be told like that is counted.
+Apart from the person's own reference, every text beyond this point comes from the settings. The
+ids, labels, decisions and probabilities of other people have no place in `LetterSource`: it holds
+kinds and counts of ties, and the person's own attributes. An option that cannot be described in
+these terms is only counted.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NewType
+from typing import Literal, NewType
 
+from recourse_audit.records.recourse import Action, Option, Recourse, SetAction, TieAction
+from recourse_audit.records.recourse import Move as ReportedMove
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.search import Tie
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.render.letters.cautions import Caution, Cautions
 from recourse_audit.settings import Settings
 
 Reference = NewType("Reference", str)
@@ -20,19 +24,21 @@ Unit = NewType("Unit", str)
 DecisionClass = NewType("DecisionClass", str)
 
 Outcome = Literal["options", "staff", "none_exists", "none_found", "not_worked_out"]
-NoLetter = Literal["favourable", "undecided"]
 _OUTCOMES: dict[str, Outcome] = {
     "verified": "options",
     "certified_infeasible": "none_exists",
     "not_found_within_budget": "none_found",
 }
+Caution = Literal["holds", "weakens", "reverses", "unmeasured", "none"]
+# The gravest first.
+CAUTIONS: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class AttributeChange:
     """One of the person's own attributes, before and after, in its unit.
 
-    `yes_no` if it can only be 0 or 1, which no reader takes for numbers.
+    `yes_no` if it can only be 0 or 1, which a letter writes as words.
     """
 
     attribute: Attribute
@@ -44,43 +50,45 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeStep:
-    """An attribute to change, and what is taken to change with it."""
+    """An attribute to change, and the attributes that are assumed to change with it."""
 
-    move: Move
-    implied: tuple[Move, ...]
+    change: AttributeChange
+    implied: tuple[AttributeChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieStep:
-    """So many ties of a kind to end or to make.
+    """A number of ties of one kind to end or to form.
 
-    `who` numbers the people at the other ends, so that options can be told apart and nobody is
-    named; `have` is with how many people the person has ties of the kind now.
+    `partners` are the people at the other ends, as numbers that mean nothing outside this letter,
+    so that options can be told apart and nobody is named. `neighbours` is the number of people
+    with whom the person has ties of this kind now.
     """
 
     do: Literal["drop", "add"]
     kind: Kind
     count: int
-    who: frozenset[int]
-    have: int
+    partners: frozenset[int]
+    neighbours: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOption:
-    """Changes that were confirmed together; `holds` is the smaller share of draws it stood.
+    """Changes that were verified together.
 
-    `caution` is what was found about the ties that it ends.
+    `robustness` is the smaller of the two shares of draws in which the option still worked, None
+    if that was not measured. `caution` is what the caveats say about the ties that it ends.
     """
 
     ties: tuple[TieStep, ...]
     attributes: tuple[AttributeStep, ...]
-    holds: float | None
+    robustness: float | None
     caution: Caution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How far options were looked for: how many changes together, and which were permitted."""
+    """How far the search for options went: how many changes together, and which were permitted."""
 
     max_changes: int
     ties: bool
@@ -89,7 +97,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterSource:
-    """What a letter is made from; `untellable` counts options that involve others."""
+    """What a letter is made from; `untellable` counts the options that it cannot describe."""
 
     reference: Reference
     decision: DecisionClass
@@ -99,11 +107,19 @@ class LetterSource:
     limits: Limits | None
 
 
-class Vocabulary:
-    """The names that a letter may use: those that the settings themselves mention.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoLetter:
+    """Why a subject gets no letter: the decision was favourable, or the model gave no answer."""
 
-    A kind of tie is known if a rule, a word or `known_kinds` names it, and if it may be suggested
-    at all (family and its like may not); an attribute if a rule moves it and it is not protected.
+    reason: Literal["favourable", "undecided"]
+
+
+class Vocabulary:
+    """The names that a letter may use: only those that the settings themselves mention.
+
+    A kind of tie is known if a rule, a word or `known_kinds` names it and it may be suggested at
+    all, which family ties and the like may not. An attribute is known if a rule moves it and it is
+    not protected.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -122,20 +138,21 @@ class Vocabulary:
         self._rules = {rule.name: rule for rule in recourse.attributes}
         self._classes = set(settings.decision.classes)
 
-    def kind(self, name: str | None) -> Kind | None:
-        return Kind(name) if name is not None and name in self._kinds else None
+    def kind(self, name: str) -> Kind | None:
+        return Kind(name) if name in self._kinds else None
 
-    def attribute(self, name: str | None) -> Attribute | None:
-        return Attribute(name) if name is not None and name in self._units else None
+    def attribute(self, name: str) -> Attribute | None:
+        return Attribute(name) if name in self._units else None
 
     def unit(self, attribute: Attribute) -> Unit:
         return Unit(self._units[attribute])
 
     def is_yes_no(self, attribute: Attribute, values: set[float], levels: int | None) -> bool:
-        """Whether an attribute can only be 0 or 1, by its rule or by what the person can reach.
+        """Whether an attribute can only be 0 or 1, by its rule or by the levels in reach.
 
-        With whole steps and one level to reach, 1 from 0 or 0 from 1, nothing else is in its range;
-        but not if it may only fall, nor if what moves along may keep it from other levels.
+        With whole steps and a single level in reach (1 from 0, or 0 from 1), nothing else is in
+        its range. That does not follow if the attribute may only fall, or if attributes that move
+        along may keep it from other levels.
         """
         rule = self._rules.get(attribute)
         if rule is None or rule.unit or rule.step != 1 or values != {0.0, 1.0}:
@@ -148,121 +165,161 @@ class Vocabulary:
         return DecisionClass(name) if name in self._classes else None
 
 
-def letter_source(document: dict[str, Any], vocabulary: Vocabulary) -> LetterSource | NoLetter:
-    """What a letter to this subject rests on; or why there is none.
+def letter_source(report: SubjectReport, vocabulary: Vocabulary) -> LetterSource | NoLetter:
+    """What a letter to this subject rests on, or why there is no letter.
 
-    Nobody gets a letter who was decided on favourably, or on whom the model gave no answer: there
-    is no decision to tell. Where only the options went wrong there is one, which says so.
+    There is no letter about a favourable decision, or where the model gave no answer and so there
+    is no decision. If only the search for options failed, there is a letter, and it says so.
     """
-    subject = document["subject"]
-    if subject["favourable"]:
-        return "favourable"
-    decision = vocabulary.decision(subject["decision"])
+    subject, recourse = report.subject, report.recourse
+    if subject.favourable:
+        return NoLetter(reason="favourable")
+    decision = vocabulary.decision(subject.decision)
     if decision is None:
-        return "undecided"
-    recourse = document["recourse"] or {}
-    failed = bool(document.get("error"))
-    outcome = "not_worked_out" if failed else _OUTCOMES.get(recourse.get("status", ""))
-    raw = recourse.get("options") or [] if outcome == "options" else []
-    reader = _Reader(document, vocabulary)
-    told = [reader.option(option) for option in raw]
-    options = tuple(option for option in told if option is not None)
+        return NoLetter(reason="undecided")
+    outcome = _OUTCOMES.get(report.status, "not_worked_out")
+    found = recourse.options if recourse is not None and outcome == "options" else ()
+    reader = _OptionReader(report, vocabulary)
+    described = [reader.describe(option) for option in found]
+    options = tuple(option for option in described if option is not None)
     return LetterSource(
-        reference=Reference(subject["id"]),
+        reference=Reference(subject.id),
         decision=decision,
-        outcome=outcome or "not_worked_out",
+        outcome=outcome,
         options=options,
-        untellable=len(told) - len(options),
-        limits=_limits(recourse.get("certificate"), vocabulary),
+        untellable=len(described) - len(options),
+        limits=None if recourse is None else _limits(recourse, vocabulary),
     )
 
 
-def _neighbours(document: dict[str, Any]) -> dict[str, int]:
-    """With how many people the subject has ties of each kind, as far as the document shows."""
-    own = document["subject"]["id"]
-    surroundings = (document.get("surroundings") or {}).get("ties", ())
-    droppable = (document["recourse"] or {}).get("droppable", ())
-    ends = [(one["ends"], one["kind"]) for one in surroundings]
-    ends += [(one["tie"], one["kind"]) for one in droppable]
-    people: dict[str, set[str]] = {}
-    for tie, kind in ends:
-        if own in tie:
-            people.setdefault(kind, set()).update(set(tie) - {own})
-    return {kind: len(others) for kind, others in people.items()}
+def gravest(cautions: Iterable[Caution]) -> Caution:
+    """The gravest of some cautions; "none" if there are none."""
+    found = set(cautions)
+    return next((caution for caution in CAUTIONS if caution in found), "none")
 
 
-class _Reader:
-    """Reads options in the person's own terms; others become numbers here, and stay so."""
+class _OptionReader:
+    """Describes options in the person's own terms; other people become numbers here."""
 
-    def __init__(self, document: dict[str, Any], vocabulary: Vocabulary) -> None:
-        self._own = document["subject"]["id"]
+    def __init__(self, report: SubjectReport, vocabulary: Vocabulary) -> None:
+        recourse = report.recourse
+        self._own = report.subject.id
         self._vocabulary = vocabulary
-        self._neighbours = _neighbours(document)
+        self._neighbours = _neighbours(report)
         self._numbers: dict[str, int] = {}
-        self._cautions = Cautions(document)
-        certificate = (document["recourse"] or {}).get("certificate") or {}
-        self._levels: dict[str, int] = certificate.get("permitted", {}).get("set", {})
+        self._cautions = _Cautions(report)
+        self._levels = {} if recourse is None else recourse.certificate.permitted.set
 
-    def option(self, option: dict[str, Any]) -> SourceOption | None:
-        """An option in the person's own terms; None if it has none for a part of it."""
-        ties: dict[tuple[str, Kind], list[Iterable[str]]] = {}
+    def describe(self, option: Option) -> SourceOption | None:
+        """An option in the person's own terms; None if a part of it has no such terms."""
+        ties: dict[tuple[Literal["drop", "add"], Kind], list[Tie]] = {}
         attributes: list[AttributeStep] = []
-        for action in option["actions"]:
-            kind = self._vocabulary.kind(action.get("kind"))
-            if action["do"] == "set":
+        for action in option.actions:
+            if isinstance(action, SetAction):
                 step = self._attribute_step(action)
                 if step is None:
                     return None
                 attributes.append(step)
-            elif self._own in action["tie"] and kind is not None:
-                ties.setdefault((action["do"], kind), []).append(action["tie"])
-            else:
+                continue
+            kind = self._vocabulary.kind(action.kind)
+            if kind is None or self._own not in action.tie:
                 return None
-        holds = option.get("holds")
+            ties.setdefault((action.do, kind), []).append(action.tie)
+        held = option.robustness
         return SourceOption(
-            ties=tuple(self._step(do, kind, ends) for (do, kind), ends in ties.items()),
+            ties=tuple(self._tie_step(do, kind, ends) for (do, kind), ends in ties.items()),
             attributes=tuple(attributes),
-            holds=None if not holds else min(holds["ties"], holds["attributes"]),
-            caution=self._cautions.of(option["actions"]),
+            robustness=None if held is None else min(held.ties.share, held.attributes.share),
+            caution=self._cautions.about(option.actions),
         )
 
-    def _step(self, do: str, kind: Kind, ends: list[Iterable[str]]) -> TieStep:
-        others = {name for tie in ends for name in tie} - {self._own}
+    def _tie_step(self, do: Literal["drop", "add"], kind: Kind, ties: list[Tie]) -> TieStep:
+        others = {name for tie in ties for name in tie} - {self._own}
+        numbers = (self._numbers.setdefault(name, len(self._numbers)) for name in sorted(others))
         return TieStep(
-            do="add" if do == "add" else "drop",
+            do=do,
             kind=kind,
-            count=len(ends),
-            who=frozenset(self._numbers.setdefault(name, len(self._numbers)) for name in others),
-            have=self._neighbours.get(kind, 0),
+            count=len(ties),
+            partners=frozenset(numbers),
+            neighbours=self._neighbours.get(kind, 0),
         )
 
-    def _attribute_step(self, action: dict[str, Any]) -> AttributeStep | None:
-        own = self._move(action, self._levels.get(action["attribute"]))
-        moves = [own, *(self._move(one, None) for one in action["implied"])]
-        known = tuple(move for move in moves if move is not None)
-        return None if len(known) < len(moves) else AttributeStep(move=known[0], implied=known[1:])
-
-    def _move(self, action: dict[str, Any], levels: int | None) -> Move | None:
-        attribute = self._vocabulary.attribute(action["attribute"])
-        if attribute is None or action["from"] is None or action["to"] is None:
+    def _attribute_step(self, action: SetAction) -> AttributeStep | None:
+        own = self._change(action, self._levels.get(action.attribute))
+        implied = [self._change(move, None) for move in action.implied]
+        known = tuple(change for change in implied if change is not None)
+        if own is None or len(known) < len(implied):
             return None
-        before, after = float(action["from"]), float(action["to"])
-        return Move(
+        return AttributeStep(change=own, implied=known)
+
+    def _change(self, move: SetAction | ReportedMove, levels: int | None) -> AttributeChange | None:
+        attribute = self._vocabulary.attribute(move.attribute)
+        if attribute is None:
+            return None
+        values = {move.before, move.after}
+        return AttributeChange(
             attribute=attribute,
-            before=before,
-            after=after,
+            before=move.before,
+            after=move.after,
             unit=self._vocabulary.unit(attribute),
-            yes_no=self._vocabulary.is_yes_no(attribute, {before, after}, levels),
+            yes_no=self._vocabulary.is_yes_no(attribute, values, levels),
         )
 
 
-def _limits(certificate: dict[str, Any] | None, vocabulary: Vocabulary) -> Limits | None:
-    if not certificate:
-        return None
-    permitted = certificate["permitted"]
-    named = [vocabulary.attribute(name) for name, levels in permitted["set"].items() if levels]
+_Pairs = frozenset[frozenset[str]]
+
+
+class _Cautions:
+    """What the caveats of a report say about the ties that an option ends.
+
+    A caveat is about the ties that one counterfactual removes, so it bears on an option only if
+    the option ends all of those ties.
+    """
+
+    def __init__(self, report: SubjectReport) -> None:
+        removed = [_pairs(found.removed) for found in report.counterfactuals]
+        self._found: list[tuple[_Pairs, Caution]] = [
+            (removed[caveat.counterfactual - 1], caveat.grade or "unmeasured")
+            for caveat in report.caveats
+            if caveat.kind == "confounders"
+            and caveat.counterfactual is not None
+            and caveat.counterfactual <= len(removed)
+        ]
+        # If the model's reach is unknown, nothing could be measured about any tie.
+        self._unmeasured = any(caveat.kind == "unknown_reach" for caveat in report.caveats)
+
+    def about(self, actions: Iterable[Action]) -> Caution:
+        """The gravest caution about the ties that these actions end."""
+        drops = (one for one in actions if isinstance(one, TieAction) and one.do == "drop")
+        ended = _pairs(action.tie for action in drops)
+        found = {caution for removed, caution in self._found if removed and removed <= ended}
+        if self._unmeasured and ended:
+            found.add("unmeasured")
+        return gravest(found)
+
+
+def _pairs(ties: Iterable[Tie]) -> _Pairs:
+    """Ties without direction: a counterfactual removes every tie between two people."""
+    return frozenset(frozenset(tie) for tie in ties)
+
+
+def _neighbours(report: SubjectReport) -> dict[str, int]:
+    """With how many people the subject has ties of each kind, as far as the report shows."""
+    own, near, recourse = report.subject.id, report.ego_network, report.recourse
+    ties = [(tie.ends, tie.kind) for tie in (near.ties if near is not None else ())]
+    ties += [(one.tie, one.kind) for one in (recourse.droppable if recourse is not None else ())]
+    people: dict[str, set[str]] = {}
+    for ends, kind in ties:
+        if own in ends:
+            people.setdefault(kind, set()).update(set(ends) - {own})
+    return {kind: len(others) for kind, others in people.items()}
+
+
+def _limits(recourse: Recourse, vocabulary: Vocabulary) -> Limits:
+    permitted = recourse.certificate.permitted
+    named = [vocabulary.attribute(name) for name, levels in permitted.set.items() if levels]
     return Limits(
-        max_changes=certificate["max_changes"],
-        ties=bool(permitted["drop"] or permitted["add"]),
+        max_changes=recourse.certificate.max_changes,
+        ties=bool(permitted.drop or permitted.add),
         attributes=tuple(name for name in named if name is not None),
     )

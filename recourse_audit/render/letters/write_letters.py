@@ -1,181 +1,181 @@
-"""The letters of a finished bundle, as HTML and PDF, into `letters/`, which is sealed by itself.
+"""The letters of a finished bundle, as HTML and PDF, in `letters/`, a folder with its own seal.
 
-Drafts have no date; a letter that is signed off has the name and the day of whoever did it.
+Drafts have no date; a letter that is signed off has the name and the date of its sign-off.
 """
 
-import json
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from recourse_audit.errors import InputError, PaperError
-from recourse_audit.render.letters.writer import LetterDesk
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.pdf import Paper
-from recourse_audit.render.batch import ALONE, Job, Work, file_name, press_all
-from recourse_audit.render.letters.letter import SignOff
+from recourse_audit.bundle.derived_folder import DerivedFolder
+from recourse_audit.bundle.digests import digest, digest_of
 from recourse_audit.bundle.layout import writing
-from recourse_audit.bundle.digests import digest
-from recourse_audit.bundle.reader import finished_store
-from recourse_audit.bundle.derived_folder import Rendered
-from recourse_audit.settings import Settings, load_settings, parse_settings
-
-NAME = "letters"
+from recourse_audit.bundle.reader import open_finished_audit
+from recourse_audit.records.manifest import MadeWith
+from recourse_audit.records.manifest import SignOff as RecordedSignOff
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.letters.letter import SignOff
+from recourse_audit.render.letters.source import NoLetter
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.pdf import Printer, open_printer
+from recourse_audit.render.templates import Templates
+from recourse_audit.settings import Settings, load_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mailing:
-    """How letters are made: in whose words, and signed off by whom."""
+class LetterOptions:
+    """How letters are made: with whose templates, settings and inputs, and signed off by whom.
+
+    The `[letters]` of the file `settings` take the place of those of the bundle, and `language`
+    that of theirs.
+    """
 
     templates: Path | None = None
     settings: Path | None = None
+    language: str | None = None
     reasons: Path | None = None
     addresses: Path | None = None
     sign_off: SignOff | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mailed:
-    """What was made, or `kept` from before; `trouble` says why no PDF was.
+class WrittenLetters:
+    """What was written, or `kept` from before; `trouble` says why there are no PDFs, if so.
 
-    `open_slots` are keys of the settings without which letters stay drafts, `unworded` names that
-    letters use for want of a word, `strangers` ids of the user's files that are no subject's,
-    `unprintable` those of whoever gets a letter on which boxes stand for characters.
+    `open_slots` are keys of the settings that must be filled in before letters can be signed off,
+    `unworded` names that letters use because there is no word for them, `unknown_ids` ids in
+    staff's files that belong to no subject, `unprintable` the subjects whose letters contain
+    characters that no font has.
     """
 
     subjects: int
     letters: int
     open_slots: tuple[str, ...]
     unworded: tuple[str, ...]
-    strangers: tuple[str, ...]
+    unknown_ids: tuple[str, ...]
     unprintable: tuple[str, ...] = ()
     kept: bool = False
     trouble: str = ""
 
 
-def mail(folder: Path, mailing: Mailing, work: Work = ALONE) -> Mailed:
-    """Make all letters of a bundle, in place of those that are there."""
-    pages = Pages(mailing.templates)
-    rendered = Rendered(bundle=folder, name=NAME)
-    with finished_store(folder) as store:
-        names = dict(store.execute("SELECT number, id FROM subjects ORDER BY number").fetchall())
-    settings = _settings(folder, mailing.settings)
-    desk = _desk(settings, pages, mailing)
-    paper, trouble = _paper(pages)
-    facts = _facts(mailing, settings, pages, on_paper=not trouble)
-    kept = not work.again and rendered.is_there(paper=not trouble)
+DRAFTS = LetterOptions()
+ALONE = RenderOptions()
+
+
+def write_letters(
+    folder: Path, options: LetterOptions = DRAFTS, rendering: RenderOptions = ALONE
+) -> WrittenLetters:
+    """Write all letters of a bundle, in place of any that are there."""
+    pages = Templates(options.templates)
+    derived = DerivedFolder(bundle=folder, name="letters")
+    with open_finished_audit(folder) as stored:
+        names = stored.names()
+        settings = _letter_settings(stored.settings, options)
+    writer = _writer(settings, pages, options)
+    printer, trouble = open_printer(pages)
+    on_paper = printer is not None
+    kept = not rendering.again and derived.is_there(paper=on_paper)
     if not kept:
-        opener = _Opener(mailing=mailing, settings=settings, on_paper=not trouble)
-        job = Job(rendered=rendered, opener=opener)
+        made_with = _made_with(options, settings, pages, on_paper=on_paper)
+        factory = _Factory(options=options, settings=settings, on_paper=on_paper)
         with writing(folder):
-            rendered.begin(facts)
-            rendered.seal(press_all(job, list(names), work), work.signer)
-    boxes = () if kept or paper is None else _unprintable(rendered.folder, names, paper)
-    known = set(names.values())
-    return Mailed(
+            derived.begin(made_with)
+            files = make_files(derived, factory, list(names), rendering)
+            derived.seal(made_with, files, rendering.signer)
+    boxes = () if kept or printer is None else _unprintable(derived.folder, names, printer)
+    return WrittenLetters(
         subjects=len(names),
-        letters=sum(1 for _ in rendered.folder.glob("*.html")),
-        open_slots=tuple(desk.open_slots),
-        unworded=tuple(desk.unworded),
-        strangers=tuple(sorted(({*desk.reasons} | {*desk.addresses}) - known)),
+        letters=sum(1 for _ in derived.folder.glob("*.html")),
+        open_slots=writer.open_slots,
+        unworded=writer.unworded,
+        unknown_ids=tuple(sorted({*writer.reasons, *writer.addresses} - set(names.values()))),
         unprintable=boxes,
         kept=kept,
         trouble=trouble,
     )
 
 
-def _paper(pages: Pages) -> tuple[Paper | None, str]:
-    """What makes PDFs; or why nothing does."""
-    try:
-        return Paper(pages), ""
-    except PaperError as error:
-        return None, str(error)
+def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
+    """The settings of the audit, with the letters that were asked for."""
+    letters = own.letters if options.settings is None else load_settings(options.settings).letters
+    if options.language is not None:
+        letters = letters.model_copy(update={"language": options.language})
+    return own.model_copy(update={"letters": letters})
 
 
-def _unprintable(folder: Path, names: dict[int, str], paper: Paper) -> tuple[str, ...]:
-    """Who gets a letter with characters that no font has."""
-    rare: dict[str, list[str]] = {}
+def _writer(settings: Settings, pages: Templates, options: LetterOptions) -> LetterWriter:
+    return LetterWriter(
+        settings,
+        pages,
+        reasons=options.reasons,
+        addresses=options.addresses,
+        sign_off=options.sign_off,
+    )
+
+
+def _made_with(
+    options: LetterOptions, settings: Settings, pages: Templates, *, on_paper: bool
+) -> MadeWith:
+    signed = options.sign_off
+    return MadeWith(
+        what="letters",
+        version=version("recourse-audit"),
+        templates=pages.digest(),
+        paper=on_paper,
+        letters=digest_of(settings.letters.model_dump_json()),
+        reasons=None if options.reasons is None else digest(options.reasons),
+        addresses=None if options.addresses is None else digest(options.addresses),
+        sign_off=None
+        if signed is None
+        else RecordedSignOff(name=signed.name, day=signed.day.isoformat()),
+    )
+
+
+def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple[str, ...]:
+    """The subjects whose letters contain characters that no font has."""
+    used_by: dict[str, set[str]] = {}
     for number, name in names.items():
         page = folder / f"{file_name(number, name)}.html"
         if page.is_file():
             for character in set(page.read_text(encoding="utf-8")):
                 if not character.isascii():
-                    rare.setdefault(character, []).append(name)
-    boxes = paper.unprintable(rare)
-    concerned = {name for character in boxes for name in rare[character]}
-    return tuple(name for name in names.values() if name in concerned)
-
-
-def _settings(folder: Path, other: Path | None) -> Settings:
-    """The settings of the audit, with the letters of another file if one is named."""
-    place = folder / "settings.json"
-    try:
-        table = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InputError(
-            f"{place}: is missing or was changed; restore it, or run the audit again"
-        ) from None
-    own = parse_settings(table, folder=folder, origin=str(place))
-    if other is None:
-        return own
-    return own.model_copy(update={"letters": load_settings(other).letters})
-
-
-def _desk(settings: Settings, pages: Pages, mailing: Mailing) -> LetterDesk:
-    return LetterDesk(
-        settings,
-        pages,
-        reasons=mailing.reasons,
-        addresses=mailing.addresses,
-        sign_off=mailing.sign_off,
-    )
-
-
-def _facts(mailing: Mailing, settings: Settings, pages: Pages, *, on_paper: bool) -> dict[str, Any]:
-    sign_off = mailing.sign_off
-    return {
-        "what": NAME,
-        "version": version("recourse-audit"),
-        "templates": pages.digest(),
-        "paper": on_paper,
-        "letters": settings.letters.model_dump(mode="json"),
-        "reasons": None if mailing.reasons is None else digest(mailing.reasons),
-        "addresses": None if mailing.addresses is None else digest(mailing.addresses),
-        "sign_off": None if sign_off is None else [sign_off.name, sign_off.day.isoformat()],
-    }
+                    used_by.setdefault(character, set()).add(name)
+    missing = printer.unprintable(used_by)
+    affected = set().union(*(used_by[character] for character in missing))
+    return tuple(name for name in names.values() if name in affected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Opener:
-    """Makes the press of one process."""
+class _Factory:
+    """Makes the file maker of one process."""
 
-    mailing: Mailing
+    options: LetterOptions
     settings: Settings
     on_paper: bool
 
-    def open(self) -> "_LetterPress":
-        pages = Pages(self.mailing.templates)
-        return _LetterPress(
-            desk=_desk(self.settings, pages, self.mailing),
-            paper=Paper(pages) if self.on_paper else None,
+    def open(self) -> "_LetterFiles":
+        pages = Templates(self.options.templates)
+        return _LetterFiles(
+            writer=_writer(self.settings, pages, self.options),
+            printer=Printer(pages) if self.on_paper else None,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _LetterPress:
-    """Writes one letter after the other."""
+class _LetterFiles:
+    """Makes the letter of one subject after another, as HTML and PDF."""
 
-    desk: LetterDesk
-    paper: Paper | None
+    writer: LetterWriter
+    printer: Printer | None
 
-    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]:
-        letter = self.desk.letter(document)
-        if isinstance(letter, str):
+    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
+        letter = self.writer.letter(report)
+        if isinstance(letter, NoLetter):
             return {}
-        name = file_name(number, document["subject"]["id"])
-        html = self.desk.html(letter)
+        name = file_name(number, report.subject.id)
+        html = self.writer.html(letter)
         files = {f"{name}.html": html.encode()}
-        if self.paper is not None:
-            files[f"{name}.pdf"] = self.paper.pdf(html)
+        if self.printer is not None:
+            files[f"{name}.pdf"] = self.printer.pdf(html)
         return files

@@ -1,45 +1,46 @@
-"""From a subject's document to the letter's page: everything but writing it into a folder."""
+"""A subject's report becomes the HTML of a letter: everything except writing it to a folder."""
 
 from pathlib import Path
-from typing import Any
 
 from recourse_audit.errors import InputError
-from recourse_audit.render.letters.letter_inputs import names_somebody, read_addresses, read_reasons
-from recourse_audit.render.templates import Pages
-from recourse_audit.render.letters.profiles import check_sign_off, load_profile, open_slots
-from recourse_audit.render.letters.letter import Confirmed, Letter, SignOff, letter_of
+from recourse_audit.records.recourse import TieAction
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.render.letters.letter import Letter, LetterInputs, SignOff, compose_letter
+from recourse_audit.render.letters.letter_inputs import find_named, read_addresses, read_reasons
 from recourse_audit.render.letters.page import about_in, letter_page
+from recourse_audit.render.letters.profiles import check_sign_off, load_profile, open_slots
 from recourse_audit.render.letters.sentences import unworded
 from recourse_audit.render.letters.source import NoLetter, Vocabulary, letter_source
 from recourse_audit.render.letters.wording import Wording
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
 
 TEMPLATE = "letters/letter.html"
 
 
-class LetterDesk:
-    """Writes letters; catalogue, profile and people's files are read once, and checked.
+class LetterWriter:
+    """Writes letters; the catalogue, the profile and staff's files are read and checked once.
 
     Attributes
     ----------
     open_slots
-        Keys of the settings without which letters stay drafts.
+        Keys of the settings that must be filled in before letters can be signed off.
     unworded
-        Names that letters use as they are, for want of a word in their language.
+        Names that letters use as they are, because there is no word for them in the language.
     reasons, addresses
-        What people gave, by id; a caller may compare the ids with those of the subjects.
+        What staff gave, by id; a caller may compare the ids with those of the subjects.
 
     Raises
     ------
     SettingsError
-        Signed off, with gaps still open or facts undeclared; or without a text of what the decision
-        was about in the letters' language, where there is one in others.
+        The letters are signed off with slots still empty or facts undeclared; or `letters.about`
+        has texts, but none in the language of the letters.
     """
 
     def __init__(
         self,
         settings: Settings,
-        pages: Pages,
+        pages: Templates,
         *,
         reasons: Path | None = None,
         addresses: Path | None = None,
@@ -57,40 +58,42 @@ class LetterDesk:
             *(f"letters.facts.{name}" for name in undeclared),
         )
         self.unworded = unworded(settings)
-        about_in(self._settings)  # refused now, not after the first letters
+        about_in(self._settings)  # a missing text is refused now, not after the first letters
         if sign_off is not None:
             check_sign_off(self._profile, self._settings)
         most = self._profile.max_reasons
         self.reasons = {} if reasons is None else read_reasons(reasons, most=most)
         self.addresses = {} if addresses is None else read_addresses(addresses)
 
-    def letter(self, document: dict[str, Any]) -> Letter | NoLetter:
-        """What is said to one subject; or why nothing is."""
-        source = letter_source(document, self._vocabulary)
-        if isinstance(source, str):
+    def letter(self, report: SubjectReport) -> Letter | NoLetter:
+        """What is said to one subject, or why there is no letter."""
+        source = letter_source(report, self._vocabulary)
+        if isinstance(source, NoLetter):
             return source
         own = source.reference
         reasons = self.reasons.get(own, ())
-        named = names_somebody(reasons, _others(document))
+        named = find_named(reasons, _other_people(report))
         if named is not None:
             raise InputError(
-                f"a reason given for {own} names {named}, who is somebody else; say it without"
+                f"a reason given for {own} names another person, {named}; reword it without the id"
             )
-        confirmed = Confirmed(reasons=reasons, recipient=self.addresses.get(own, ()))
-        return letter_of(source, self._settings, confirmed=confirmed, sign_off=self._sign_off)
+        inputs = LetterInputs(reasons=reasons, recipient=self.addresses.get(own, ()))
+        return compose_letter(source, self._settings, inputs=inputs, sign_off=self._sign_off)
 
     def html(self, letter: Letter) -> str:
-        """The letter as a page; `Paper` makes the PDF of it."""
+        """The letter as a page, from which a PDF can be made."""
         page = letter_page(letter, self._wording, self._profile, self._settings)
         return self._pages.render(TEMPLATE, view=page)
 
 
-def _others(document: dict[str, Any]) -> set[str]:
-    """Everybody whom the document names besides the subject."""
-    nodes = (document.get("surroundings") or {}).get("nodes", ())
-    others = {node["id"] for node in nodes}
-    for found in document["counterfactuals"]:
-        others.update(found["explanation"]["nodes"])
-    for option in (document["recourse"] or {}).get("options", ()):
-        others.update(name for action in option["actions"] for name in action.get("tie") or ())
-    return others - {document["subject"]["id"]}
+def _other_people(report: SubjectReport) -> set[str]:
+    """Everybody whom the report names besides the subject."""
+    near, recourse = report.ego_network, report.recourse
+    others = set() if near is None else {node.id for node in near.nodes}
+    for found in report.counterfactuals:
+        others.update(found.explanation.nodes)
+    for option in () if recourse is None else recourse.options:
+        for action in option.actions:
+            if isinstance(action, TieAction):
+                others.update(action.tie)
+    return others - {report.subject.id}

@@ -1,24 +1,14 @@
-"""The group summary for a board: what was compared, what came of it, and what is left open.
+"""The page of the group report: what was compared, the results, and what remains open.
 
-In: the report on groups. Out: one record with every sentence, table and picture of the page. The
-first part is made to fit about two sheets of paper; the annex has every figure behind it.
+In: a group report. Out: one record with every sentence, table and chart of the page. The first part
+is made to fit about two sheets of paper; the annex has all figures.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recourse_audit.groups.records import (
-    PRIMARY,
-    CutOffTable,
-    GroupReport,
-)
-from recourse_audit.render.text import plain
-from recourse_audit.render.pages.groups_advice import (
-    common_table,
-    cut_off_table,
-    withheld_log,
-)
+from recourse_audit.records.groups import PRIMARY, CutOffTable, GroupReport
 from recourse_audit.render.pages.groups_charts import (
     Figure,
     common_figure,
@@ -26,6 +16,7 @@ from recourse_audit.render.pages.groups_charts import (
     cut_off_figure,
     gaps_figure,
 )
+from recourse_audit.render.pages.groups_options import common_table, cut_off_table
 from recourse_audit.render.pages.groups_sentences import (
     facts,
     glance_note,
@@ -42,23 +33,22 @@ from recourse_audit.render.pages.groups_tables import (
     exploratory,
     glance,
     impact_ratios,
+    withheld_list,
 )
-from recourse_audit.render.pages.groups_words import (
-    crossed,
-    name_of,
-    singles,
-)
+from recourse_audit.render.pages.groups_words import crossed, name_of, singles
 from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts
 from recourse_audit.render.pages.tables import Fact, Table
+from recourse_audit.render.text import plain
 
-TITLE = "Group summary"
-SURVIVORS = (
-    "Costs and medians are of everybody audited: who has no option counts as beyond every cost. "
-    "Costs of those with an option alone would make the group with the fewest options look best."
+TITLE = "Group report"
+EVERYBODY_AUDITED = (
+    "Costs and medians include everybody audited: people without an option count as beyond every "
+    "cost. The costs of people with an option alone would make the group with the fewest options "
+    "look best."
 )
 SERVED_ONLY = (
-    "Only people with an option are counted here. Who has none is not, so this says nothing of "
-    "what would be asked of them."
+    "Only people with an option are counted here. This says nothing about what would be asked of "
+    "the people who have none."
 )
 
 
@@ -71,13 +61,13 @@ class Link:
 
 
 INDEX = Link(address="index.html", words="Index of the audit")
-AS_PDF = Link(address="groups.pdf", words="This summary as PDF")
+AS_PDF = Link(address="groups.pdf", words="This report as PDF")
 AS_CSV = Link(address="groups.csv", words="Its figures as CSV")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsView:
-    """What the group summary shows."""
+    """What the page shows."""
 
     title: str
     links: tuple[Link, ...]
@@ -91,14 +81,14 @@ class GroupsView:
     main_curve: Figure | None
     main_cut_off: Figure | None
     common: Figure | None
-    survivors: str
+    everybody_audited: str
     served_only: str
     tests: tuple[str, ...]
     impact_note: str
     impacts: tuple[Table, ...]
     more_figures: tuple[Figure, ...]
-    advice: tuple[Table, ...]
-    advice_notes: tuple[str, ...]
+    option_tables: tuple[Table, ...]
+    option_notes: tuple[str, ...]
     test_tables: tuple[Table, ...]
     exploratory: Table
     withheld: Table
@@ -106,7 +96,7 @@ class GroupsView:
 
 
 def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
-    """Make the summary; `paper` says whether there is a PDF of it."""
+    """Make the page; `paper` says whether there is a PDF of it."""
     single, both = singles(report), crossed(report)
     main = _main_attribute(report)
     figures = _figures(report)
@@ -123,14 +113,14 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
         main_curve=figures.pop(f"curve {main}", None),
         main_cut_off=figures.pop(f"cut {main}", None),
         common=common_figure(report),
-        survivors=SURVIVORS,
+        everybody_audited=EVERYBODY_AUDITED,
         served_only=SERVED_ONLY,
         tests=tuple(tests(report)),
         impact_note=impact_note(report),
         impacts=tuple(impact_ratios(table, report.four_fifths) for table in (*single, *both)),
         more_figures=tuple(figures.values()),
-        advice=tuple(_advice(report)),
-        advice_notes=tuple(
+        option_tables=tuple(_option_tables(report)),
+        option_notes=tuple(
             f"{plain(table.attribute)}: {plain(table.note)}"
             for table in report.cut_off
             if table.note
@@ -144,13 +134,13 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
             if tables
         ),
         exploratory=exploratory(single),
-        withheld=withheld_log(report.suppressed),
+        withheld=withheld_list(report.suppressed),
         withheld_note=withheld_note(report),
     )
 
 
 def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
-    """What the index says about groups."""
+    """The verdicts that the index page shows."""
     rows = []
     for table in report.tables:
         found = Counter(one.verdict for one in table.comparisons)
@@ -166,7 +156,7 @@ def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
 
 
 def _main_gap(figures: dict[str, Figure]) -> Figure | None:
-    """The picture of gaps in having an option, or of refusals where options are withheld."""
+    """The chart of gaps in having an option, or of refusals where options are withheld."""
     for measure in ("feasibility", "adverse_rate"):
         if f"gap {measure}" in figures:
             return figures.pop(f"gap {measure}")
@@ -174,7 +164,7 @@ def _main_gap(figures: dict[str, Figure]) -> Figure | None:
 
 
 def _main_attribute(report: GroupReport) -> str:
-    """The attribute with most flags, the first of those with as many."""
+    """The attribute with the most flags; the first, if several have equally many."""
     single = singles(report)
     if not single:
         return ""
@@ -183,7 +173,7 @@ def _main_attribute(report: GroupReport) -> str:
 
 
 def _figures(report: GroupReport) -> dict[str, Figure]:
-    """Every picture by what it is of, in the order in which they would be read."""
+    """Every chart by what it shows, in reading order."""
     single = singles(report)
     captions = {
         "feasibility": "Gaps in having an option",
@@ -202,7 +192,7 @@ def _first(report: GroupReport) -> list[CutOffTable]:
     return [table for table in report.cut_off if table.options == "first"]
 
 
-def _advice(report: GroupReport) -> Iterator[Table]:
-    """Common options, then whom the advice cuts off; tables without a row are left out."""
+def _option_tables(report: GroupReport) -> Iterator[Table]:
+    """Common options, then whom the options cut off; empty tables are left out."""
     tables = [common_table(report), *(cut_off_table(table) for table in report.cut_off)]
     yield from (table for table in tables if table.rows)

@@ -1,9 +1,9 @@
-"""The pictures of the group summary, made from its records."""
+"""The charts of the group report, made from its records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     CommonOption,
     CutOffTable,
     GroupReport,
@@ -16,9 +16,9 @@ from recourse_audit.render.charts.common_options import common_options
 from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
 from recourse_audit.render.charts.cut_off import CutOff, cut_off
 from recourse_audit.render.charts.intervals import Gap, intervals
-from recourse_audit.render.text import plain
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.pages.groups_words import counted, name_of
+from recourse_audit.render.text import plain
 
 AXES: dict[Measure, str] = {
     "adverse_rate": "share refused, group minus reference, points",
@@ -29,20 +29,20 @@ AXES: dict[Measure, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A picture and its caption."""
+    """A chart and its caption."""
 
     picture: Picture
     caption: str
 
 
 def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) -> Figure | None:
-    """Each group's gap in one measure, with both intervals; None where nothing is compared."""
+    """Every group's gap in one measure, with both intervals; None where nothing is compared."""
     gaps = tuple(
         Gap(
             name=f"{one.group} ({name_of(table)})",
             difference=100 * one.difference,
-            clustered=_ends(one.intervals["difference"].clustered),
-            ordinary=_ends(one.intervals["difference"].ordinary),
+            clustered=_ends(one.intervals.difference.clustered),
+            ordinary=_ends(one.intervals.difference.ordinary),
             verdict=one.verdict or "",
         )
         for table in tables
@@ -55,7 +55,7 @@ def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) ->
 
 
 def curves_figure(table: GroupTable) -> Figure | None:
-    """How many of each group have an option of at most some cost."""
+    """The share of each group with an option up to each cost."""
     curves = tuple(
         CostCurve(
             group=group.name,
@@ -74,7 +74,7 @@ def curves_figure(table: GroupTable) -> Figure | None:
 
 
 def cut_off_figure(table: CutOffTable) -> Figure | None:
-    """Whom the options cut off, of one attribute."""
+    """Whom the options cut off, by one attribute."""
     rows = [
         CutOff(group=one.group, droppable=one.droppable_share, dropped=one.dropped_share)
         for one in table.by_group
@@ -89,7 +89,7 @@ def cut_off_figure(table: CutOffTable) -> Figure | None:
 
 
 def common_figure(report: GroupReport) -> Figure | None:
-    """The kinds of change that together serve most of those refused and audited."""
+    """The kinds of change that together serve most of the audited."""
     if not report.common_options or report.overall.outcomes is None:
         return None
     audited = report.overall.outcomes.feasibility.of
@@ -101,7 +101,7 @@ def common_figure(report: GroupReport) -> Figure | None:
         )
         for one in report.common_options
     )
-    caption = "Common options: kinds of change that serve people whom none above serves"
+    caption = "Common options: kinds of change, and the people they serve whom none above serves"
     return Figure(picture=common_options(bars), caption=caption)
 
 

@@ -1,22 +1,22 @@
-"""The sentences of the group summary: the result, who was counted, and what is left open."""
+"""The sentences of the group report: the result, who was counted, and what remains open."""
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.records import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
 from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
-from recourse_audit.render.text import plain
+from recourse_audit.records.groups import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
 from recourse_audit.render.pages.groups_words import (
     MEASURES,
     SHORT,
     crossed,
-    judged,
     listed,
     name_of,
     percent,
     several,
     singles,
+    with_verdicts,
 )
 from recourse_audit.render.pages.tables import Fact
+from recourse_audit.render.text import plain
 
 
 def _with(found: list[tuple[GroupTable, Comparison]], verdict: Verdict) -> list[Comparison]:
@@ -24,11 +24,11 @@ def _with(found: list[tuple[GroupTable, Comparison]], verdict: Verdict) -> list[
 
 
 def warnings(report: GroupReport) -> Iterator[str]:
-    """What must be known before anything else."""
+    """What the reader must know first."""
     if not report.finished:
         yield (
             f"This audit is not finished: {report.done:,} of {report.total:,} subjects are done, "
-            "and all figures are of these alone."
+            "and all figures cover these only."
         )
     if report.communities.method == "none":
         yield f"No verdicts: communities are not known ({plain(report.communities.reason)})."
@@ -36,7 +36,7 @@ def warnings(report: GroupReport) -> Iterator[str]:
 
 def lead(report: GroupReport) -> str:
     """The result in one or two sentences."""
-    found = judged(report.tables)
+    found = with_verdicts(report.tables)
     if not found:
         return "No groups could be compared."
     flags, quiet = _with(found, "flag"), _with(found, "no flag")
@@ -50,7 +50,7 @@ def lead(report: GroupReport) -> str:
     if not flags:
         return f"None of {all_of} is flagged: {counts}"
     named = [f"{name_of(table)} ({_named(table)})" for table in _flagged(singles(report))]
-    more = sum(one.verdict == "flag" for _, one in judged(crossed(report)))
+    more = sum(one.verdict == "flag" for _, one in with_verdicts(crossed(report)))
     places = [*named, *([f"{more:,} in attributes crossed"] if more else [])]
     are = "is" if len(flags) == 1 else "are"
     return f"{len(flags):,} of {all_of} {are} flagged: {listed(places)}. {counts}"
@@ -72,7 +72,7 @@ def _named(table: GroupTable) -> str:
 
 
 def facts(report: GroupReport) -> Iterator[Fact]:
-    """Who was counted, who was left out, how it was tested, when."""
+    """Who was counted, who was left out, how groups were tested, and when."""
     decided, found = report.overall.decisions, report.overall.outcomes
     if decided is None:
         yield Fact(name="Population", value="Too few people to show anything.")
@@ -81,13 +81,13 @@ def facts(report: GroupReport) -> Iterator[Fact]:
     yield Fact(
         name="Population",
         value=f"{several(decided.people, 'person', 'people')}: {decided.refused:,} refused "
-        f"({percent(decided.adverse_rate.share)}), {decided.favourable:,} decided on favourably, "
+        f"({percent(decided.adverse_rate.share)}), {decided.favourable:,} favourable, "
         f"{decided.undecided:,} without a decision.",
     )
     yield Fact(
         name="Audited",
         value=f"{decided.audited:,} of {decided.refused:,} refused; {decided.not_audited:,} not in "
-        f"the audit. {_outcomes(report) if found else 'Too few to show what was found.'}",
+        f"the audit. {_outcomes(report) if found else 'Too few to show the results.'}",
     )
     excluded = [
         f"{several(count, 'person', 'people')}: {plain(reason)}"
@@ -97,8 +97,8 @@ def facts(report: GroupReport) -> Iterator[Fact]:
     yield Fact(name="Communities", value=_communities(report))
     tested = f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}."
     yield Fact(name="Tests", value=f"{tested} {two_p_values(len(report.family))}".rstrip())
-    withheld = several(len(report.suppressed), "group of a table", "groups of tables")
-    named = f"{withheld}; the annex names them." if report.suppressed else "Nothing."
+    withheld = several(len(report.suppressed), "group in the tables", "groups in the tables")
+    named = f"{withheld}; the annex lists them." if report.suppressed else "Nothing."
     yield Fact(name="Withheld", value=named)
     yield Fact(name="Date", value=ran_on(report.ran))
 
@@ -125,27 +125,27 @@ def _communities(report: GroupReport) -> str:
     )
     counted = communities(found.count, found.alone, found.method)
     return (
-        f"{counted}; {source}. People in one resemble each other, so tests and intervals count "
-        "communities, not people."
+        f"{counted}; {source}. People in one community resemble each other, so tests and "
+        "intervals count communities, not people."
     )
 
 
 def glance_note(report: GroupReport) -> str:
     """How to read the table."""
     return (
-        "Ratio: the share with the good result (not refused; having an option) over that of the "
-        f"reference group. Below {report.four_fifths:g}, the four-fifths line, it is said so, but "
-        "that is never a verdict by itself. Cost: the median of everybody audited; none: half or "
-        "more have no option."
+        "Ratio: the share with a favourable result (not refused; having an option) divided by that "
+        f"of the reference group. Ratios below {report.four_fifths:g}, the four-fifths line, are "
+        "marked, but are never a verdict by themselves. Cost: the median over everybody audited; "
+        "none: half or more have no option."
     )
 
 
 def open_questions(report: GroupReport) -> Iterator[str]:
-    """What could not be concluded, the attributes by themselves first."""
-    for table, one in judged(singles(report)):
+    """What could not be concluded; single attributes come first."""
+    for table, one in with_verdicts(singles(report)):
         if one.verdict == "insufficient evidence":
             yield f"{name_of(table).capitalize()}, {MEASURES[one.measure]}: {plain(one.reason)}"
-    among = judged(crossed(report))
+    among = with_verdicts(crossed(report))
     rest = _with(among, "insufficient evidence")
     if rest:
         seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
@@ -163,45 +163,45 @@ def open_questions(report: GroupReport) -> Iterator[str]:
         yield f"{several(report.untested, 'comparison')} could not be tested at all."
     yield from (plain(note) for note in report.notes)
     yield (
-        "No figure here says where a gap comes from, nor that a decision about anybody was right "
-        "or wrong; and where nothing is flagged there may still be a gap."
+        "No figure here says what causes a gap, or whether any decision was right or wrong. Where "
+        "nothing is flagged, there may still be a gap."
     )
 
 
 def tests(report: GroupReport) -> Iterator[str]:
-    """How many tests there are, and how they are corrected."""
+    """How many tests there are, how they are corrected, and what the verdicts mean."""
     measures = listed([MEASURES[one] for one in PRIMARY])
     yield (
         f"The family has {several(len(report.family), 'test')}: {measures}, for every known group "
-        "that is shown against its reference group, attributes crossed included. All are "
+        "that is shown against its reference group, in single and in crossed attributes. They are "
         f"corrected together with Holm's method at {report.alpha:g}."
     )
     yield (
-        "Flag: after the correction chance alone would seldom bring such a gap. No flag: not "
-        f"that, and the interval leaves no room for a gap of {round_points(report.concern)} "
-        "or more against the group. Insufficient evidence: everything else. The ordinary interval, "
-        "which takes people for independent, stands beside for comparison and is often too short. "
-        "Gaps and their intervals are in percentage points: the difference of two shares, or of "
-        "the chances of costlier and of cheaper."
+        "Flag: after the correction, chance alone would rarely produce such a gap. No flag: not "
+        f"flagged, and the interval excludes a gap of {round_points(report.concern)} or more "
+        "against the group. Insufficient evidence: everything else. The ordinary interval, which "
+        "assumes independent people, is given for comparison and is often too narrow. Gaps and "
+        "their intervals are in percentage points: the difference between two shares, or between "
+        "the chances of a higher and of a lower cost."
     )
 
 
 def impact_note(report: GroupReport) -> str:
-    """What an impact ratio is, and what it does not settle."""
+    """What an impact ratio is, and what it does not show."""
     return (
-        "The share decided on favourably, divided by that of the group with the largest share: "
-        "the impact ratio that New York City's Local Law 144 asks for, by attribute and crossed. "
-        "People of unknown groups are counted and have no ratio. The four-fifths line is "
-        f"{report.four_fifths:g}; a ratio on either side of it settles nothing by itself."
+        "The share of favourable decisions, divided by that of the group with the largest share: "
+        "the impact ratio that New York City's Local Law 144 requires, for single and crossed "
+        "attributes. People of unknown groups are counted but have no ratio. The four-fifths line "
+        f"is {report.four_fifths:g}; a ratio on either side of it settles nothing by itself."
     )
 
 
 def withheld_note(report: GroupReport) -> str:
-    """What is withheld, by which rule."""
+    """The rule by which groups are withheld."""
     rule = (
-        f"Groups of fewer than {report.smallest} people, or of fewer than {report.smallest} "
-        "audited, are withheld, and so are those that would give them away."
+        f"Groups with fewer than {report.smallest} people, or fewer than {report.smallest} "
+        "audited people, are withheld, and so are groups that would reveal them."
     )
     if report.suppressed:
-        return f"{rule} How many people they are is not in this summary."
-    return f"{rule} Nothing had to be."
+        return f"{rule} This report does not say how many people they are."
+    return f"{rule} Here, nothing had to be withheld."

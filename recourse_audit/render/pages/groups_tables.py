@@ -1,17 +1,17 @@
-"""The tables of gaps in the group summary: at a glance, impact ratios, and every test."""
+"""The tables of the group report: at a glance, impact ratios, every test, what is withheld."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     PRIMARY,
     Comparison,
     Group,
     GroupReport,
     GroupTable,
     Measure,
+    Suppressed,
 )
-from recourse_audit.render.text import plain
 from recourse_audit.render.pages.groups_words import (
     MEASURES,
     NOTHING,
@@ -23,7 +23,7 @@ from recourse_audit.render.pages.groups_words import (
     chance,
     counted,
     listed,
-    middle,
+    median_of,
     name_of,
     percent,
     points,
@@ -34,11 +34,12 @@ from recourse_audit.render.pages.groups_words import (
 )
 from recourse_audit.render.pages.index_rows import decimals_of
 from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.text import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictLine:
-    """Measures of a group with the same verdict; `kind` is the verdict for the style sheet."""
+    """Measures of a group with the same verdict; `kind` is its name in the style sheet."""
 
     kind: str
     sign: str
@@ -47,7 +48,7 @@ class VerdictLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlanceRow:
-    """A group at a glance; figures that are withheld are "", and the verdict says why."""
+    """A group at a glance; withheld figures are a dash, and the verdict says why."""
 
     name: str
     people: str
@@ -67,7 +68,7 @@ class GlancePart:
 
 
 def glance(report: GroupReport) -> tuple[GlancePart, ...]:
-    """The one table to take in at once: every attribute, every group, three measures."""
+    """The overview: every attribute, every group, three measures."""
     medians = [
         group.outcomes.cost.median
         for table in singles(report)
@@ -101,7 +102,7 @@ def _glance_row(table: GroupTable, group: Group, decimals: int, line: float) -> 
         option=(NOTHING,)
         if found is None
         else (percent(found.feasibility.share), *_ratio_line(gaps.get("feasibility"), line)),
-        cost=middle(None if found is None else found.cost, decimals),
+        cost=median_of(None if found is None else found.cost, decimals),
         verdicts=tuple(_verdicts(table, group, gaps)),
     )
 
@@ -125,9 +126,9 @@ def _verdicts(
 
 def _remarks(table: GroupTable, group: Group) -> Iterator[str]:
     if group.name == table.reference:
-        yield "the others are compared with it"
+        yield "reference group"
     if not group.known:
-        yield "counted, never tested"
+        yield "counted, not tested"
     if group.withheld:
         yield WITHHELD[group.withheld]
     elif group.outcomes is not None and not group.outcomes.feasibility.of:
@@ -135,10 +136,10 @@ def _remarks(table: GroupTable, group: Group) -> Iterator[str]:
 
 
 def impact_ratios(table: GroupTable, line: float) -> Table:
-    """Shares decided on favourably, against the group with the largest share.
+    """The share of favourable decisions against that of the group with the largest share.
 
-    This is the impact ratio that New York's Local Law 144 asks for. Groups that are withheld have
-    no line of figures, and unknown people are counted but have no ratio.
+    This is the impact ratio of New York City's Local Law 144. Withheld groups have no figures, and
+    people of unknown groups are counted but have no ratio.
     """
     shares = {group.name: _favourable(group) for group in table.by_group}
     known = [shares[group.name] or 0.0 for group in table.by_group if group.known]
@@ -173,7 +174,8 @@ def _impact_row(
 ) -> tuple[tuple[str, ...], ...]:
     decided = group.decisions
     if decided is None:
-        return cells(plain(group.name), *4 * [NOTHING], WITHHELD[group.withheld])
+        why = WITHHELD[group.withheld] if group.withheld else NOTHING
+        return cells(plain(group.name), *4 * [NOTHING], why)
     impact = share / best if group.known and share is not None and best else None
     beside = "" if impact is None else f"{'below' if impact < line else 'not below'} {line:g}"
     return cells(
@@ -187,7 +189,7 @@ def _impact_row(
 
 
 def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table:
-    """Every comparison of the family in these tables, with all its figures."""
+    """Every comparison of the family in these tables, with all figures."""
     return Table(
         caption=caption,
         columns=(
@@ -206,13 +208,13 @@ def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table
 
 
 def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
-    sure = one.intervals["difference"]
+    intervals = one.intervals.difference
     return cells(
         f"{plain(one.group)} / {plain(one.reference)}",
         SHORT[one.measure],
         points(one.difference),
-        between(sure.clustered),
-        between(sure.ordinary),
+        between(intervals.clustered),
+        between(intervals.ordinary),
         chance(one.tests.clustered),
         chance(one.tests.adjusted),
         size(one.smallest_gap_in_family),
@@ -237,12 +239,34 @@ def exploratory(tables: Iterable[GroupTable]) -> Table:
                 f"{plain(one.group)} / {plain(one.reference)}",
                 MEASURES[one.measure],
                 points(one.difference),
-                between(one.intervals["difference"].clustered),
+                between(one.intervals.difference.clustered),
                 chance(one.tests.ordinary),
                 chance(one.tests.clustered),
             )
             for table in tables
             for one in table.comparisons
             if not one.primary
+        ),
+    )
+
+
+def withheld_list(entries: tuple[Suppressed, ...]) -> Table:
+    """What is withheld, where and why; never how many people it concerns."""
+    return Table(
+        caption="What is withheld",
+        columns=(
+            Column(heading="Group"),
+            Column(heading="Table"),
+            Column(heading="What"),
+            Column(heading="Why"),
+        ),
+        rows=tuple(
+            cells(
+                plain(one.group),
+                plain(one.table),
+                one.what,
+                WITHHELD[one.why].removeprefix("withheld: "),
+            )
+            for one in entries
         ),
     )

@@ -1,16 +1,17 @@
-"""Figures and verdicts of groups in words, the same on every part of the summary."""
+"""Figures and verdicts of groups in words, the same in all parts of the page."""
 
 from collections.abc import Iterable, Sequence
 
-from recourse_audit.groups.records import (
+from recourse_audit.records.groups import (
     Comparison,
     Group,
     GroupReport,
     GroupTable,
     Interval,
     Measure,
-    Spread,
+    Quartiles,
     Verdict,
+    WhyWithheld,
 )
 from recourse_audit.render.text import plain
 
@@ -19,7 +20,7 @@ MEASURES: dict[Measure, str] = {
     "adverse_rate": "refusals",
     "feasibility": "having an option",
     "cost": "cost of the cheapest option",
-    "options": "options a person",
+    "options": "options per person",
     "simulatability": "simulatability",
     "relevance": "relevance",
     "caveats": "caveat grades",
@@ -27,10 +28,10 @@ MEASURES: dict[Measure, str] = {
 SHORT: dict[Measure, str] = {"adverse_rate": "refusals", "feasibility": "options", "cost": "cost"}
 VERDICTS: tuple[Verdict, ...] = ("flag", "insufficient evidence", "no flag")
 SIGNS: dict[Verdict, str] = {"flag": "▲", "insufficient evidence": "◇", "no flag": "○"}
-WITHHELD = {
+WITHHELD: dict[WhyWithheld, str] = {
     "few_people": "withheld: too few people",
     "few_audited": "withheld: too few audited",
-    "complementary": "withheld: would give another away",
+    "complementary": "withheld: would reveal another group",
 }
 
 
@@ -50,7 +51,7 @@ def size(difference: float | None) -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """A figure with its sign, a minus as wide as a plus; nothing at all has none."""
+    """A figure with its sign, the minus as wide as the plus; zero has none."""
     words = f"{value:+.{decimals}f}"
     return words[1:] if float(words) == 0 else words.replace("-", "\N{MINUS SIGN}")
 
@@ -63,7 +64,7 @@ def between(interval: Interval | None) -> str:
 
 
 def chance(p: float | None) -> str:
-    """A p value that never looks like none at all."""
+    """A p value that is never shown as zero."""
     if p is None:
         return NOTHING
     return "<0.001" if p < 0.001 else f"{p:.3f}"
@@ -74,22 +75,22 @@ def ratio(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f}"
 
 
-def middle(spread: Spread | None, decimals: int) -> str:
-    """The median; "none" where it lies beyond everything that was found."""
-    if spread is None or not spread.of:
+def median_of(quartiles: Quartiles | None, decimals: int) -> str:
+    """The median; "none" where it lies beyond every cost that was found."""
+    if quartiles is None or not quartiles.of:
         return NOTHING
-    return "none" if spread.median is None else f"{spread.median:.{decimals}f}"
+    return "none" if quartiles.median is None else f"{quartiles.median:.{decimals}f}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words in a sentence."""
+    """Words as a list in a sentence: a, b and c."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def several(count: int, word: str, plural: str = "") -> str:
-    """How many of something, with a plural of its own where it has one."""
+    """How many of something; give the plural if it is irregular."""
     return f"{count:,} {word if count == 1 else plural or f'{word}s'}"
 
 
@@ -103,7 +104,7 @@ def crossed(report: GroupReport) -> tuple[GroupTable, ...]:
     return tuple(table for table in report.tables if len(table.attributes) > 1)
 
 
-def judged(tables: Iterable[GroupTable]) -> list[tuple[GroupTable, Comparison]]:
+def with_verdicts(tables: Iterable[GroupTable]) -> list[tuple[GroupTable, Comparison]]:
     """Every comparison that has a verdict, with its table."""
     return [
         (table, one) for table in tables for one in table.comparisons if one.verdict is not None
@@ -111,10 +112,10 @@ def judged(tables: Iterable[GroupTable]) -> list[tuple[GroupTable, Comparison]]:
 
 
 def counted(group: Group) -> bool:
-    """Whether a group has a line: an unknown group of nobody has none."""
+    """Whether a group is listed: the unknown group is not if it is empty."""
     return group.known or group.decisions is None or group.decisions.people > 0
 
 
 def name_of(table: GroupTable) -> str:
-    """The attributes of a table, in a user's words."""
+    """The attributes of a table, in the user's own words."""
     return plain(" and ".join(table.attributes))

@@ -1,4 +1,4 @@
-"""The group summary in a terminal: who was counted, the figures, the verdicts in sentences."""
+"""The group report in a terminal: who was counted, the figures, and the verdicts in sentences."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,21 +7,27 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.groups.records import (
-    PRIMARY,
+from recourse_audit.groups.wording import (
     WITHHELD,
+    communities,
+    p_value,
+    ran_on,
+    signed_points,
+    two_p_values,
+)
+from recourse_audit.records.groups import (
+    PRIMARY,
     Communities,
     Comparison,
     CutOffTable,
-    Decisions,
+    DecisionCounts,
     Group,
     GroupReport,
     GroupTable,
     Outcomes,
+    Quartiles,
     Rate,
-    Spread,
 )
-from recourse_audit.groups.wording import communities, p_value, ran_on, signed_points, two_p_values
 from recourse_audit.render.text import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -29,7 +35,7 @@ MEASURES = {
     "adverse_rate": "refusals",
     "feasibility": "having an option",
     "cost": "cost of the cheapest option",
-    "options": "options a person",
+    "options": "options per person",
     "simulatability": "simulatability",
     "relevance": "relevance",
     "caveats": "caveat grades",
@@ -37,14 +43,14 @@ MEASURES = {
 COMMON_SHOWN = 8
 WITHHELD_SHOWN = 12
 EXPLORED_BELOW = 0.05
-SURVIVORS = (
-    "Quartiles of cost are of all audited people; 'none' is where no option was found. Costs of "
-    "those with an option alone would make the group with most infeasible people look best."
+EVERYBODY_AUDITED = (
+    "Quartiles of cost are over all audited people; 'none' means that no option was found. The "
+    "costs of people with an option alone would make the group with the fewest options look best."
 )
 
 
 def show_groups(console: Console, report: GroupReport) -> None:
-    """The whole summary; what was not finished or not known comes first."""
+    """Print the whole report; what is unfinished or unknown comes first."""
     for line in _warnings(report):
         console.print(Text(line, style="bold yellow"))
     _show_overall(console, report)
@@ -52,18 +58,18 @@ def show_groups(console: Console, report: GroupReport) -> None:
     for table in report.tables:
         _show_table(console, table)
     _show_family(console, report)
-    _show_advice(console, report.cut_off)
-    _show_common(console, report)
+    _show_cut_off(console, report.cut_off)
+    _show_common_options(console, report)
     _show_withheld(console, report)
     for note in report.notes:
         console.print(Padding(plain(note), (0, 2)))
 
 
 def unfinished(report: GroupReport) -> str:
-    """What to say loudly of an audit that is not finished."""
+    """The warning for an audit that is not finished."""
     return (
         f"THIS AUDIT IS NOT FINISHED: {report.done:,} of {report.total:,} subjects are done, and "
-        "the figures are of these alone; the same `run` command goes on"
+        "the figures cover these only; rerun the same `run` command to resume"
     )
 
 
@@ -85,7 +91,7 @@ def _show_overall(console: Console, report: GroupReport) -> None:
         f"{decisions.undecided:,} without a decision; {_where(report.communities)}."
     )
     if outcomes is None:
-        console.print("Too few of them were audited to show what was found.")
+        console.print("Too few of them were audited to show the results.")
         return
     console.print(
         f"{decisions.refused:,} refused: {decisions.audited:,} audited, "
@@ -131,7 +137,7 @@ def _show_table(console: Console, table: GroupTable) -> None:
         others = [one.verdict for one in table.comparisons if one.verdict not in (None, "flag")]
         counted = ", ".join(f"{others.count(name)} {name}" for name in sorted({*others}, key=str))
         if others:
-            console.print(Padding(Text(f"and {counted} (--json has each)", style="dim"), (0, 2)))
+            console.print(Padding(Text(f"and {counted} (--json lists them)", style="dim"), (0, 2)))
     for one in table.comparisons:
         if single and not one.primary and _below(one, EXPLORED_BELOW):
             console.print(Padding(Text(_explored(one), style="dim"), (0, 2)))
@@ -143,7 +149,7 @@ def _group_row(group: Group, reference: str | None) -> Iterator[str]:
     yield from _outcomes(group.outcomes)
 
 
-def _decisions(decisions: Decisions | None, withheld: str) -> tuple[str, str]:
+def _decisions(decisions: DecisionCounts | None, withheld: str) -> tuple[str, str]:
     if decisions is None:
         return "withheld", "few people" if withheld == "few_people" else "protects another"
     return f"{decisions.people:,}", _rate(decisions.adverse_rate)
@@ -156,7 +162,7 @@ def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
         _rate(outcomes.feasibility),
         _rate(outcomes.infeasible),
         _rate(outcomes.not_found),
-        _spread(outcomes.cost),
+        _quartiles(outcomes.cost),
     )
 
 
@@ -168,11 +174,11 @@ def _rate(rate: Rate) -> str:
     return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
 
 
-def _spread(spread: Spread) -> str:
-    if not spread.of:
+def _quartiles(quartiles: Quartiles) -> str:
+    if not quartiles.of:
         return "nobody"
-    quartiles = (spread.first, spread.median, spread.third)
-    return " | ".join("none" if one is None else f"{one:.4g}" for one in quartiles)
+    values = (quartiles.first, quartiles.median, quartiles.third)
+    return " | ".join("none" if one is None else f"{one:.4g}" for one in values)
 
 
 def _below(one: Comparison, level: float) -> bool:
@@ -184,7 +190,7 @@ def _explored(one: Comparison) -> str:
     return (
         f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
         f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
-        f"{p_value(one.tests.clustered)} (communities), not corrected"
+        f"{p_value(one.tests.clustered)} over communities, not corrected"
     )
 
 
@@ -203,10 +209,10 @@ def _show_family(console: Console, report: GroupReport) -> None:
     console.print(family)
     if note := two_p_values(len(report.family)):
         console.print(note)
-    console.print(f"Intervals and tests count communities, not people. {SURVIVORS}")
+    console.print(f"Intervals and tests count communities, not people. {EVERYBODY_AUDITED}")
 
 
-def _show_advice(console: Console, tables: Iterable[CutOffTable]) -> None:
+def _show_cut_off(console: Console, tables: Iterable[CutOffTable]) -> None:
     for table in tables:
         which = "first options" if table.options == "first" else "all options"
         title = f"Whom the advice cuts off, by {plain(table.attribute)} ({which})"
@@ -214,32 +220,32 @@ def _show_advice(console: Console, tables: Iterable[CutOffTable]) -> None:
         if table.note:
             console.print(Padding(table.note, (0, 2)))
             continue
-        console.print(Padding(_advice(table), (0, 2)))
+        console.print(Padding(_cut_off(table), (0, 2)))
 
 
-def _advice(table: CutOffTable) -> Table:
-    made = columns("dropped ties lead to", "of those dropped", "of those that could be", "ratio")
+def _cut_off(table: CutOffTable) -> Table:
+    made = columns("ties to", "share of dropped", "share of droppable", "ratio")
     for row in table.by_group:
         if not row.droppable:
             continue
         interval = row.interval
-        sure = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
+        ends = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
         made.add_row(
             plain(row.group),
             f"{row.dropped_share:.1%} ({row.dropped:,})",
             f"{row.droppable_share:.1%} ({row.droppable:,})",
-            "none" if row.ratio is None else f"{row.ratio:.2f}{sure}",
+            "none" if row.ratio is None else f"{row.ratio:.2f}{ends}",
         )
     for name in table.withheld:
         made.add_row(plain(name), "withheld", "withheld", "withheld")
     return made
 
 
-def _show_common(console: Console, report: GroupReport) -> None:
+def _show_common_options(console: Console, report: GroupReport) -> None:
     if not report.common_options:
         return
     console.print(Padding(Text("Common options", style="bold"), (1, 0, 0, 0)))
-    made = columns("kinds of change", "serves", "so far, of all audited")
+    made = columns("kinds of change", "serves", "served so far, of all audited")
     for option in report.common_options[:COMMON_SHOWN]:
         changes = " and ".join(f"{one.do} {plain(one.what)}" for one in option.changes)
         made.add_row(changes, f"{option.serves:,}", f"{option.share_so_far:.1%}")
@@ -252,11 +258,11 @@ def _show_common(console: Console, report: GroupReport) -> None:
 def _show_withheld(console: Console, report: GroupReport) -> None:
     if not report.suppressed:
         return
-    title = f"Withheld (groups under {report.smallest}, and what would give them away)"
+    title = f"Withheld (groups under {report.smallest}, and what would reveal them)"
     console.print(Padding(Text(title, style="bold"), (1, 0, 0, 0)))
     for one in report.suppressed[:WITHHELD_SHOWN]:
         line = f"{plain(one.table)}: {plain(one.group)}: {one.what}: {WITHHELD[one.why]}"
         console.print(Padding(line, (0, 2)))
     more = len(report.suppressed) - WITHHELD_SHOWN
     if more > 0:
-        console.print(Padding(f"… {more} more, all in --json", (0, 2)))
+        console.print(Padding(f"… {more} more; --json lists all", (0, 2)))

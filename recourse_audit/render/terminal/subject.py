@@ -65,9 +65,7 @@ def _probes(probes: ProbeReport) -> RenderableType:
         mark = Text("NO", style="bold red") if failed else Text("yes", style="green")
         table.add_row(mark, name, meaning)
     reach = "unlimited" if probes.depth is None else str(probes.depth)
-    table.add_row(
-        Text(reach, style="cyan"), "depth", "hops within which a node can matter"
-    )
+    table.add_row(Text(reach, style="cyan"), "depth", "hops within which a node can matter")
     parts: list[RenderableType] = [table]
     parts += [Text(f"\n{plain(sentence)}", style="yellow") for sentence in probes.notes.values()]
     return Group(*parts)

@@ -1,24 +1,18 @@
-"""The tables of advice in the group summary, and the log of what is withheld."""
+"""The tables about options in the group report: common options, and whom they cut off."""
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.records import (
-    CommonOption,
-    CutOff,
-    CutOffTable,
-    GroupReport,
-    Suppressed,
-)
-from recourse_audit.render.text import plain
+from recourse_audit.records.groups import CommonOption, CutOff, CutOffTable, GroupReport
 from recourse_audit.render.pages.groups_charts import changes_of
-from recourse_audit.render.pages.groups_words import NOTHING, WITHHELD, percent, ratio
+from recourse_audit.render.pages.groups_words import NOTHING, percent, ratio
 from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.text import plain
 
 WHICH = {"first": "the cheapest option", "all": "all options"}
 
 
 def common_table(report: GroupReport) -> Table:
-    """Kinds of change, whom each serves, and how far all so far come in each group."""
+    """Kinds of change, how many people each serves, and the share of each group served so far."""
     return Table(
         caption="Common options",
         columns=(
@@ -48,7 +42,7 @@ def _group_shares(option: CommonOption) -> Iterator[str]:
 
 
 def cut_off_table(table: CutOffTable) -> Table:
-    """Whom the advice cuts off, with the ratio of both shares and its interval."""
+    """Whom the options cut off: both shares, their ratio and its interval."""
     return Table(
         caption=f"Whom {WHICH[table.options]} would cut off, by {plain(table.attribute)}",
         columns=(
@@ -68,7 +62,7 @@ def cut_off_table(table: CutOffTable) -> Table:
 
 
 def _cut_off_row(one: CutOff) -> tuple[tuple[str, ...], ...]:
-    sure = one.interval
+    interval = one.interval
     return cells(
         plain(one.group),
         f"{one.dropped:,}",
@@ -76,27 +70,5 @@ def _cut_off_row(one: CutOff) -> tuple[tuple[str, ...], ...]:
         f"{one.droppable:,}",
         percent(one.droppable_share),
         ratio(one.ratio),
-        NOTHING if sure is None else f"{ratio(sure.low)} to {ratio(sure.high)}",
-    )
-
-
-def withheld_log(entries: tuple[Suppressed, ...]) -> Table:
-    """What is withheld, where and why; never how many people they are."""
-    return Table(
-        caption="What is withheld",
-        columns=(
-            Column(heading="Group"),
-            Column(heading="Table"),
-            Column(heading="What"),
-            Column(heading="Why"),
-        ),
-        rows=tuple(
-            cells(
-                plain(one.group),
-                plain(one.table),
-                one.what,
-                WITHHELD[one.why].removeprefix("withheld: "),
-            )
-            for one in entries
-        ),
+        NOTHING if interval is None else f"{ratio(interval.low)} to {ratio(interval.high)}",
     )

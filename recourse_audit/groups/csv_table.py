@@ -1,20 +1,17 @@
-"""The group summary as plain data and as a table, under the names that other programs rely on."""
+"""The group report as CSV, under column names that other programs rely on."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import chain
-from typing import Any
 
-from recourse_audit.records.codec import FORMAT
-from recourse_audit.groups.records import (
-    WITHHELD,
+from recourse_audit.groups.wording import WITHHELD
+from recourse_audit.records.groups import (
     Comparison,
     Group,
     GroupReport,
     GroupTable,
     Interval,
+    Quartiles,
     Rate,
-    Spread,
 )
 from recourse_audit.records.spreadsheets import Cell, csv_lines
 
@@ -48,20 +45,8 @@ COLUMNS = (
 )
 
 
-def groups_document(report: GroupReport) -> dict[str, Any]:
-    """What `groups --json` prints."""
-    document = {"format": FORMAT, **asdict(report)}
-    document["flags"] = [
-        {"table": table, "group": one.group, "measure": one.measure, "direction": one.direction}
-        for table, one in report.flags
-    ]
-    for made, table in zip(document["tables"], report.tables, strict=True):
-        made["name"] = table.name
-    return document
-
-
 def groups_csv(report: GroupReport) -> str:
-    """A row a group and measure; intervals of gaps are those over communities."""
+    """One row per group and measure; the intervals of gaps are those over communities."""
     rows = ([_rounded(row.get(name)) for name in COLUMNS] for row in _rows(report))
     return "".join(csv_lines(chain([COLUMNS], rows)))
 
@@ -89,7 +74,7 @@ def _gaps(table: GroupTable, group: Group) -> dict[str, Comparison]:
 def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterator[dict[str, Cell]]:
     start: dict[str, Cell] = {"table": table, "group": group.name}
     start["known"] = "true" if group.known else "false"
-    why = WITHHELD.get(group.withheld, "")
+    why = WITHHELD[group.withheld] if group.withheld else ""
     if group.decisions is None:
         yield start | {"measure": "all figures", "withheld": why}
         return
@@ -105,9 +90,9 @@ def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterat
     for name in ("feasibility", "infeasible", "not_found"):
         yield start | _rate(name, getattr(outcomes, name)) | _gap(gaps.get(name))
     for name in ("cost", "options", "simulatability", "relevance"):
-        spread: Spread | None = getattr(outcomes, name)
-        if spread is not None:
-            yield start | _spread(name, spread) | _gap(gaps.get(name))
+        quartiles: Quartiles | None = getattr(outcomes, name)
+        if quartiles is not None:
+            yield start | _quartiles(name, quartiles) | _gap(gaps.get(name))
     for grade, count in outcomes.grades.items():
         yield start | {"measure": f"caveats {grade}", "count": count}
     if "caveats" in gaps:
@@ -129,22 +114,22 @@ def _rate(name: str, rate: Rate) -> dict[str, Cell]:
     }
 
 
-def _spread(name: str, spread: Spread) -> dict[str, Cell]:
-    """The median between the quartiles; empty is beyond all that was found."""
+def _quartiles(name: str, quartiles: Quartiles) -> dict[str, Cell]:
+    """The median as the value and the other quartiles as its ends; empty is beyond all found."""
     return {
         "measure": name,
-        "of": spread.of,
-        "value": spread.median,
-        "low": spread.first,
-        "high": spread.third,
+        "of": quartiles.of,
+        "value": quartiles.median,
+        "low": quartiles.first,
+        "high": quartiles.third,
     }
 
 
 def _gap(gap: Comparison | None) -> dict[str, Cell]:
     if gap is None:
         return {}
-    difference_low, difference_high = _ends(gap.intervals["difference"].clustered)
-    ratio_low, ratio_high = _ends(gap.intervals["ratio"].clustered)
+    difference_low, difference_high = _ends(gap.intervals.difference.clustered)
+    ratio_low, ratio_high = _ends(gap.intervals.ratio.clustered)
     return {
         "reference": gap.reference,
         "difference": gap.difference,
@@ -168,5 +153,5 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
 
 
 def _rounded(value: Cell) -> Cell:
-    """Figures with as many digits as anybody can use, so that a table can be read."""
+    """Six significant digits, so that people can read the table."""
     return f"{value:.6g}" if isinstance(value, float) else value

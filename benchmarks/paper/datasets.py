@@ -1,6 +1,7 @@
-"""A graph with its trained model: the ONNX file for our side, the weights for the others.
+"""A graph with its trained model: the ONNX file for our side, the weights for other methods.
 
-Models are trained once and stay in the working folder; a graph is opened when first needed.
+Models are trained once and stay in the working folder; a graph is loaded when first needed.
+`benchmarks.datasets` reads the files.
 """
 
 from functools import cached_property
@@ -14,7 +15,7 @@ from benchmarks.engines import Bench, open_bench
 from benchmarks.paper.cache import fingerprint
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.search.blocks import subtree_bounds
-from recourse_audit.search.scope import Scope
+from recourse_audit.search.results import Scope
 
 if TYPE_CHECKING:
     from benchmarks.paper.network import Network
@@ -23,8 +24,8 @@ SEED = 0
 SAME = 1e-3
 
 
-class Place:
-    """One data set and everything made for it."""
+class Dataset:
+    """One data set and everything made from it."""
 
     def __init__(self, data: Path, work: Path, name: str) -> None:
         self.data, self.name = data, name
@@ -32,7 +33,7 @@ class Place:
         self._train_once()
 
     def _train_once(self) -> None:
-        # The weights are written last, so that a model is there as a whole or not at all.
+        # The weights are written last, so that a model is complete or absent.
         if not self.weights.is_file():
             from benchmarks.train import train
 
@@ -60,12 +61,12 @@ class Place:
 
     @cached_property
     def bounds(self) -> np.ndarray:
-        """At most how many explanations of the usual size each node has."""
+        """An upper bound on each node's number of explanations of the default size."""
         return subtree_bounds(self.graph, Scope().max_nodes)
 
     @cached_property
     def network(self) -> "Network":
-        """The same model seen from inside, checked against the ONNX file on the whole graph."""
+        """The same model with its weights, checked against the ONNX file on the whole graph."""
         from benchmarks.paper.network import Network
 
         network = Network(self.graph, self.weights)
@@ -76,19 +77,19 @@ class Place:
 
     @cached_property
     def accuracy(self) -> float:
-        """The share of test nodes whose label the model gets right."""
+        """The share of test nodes that the model labels correctly."""
         import torch
 
         return float(torch.load(self.weights, weights_only=True)["accuracy"])
 
     def test_nodes(self, count: int) -> list[int]:
-        """Test nodes with a tie, in one random order: asking for more keeps those there are."""
+        """Test nodes with a tie, in a fixed random order, so that a larger count adds nodes."""
         test = np.load(self.folder / f"{self.name}.test.npy")
         tied = test[np.diff(self.graph.starts)[test] > 0]
         return [int(node) for node in np.random.default_rng(SEED).permutation(tied)[:count]]
 
     def training_nodes(self, count: int) -> list[int]:
-        """Nodes with a tie that are not in the test set."""
+        """Nodes with a tie outside the test set, in a fixed random order."""
         able = np.diff(self.graph.starts) > 0
         able[np.load(self.folder / f"{self.name}.test.npy")] = False
         drawn = np.random.default_rng(SEED).permutation(np.flatnonzero(able))[:count]

@@ -1,0 +1,47 @@
+"""`explain`: decisions on some people, at once."""
+
+from typing import Annotated
+
+import typer
+
+from recourse_audit.cli.printing import AsJson, SettingsArgument, print_json, say, view, warn
+
+
+def explain(
+    settings: SettingsArgument,
+    ids: Annotated[list[str], typer.Argument(help="Ids of decision subjects.")],
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            metavar="CHANGE",
+            help="Try a change: 'drop A-B', 'add A-B:kind', 'savings=4000'. Several are tried "
+            "together.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain decisions: what each rests on, and what the person could change."""
+    from recourse_audit.api import Audit
+    from recourse_audit.render.terminal.subject import show_subject
+    from recourse_audit.render.text import plain
+
+    audit = Audit.from_toml(settings, progress=True)
+    reports = audit.explain_many(ids, what_if=what_if or (), progress=True)
+    if as_json:
+        documents = [report.to_dict() for report in reports]
+        print_json(documents[0] if len(documents) == 1 else documents)
+        warn(audit.warnings)
+    else:
+        for place, report in enumerate(reports):
+            show_subject(view(), report, () if place else audit.warnings)
+    failed = [report.subject.id for report in reports if report.error]
+    if failed:
+        say(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")
+    stuck = [
+        report.subject.id for report in reports if report.status == "error" and not report.error
+    ]
+    if stuck:
+        say(f"No options found for {len(stuck)} of {len(reports)}: {plain(', '.join(stuck))}")
+    if failed or stuck:
+        raise typer.Exit(4)

@@ -1,0 +1,35 @@
+"""`inspect`: what can be said of a model from outside, before an audit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recourse_audit.cli.printing import AsJson, print_json, say, view
+from recourse_audit.errors import InputError
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="An ONNX file, or an audit.toml that names one.")],
+    graph: Annotated[
+        Path | None,
+        typer.Option(help="An npz file or audit.toml: probe with the features of its nodes."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a model's inputs, the roles guessed for them, and what the probes found."""
+    from recourse_audit.audit.inspection import inspect_model
+    from recourse_audit.render.terminal.consoles import steps_on_stderr
+    from recourse_audit.render.terminal.subject import show_model
+
+    with steps_on_stderr(shown=True) as steps:
+        steps.begin("Probing the model")
+        found = inspect_model(model, graph)
+    if as_json:
+        print_json(found.report.to_dict())
+    else:
+        show_model(view(), found.name, found.report)
+        for line in found.advice:
+            say(line)
+    if found.problem:
+        raise InputError(found.problem)

@@ -1,0 +1,58 @@
+"""`report`: the pages of a bundle."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recourse_audit.api import Level
+from recourse_audit.cli.printing import Sign, Templates, Workers, resumable, say
+from recourse_audit.errors import InputError, PaperError
+
+if TYPE_CHECKING:
+    from recourse_audit.render.pages.write_pages import WrittenPages
+
+KEPT = "kept as they are"
+
+
+def report(
+    bundle: Annotated[Path | None, typer.Argument(help="The folder that `run` wrote.")] = None,
+    level: Annotated[
+        Level, typer.Option(help="For whom: how much a page may say about other people.")
+    ] = "auditor",
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Make reports on subjects as PDF too.")
+    ] = False,
+    templates: Templates = None,
+    eject: Annotated[
+        Path | None, typer.Option(help="Only copy our templates into this new folder.")
+    ] = None,
+    workers: Workers = None,
+    sign: Sign = None,
+) -> None:
+    """Make the pages of a bundle: reports, group report, index. Existing pages are replaced."""
+    from recourse_audit.api import Bundle
+    from recourse_audit.render.templates import eject as eject_templates
+
+    if eject is not None:
+        eject_templates(eject)
+        say(f"Wrote {eject}. Change what you like, then run: report DIR --templates {eject}")
+        return
+    if bundle is None:
+        raise InputError("report needs the folder that `recourse-audit run` wrote")
+    with resumable(bundle):
+        pages = Bundle(bundle).write_pages(
+            level=level, pdf=pdf, templates=templates, workers=workers, sign=sign, progress=True
+        )
+    say_pages(bundle, pages)
+    if pages.trouble:
+        raise PaperError(pages.trouble)
+
+
+def say_pages(bundle: Path, pages: "WrittenPages") -> None:
+    """Print where the pages are."""
+    from recourse_audit.render.text import number
+
+    kept = f", {KEPT}" if pages.kept else ""
+    index = bundle / "pages" / "index.html"
+    say(f"{index}: start here; {number(pages.subjects, 'page')}{kept}")

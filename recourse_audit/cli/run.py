@@ -1,0 +1,145 @@
+"""`run`: an audit of everyone, into a bundle."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recourse_audit.api import SECONDS_PER_CHUNK
+from recourse_audit.cli.printing import SettingsArgument, Sign, Workers, resumable, say, warn
+from recourse_audit.cli.thresholds import GAP, check_gaps, exceeded, flagged, read_thresholds
+from recourse_audit.errors import AuditError, FindingError, PaperError, SettingsError
+
+if TYPE_CHECKING:
+    from recourse_audit.api import Bundle
+
+
+def run(
+    settings: SettingsArgument,
+    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("audit-bundle"),
+    subjects: Annotated[
+        str,
+        typer.Option(
+            help="Whom to audit: all, unfavourable, a file with one id per line, or "
+            "ATTRIBUTE=VALUE."
+        ),
+    ] = "unfavourable",
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Audit a random sample of N subjects.")
+    ] = None,
+    stratify: Annotated[
+        str | None, typer.Option(help="Sample in proportion to the values of this attribute.")
+    ] = None,
+    workers: Workers = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Timeout per chunk, in seconds.")
+    ] = SECONDS_PER_CHUNK,
+    seed: Annotated[int | None, typer.Option(min=0, help="Replaces search.seed.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over in the folder.")] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT[=SHARE]",
+            help="Exit with code 3 on findings: errors, infeasible or not-found (more than this "
+            "share of subjects), or gap.",
+        ),
+    ] = None,
+    pages: Annotated[
+        bool, typer.Option(help="Make pages and draft letters at the end, if there are none yet.")
+    ] = True,
+    sign: Sign = None,
+    id_key: Annotated[
+        Path | None, typer.Option(help="List ids in the manifest, hashed with this secret file.")
+    ] = None,
+) -> None:
+    """Audit everyone who was refused, or others, into a bundle.
+
+    Rerun the same command to resume after an interruption.
+    """
+    from recourse_audit.api import Audit
+
+    limits = read_thresholds([text for text in fail_on or () if text != GAP])
+    gap = GAP in (fail_on or ())
+    _check(settings, pages=pages, gap=gap)
+    audit = Audit.from_toml(settings, seed=seed)
+    with resumable(out):
+        bundle = audit.run(
+            out,
+            subjects=subjects,
+            sample=sample,
+            stratify=stratify,
+            workers=workers,
+            scheduler=scheduler,
+            timeout=timeout,
+            fresh=fresh,
+            sign=sign,
+            id_key=id_key,
+            progress=True,
+        )
+    say_results(bundle, audit.warnings)
+    trouble = make_pages(bundle, settings, workers, sign) if pages else ""
+    findings = list(exceeded(bundle.statuses, limits))
+    groups = bundle.groups() if gap else None
+    if groups is not None and (gaps := flagged(groups)):
+        findings.append(gaps)
+    if findings:
+        raise FindingError(f"{out}: {'; '.join(findings)}")
+    if groups is not None:
+        check_gaps(out, groups)
+    if trouble:
+        raise PaperError(trouble)
+    if bundle.statuses["error"]:
+        raise typer.Exit(4)
+
+
+def _check(settings: Path, *, pages: bool, gap: bool) -> None:
+    """Refuse before the work what would be refused after it."""
+    from recourse_audit.settings import load_settings
+
+    asked = load_settings(settings)
+    if gap and not asked.groups.attributes:
+        raise SettingsError(
+            f"{settings}: groups.attributes: names no protected attribute, so --fail-on {GAP} has "
+            "nothing to test; name some, or leave --fail-on out"
+        )
+    if pages:
+        from recourse_audit.render.letters.writer import LetterWriter
+        from recourse_audit.render.templates import Templates
+
+        try:
+            LetterWriter(asked, Templates())
+        except AuditError as error:
+            raise SettingsError(
+                f"{settings}: {error}; or write letters later, with --no-pages now"
+            ) from None
+
+
+def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path | None) -> str:
+    """Make draft letters and pages of an audit that has just ended; why there is no PDF, or ""."""
+    from recourse_audit.cli.letters import say_letters
+    from recourse_audit.cli.report import say_pages
+
+    with resumable(bundle.folder):
+        letters = bundle.write_letters(
+            settings=settings, workers=workers, sign=sign, again=False, progress=True
+        )
+        say_letters(bundle.folder, letters, drafts=True)
+        pages = bundle.write_pages(workers=workers, sign=sign, again=False, progress=True)
+    say_pages(bundle.folder, pages)
+    return pages.trouble
+
+
+def say_results(bundle: "Bundle", warnings: tuple[str, ...]) -> None:
+    """Print the results of an audit in one line."""
+    from recourse_audit.render.text import number
+
+    warn(warnings)
+    counts = [f"{count:,} {name}" for name, count in bundle.statuses.items() if count]
+    begin = str(bundle.folder)
+    if bundle.was_finished:
+        begin = f"{begin}: was finished before, nothing was changed"
+    say(f"{begin}: {number(len(bundle), 'subject')}: {', '.join(counts)}")

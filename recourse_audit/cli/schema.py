@@ -1,0 +1,30 @@
+"""`schema`: the JSON Schema of every document that other programs may rely on."""
+
+from typing import Annotated
+
+import typer
+
+from recourse_audit.cli.printing import print_json
+from recourse_audit.errors import InputError
+
+
+def schema(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="settings (audit.toml), subject, groups, stability, inspection, verification or "
+            "manifest."
+        ),
+    ],
+) -> None:
+    """Print the JSON Schema of a document."""
+    from recourse_audit.records.codec import SCHEMAS
+    from recourse_audit.settings import settings_schema
+
+    if name == "settings":
+        typer.echo(settings_schema())
+    elif name in SCHEMAS:
+        print_json(SCHEMAS[name].schema())
+    else:
+        known = ", ".join(("settings", *SCHEMAS))
+        raise InputError(f"schema {name}: there is no such document; known: {known}")

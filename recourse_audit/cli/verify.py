@@ -1,0 +1,56 @@
+"""`verify`: whether a bundle is still what was sealed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recourse_audit.cli.printing import AsJson, BundleArgument, print_json
+from recourse_audit.errors import InputError, VerificationError
+
+if TYPE_CHECKING:
+    from recourse_audit.records.verification import Verification
+
+
+def verify(
+    bundle: BundleArgument,
+    key: Annotated[
+        Path | None, typer.Option(help="Require a signature by this Ed25519 public key (PEM).")
+    ] = None,
+    replay: Annotated[
+        int | None,
+        typer.Option(min=1, help="Work out a random sample of N subjects again, and compare."),
+    ] = None,
+    settings: Annotated[Path | None, typer.Option(help="The audit.toml, for --replay.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for --replay.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Check a bundle offline: files, counts, events, signature; print one line per problem."""
+    from recourse_audit.api import Bundle
+    from recourse_audit.render.terminal.consoles import steps_on_stderr
+    from recourse_audit.render.text import plain
+
+    if replay is not None and settings is None:
+        raise InputError("--replay needs --settings FILE: the audit.toml with its model and graph")
+    opened = Bundle(bundle)
+    found = opened.verify(key=key)
+    if replay is not None and settings is not None and not found.problems:
+        with steps_on_stderr(shown=True) as steps:
+            steps.begin("Working out subjects again")
+            found = replace(found, problems=opened.replay(settings, replay, seed=seed))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        for line in found.problems or [_sound(bundle, found, replay)]:
+            typer.echo(plain(line))
+    if found.problems:
+        raise typer.Exit(VerificationError.exit_code)
+
+
+def _sound(bundle: Path, found: "Verification", replay: int | None) -> str:
+    from recourse_audit.render.text import number
+
+    signed = f", signed by {found.signed_by[:16]}…" if found.signed_by else ", not signed"
+    again = f"; {min(replay, found.subjects or 0)} worked out again" if replay else ""
+    return f"{bundle}: unchanged, {number(found.subjects or 0, 'subject')}{signed}{again}"

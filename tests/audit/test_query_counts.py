@@ -1,0 +1,93 @@
+"""A report says how many graphs the model was asked about, and the model itself agrees."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.audit.reporter import Reporter, explain, whole_answers
+from recourse_audit.graph.arrays import Floats
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.queries import Query
+from recourse_audit.search.blocks import Block, subtree_bounds
+from tests.audits import IDS, lending_audit, small_audit
+from tests.onnx_models import sum_network
+
+ADDS = """
+[recourse]
+max_changes = 2
+draws = 3
+[[recourse.ties]]
+kind = "payment"
+allow = ["drop", "add"]
+[search]"""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of all queries that reached a model, in graphs."""
+    sizes: list[int] = []
+    real = OnnxModel.ask
+
+    def counted(model: OnnxModel, query: Query) -> Floats:
+        answer = real(model, query)
+        sizes.append(len(query.node_starts) - 1)
+        return answer
+
+    monkeypatch.setattr(OnnxModel, "ask", counted)
+    return sizes
+
+
+def test_the_figure_is_what_the_model_was_asked(tmp_path: Path, asked: list[int]) -> None:
+    audit = load_audit(lending_audit(tmp_path))
+    asked.clear()
+    [report] = explain(audit, ["P0004"])
+    assert report.queries == sum(asked)
+    assert report.search is not None
+    assert report.recourse is not None
+    # Draws, side effects, confirmations and caveats come on top of the two searches.
+    assert report.recourse.options
+    assert report.queries > report.search.queries + report.recourse.evaluations
+    again = explain(audit, ["P0004"])
+    assert [one.queries for one in again] == [report.queries]
+
+
+def test_a_change_tried_by_hand_is_one_more_graph(tmp_path: Path, asked: list[int]) -> None:
+    audit = load_audit(lending_audit(tmp_path))
+    [plain] = explain(audit, ["P0004"])
+    asked.clear()
+    [changed] = explain(audit, ["P0004"], what_if=["savings=9000"])
+    assert changed.queries == sum(asked) == plain.queries + 1
+
+
+@pytest.mark.parametrize("form", ["edges", "target", "weight", "fixed"])
+@pytest.mark.parametrize("trap", [None, "ties", "some_nan", "batch"])
+def test_every_kind_of_model_is_counted_to_the_last_graph(
+    form: str, trap: str | None, tmp_path: Path, asked: list[int]
+) -> None:
+    path = small_audit(tmp_path, old="[search]", new=ADDS)
+    size = {"nodes": 14, "arcs": 60, "form": "edges"} if form == "fixed" else {"form": form}
+    sum_network(tmp_path / "model.onnx", trap=trap, **size)  # type: ignore[arg-type]
+    audit = load_audit(path)
+    for name in IDS:
+        asked.clear()
+        [report] = explain(audit, [name])
+        assert report.queries == sum(asked), name
+
+
+def figures_by_block(audit: LoadedAudit, subjects: list[int]) -> dict[int, int]:
+    """The figures of some subjects who are searched for in one block."""
+    some = np.array(subjects)
+    block = Block(subjects=some, bounds=subtree_bounds(audit.graph, audit.scope.max_nodes)[some])
+    reporter = Reporter(audit, whole_answers(audit, some))
+    return {subject: report.queries for subject, report in reporter.on_block(block)}
+
+
+def test_the_figure_does_not_depend_on_who_shares_a_block(tmp_path: Path) -> None:
+    audit = load_audit(small_audit(tmp_path, old="[search]", new=ADDS))
+    everyone = list(range(len(IDS)))
+    together = figures_by_block(audit, everyone)
+    assert sorted(together) == everyone
+    for some in ([0], [3, 5], [9, 2, 4], everyone[::-1]):
+        assert figures_by_block(audit, some) == {subject: together[subject] for subject in some}
