@@ -34,7 +34,7 @@ def template_folder() -> Path:
     raise TemplateError("this installation lacks its templates; install recourse-audit again")
 
 
-def eject_templates(folder: Path) -> None:
+def eject(folder: Path) -> None:
     """Copy all templates into a new folder, where the user can change them."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise TemplateError(f"{folder}: is not empty; choose a new folder for the templates")

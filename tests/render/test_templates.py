@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.templates import Templates, eject_templates, template_folder
+from recourse_audit.render.templates import Templates, eject, template_folder
 
 
 def own(tmp_path: Path, **pieces: str) -> Path:
@@ -91,12 +91,12 @@ def test_no_piece_lies_outside_the_templates(name: str) -> None:
 
 
 def test_ejected_templates_are_all_of_ours_and_never_overwrite(tmp_path: Path) -> None:
-    eject_templates(tmp_path / "mine")
+    eject(tmp_path / "mine")
     names = {path.relative_to(tmp_path / "mine") for path in (tmp_path / "mine").rglob("*")}
     assert names == {path.relative_to(template_folder()) for path in template_folder().rglob("*")}
     assert Templates(tmp_path / "mine").digest() == Templates().digest()
     with pytest.raises(TemplateError, match="is not empty"):
-        eject_templates(tmp_path / "mine")
+        eject(tmp_path / "mine")
 
 
 def test_a_folder_of_templates_that_is_not_there_is_refused(tmp_path: Path) -> None:
