@@ -127,7 +127,7 @@ def visit(
 
 
 def findings(page: Page, impacts: tuple[str, ...] = SERIOUS) -> list[str]:
-    """What axe-core finds wrong with a page, worst kinds only: rule, impact and place, one per line.
+    """What axe-core finds wrong with a page, worst kinds only: impact, rule and place of each.
 
     Empty is good.
     """

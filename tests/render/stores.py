@@ -1,4 +1,4 @@
-"""Summary rows and manifests of any subjects, made without an audit: what the index is made from."""
+"""Summary rows and manifests of any subjects, made without an audit, to make an index from."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from recourse_audit.bundle.layout import FILES
 from recourse_audit.records.manifest import (
+    FORMAT,
     Command,
     Counts,
     InputFile,
@@ -57,6 +58,7 @@ def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
     """A manifest of an audit of these subjects."""
     found = Counter(row.status for row in subjects)
     made = Manifest(
+        format=FORMAT,
         versions={"recourse-audit": "0.1.0", "python": "3.11.2"},
         command=Command(subjects="unfavourable", sample=None, stratify=None),
         fingerprint=DIGEST,

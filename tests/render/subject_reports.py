@@ -22,6 +22,7 @@ from recourse_audit.records.recourse import (
     survival,
 )
 from recourse_audit.records.report import (
+    FORMAT,
     Decision,
     EgoNetwork,
     EgoNode,
@@ -81,6 +82,7 @@ def made_report(
     graph = nx.path_graph(4) if graph is None else graph
     found = counterfactual(name, classes)
     made = SubjectReport(
+        format=FORMAT,
         subject=Decision(
             id=name(0),
             decision=classes[0],

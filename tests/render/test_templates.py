@@ -78,9 +78,8 @@ def test_a_piece_of_the_user_takes_the_place_of_ours_and_changes_the_digest(tmp_
     (folder / "styles" / "paper.css").write_text("/* mine */", encoding="utf-8")
     assert Templates(folder).text("styles/paper.css") == "/* mine */"
     assert Templates(folder).digest() != Templates().digest()
-    (folder / "styles" / "paper.css").write_text(
-        Templates().text("styles/paper.css"), encoding="utf-8"
-    )
+    ours = Templates().text("styles/paper.css")
+    (folder / "styles" / "paper.css").write_text(ours, encoding="utf-8")
     assert Templates(folder).digest() == Templates().digest()
 
 

@@ -89,7 +89,7 @@ def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Pat
     log.write_text(text.replace('"at":"now"', '"at":"2026-05-01T23:00:00+00:00"'), "utf-8")
     write_pages(bundle)
     page = (bundle / "pages" / "groups.html").read_text(encoding="utf-8")
-    assert "The audit ran on 1 May 2026 (UTC, by run.jsonl of the bundle)." in page
+    assert "The audit ran on 1 May 2026 (UTC, according to run.jsonl of the bundle)." in page
     document = json.loads((bundle / "pages" / "groups.json").read_text(encoding="utf-8"))
     assert document["ran"] == {"first": "2026-05-01", "last": "2026-05-01"}
     paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
@@ -310,11 +310,20 @@ def test_an_audit_that_is_not_finished_has_no_pages(bundle: Path) -> None:
     assert not (bundle / "letters.new").exists()
 
 
-@pytest.mark.parametrize("content", [None, "{", "{}"])
-@pytest.mark.parametrize("changed", ["settings.json", "manifest.json"])
+@pytest.mark.parametrize(
+    ("changed", "content", "words"),
+    [
+        ("settings.json", None, "cannot be read"),
+        ("settings.json", "{", "was changed"),
+        ("settings.json", "{}", "was changed"),
+        ("manifest.json", None, "is missing"),
+        ("manifest.json", "{", "this is not a manifest document"),
+        ("manifest.json", "{}", "this manifest document has format None"),
+    ],
+)
 @pytest.mark.parametrize("name", ["report", "letters"])
 def test_nothing_is_made_of_a_bundle_that_was_changed(
-    name: str, changed: str, content: str | None, bundle: Path
+    name: str, changed: str, content: str | None, words: str, bundle: Path
 ) -> None:
     if content is None:
         (bundle / changed).unlink()
@@ -322,7 +331,7 @@ def test_nothing_is_made_of_a_bundle_that_was_changed(
         (bundle / changed).write_text(content, encoding="utf-8")
     finished = command(name, bundle)
     assert finished.code == 2
-    assert f"{bundle / changed}: is missing or was changed" in one_line(finished)
+    assert f"{bundle / changed}: {words}" in one_line(finished)
     assert not (bundle / "pages.new").exists()
     assert not (bundle / "letters.new").exists()
 
@@ -356,7 +365,7 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert "DRAFT" not in page
     assert "31 March 2026" in page or "March 31, 2026" in page
     manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["sign_off"] == ["A. Clerk", "2026-03-31"]
+    assert manifest["made_with"]["sign_off"] == {"name": "A. Clerk", "day": "2026-03-31"}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
