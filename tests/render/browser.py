@@ -9,6 +9,7 @@ def test_a_page(chromium: Browser, tmp_path: Path) -> None:
         assert findings(seen.page) == []
 """
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,14 @@ class Seen:
         return [url for url in self.asked if not url.startswith(("file:", "data:"))]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """A running browser, and the event loop through which it is told what to do."""
+
+    browser: Browser
+    loop: asyncio.AbstractEventLoop
+
+
 def path_of_chromium() -> str:
     """Where the machine's Chromium is; a machine without one fails the test, in words."""
     for name in NAMES:
@@ -51,14 +60,31 @@ def path_of_chromium() -> str:
     )
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for the tests of a module: its event loop must not outlive them."""
+@pytest.fixture(scope="session")
+def launched() -> Iterator[Launched]:
+    """One browser for all tests of a process, started when the first of them asks for it."""
     path = path_of_chromium()
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield Launched(browser=browser, loop=loop)
+        asyncio._set_running_loop(loop)
         browser.close()
+
+
+@pytest.fixture
+def chromium(launched: Launched) -> Iterator[Browser]:
+    """The browser, for one test.
+
+    Playwright's event loop counts as running as long as the browser does, and would stop other
+    tests of the process from running one of their own; so it counts for this test alone.
+    """
+    asyncio._set_running_loop(launched.loop)
+    try:
+        yield launched.browser
+    finally:
+        asyncio._set_running_loop(None)
 
 
 @contextmanager
@@ -101,7 +127,7 @@ def visit(
 
 
 def findings(page: Page, impacts: tuple[str, ...] = SERIOUS) -> list[str]:
-    """What axe-core finds wrong with a page, worst kinds only: rule, impact and where, a line each.
+    """What axe-core finds wrong with a page, worst kinds only: impact, rule and place of each.
 
     Empty is good.
     """

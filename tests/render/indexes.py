@@ -5,10 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts, index_view
+from recourse_audit.records.summary import SummaryRow
+from recourse_audit.render.pages.index import (
+    GroupVerdict,
+    GroupVerdicts,
+    IndexView,
+    index_view,
+)
 from recourse_audit.render.pages.index_rows import Links
 from recourse_audit.render.templates import Templates
-from tests.render.stores import manifest_of, store_of, subject
+from tests.render.stores import DIGEST, manifest_of, subject
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -30,26 +36,39 @@ def file_name(number: int, name: str) -> str:
     return f"{number:06d}-{re.sub('[^A-Za-z0-9_-]', '', name)[:40]}"
 
 
-def write_index(folder: Path, subjects: Sequence[Mapping[str, Any]]) -> Path:
+def view_of(
+    subjects: Sequence[SummaryRow],
+    links: Mapping[int, Links] | None = None,
+    groups: GroupVerdicts | None = None,
+    **changes: Any,
+) -> IndexView:
+    """The view of an index; `changes` are made to the manifest, and numbers are places."""
+    return index_view(
+        enumerate(subjects),
+        manifest=manifest_of(subjects, **changes),
+        manifest_digest=DIGEST,
+        links=links or {},
+        groups=groups,
+    )
+
+
+def write_index(folder: Path, subjects: Sequence[SummaryRow]) -> Path:
     """An index of these subjects, with a page for everyone and a letter for everyone refused."""
     links = {
-        number: Links(
-            file=file_name(number, facts["id"]), page=True, letter=not facts["favourable"]
-        )
-        for number, facts in enumerate(subjects)
+        number: Links(file=file_name(number, row.id), page=True, letter=not row.favourable)
+        for number, row in enumerate(subjects)
     }
-    store = store_of(subjects)
-    view = index_view(store, manifest=manifest_of(store), links=links, groups=VERDICTS)
+    view = view_of(subjects, links, VERDICTS)
     path = folder / "pages" / "index.html"
     (path.parent / "subjects").mkdir(parents=True)
     path.write_text(Templates().render("pages/index.html", view=view), encoding="utf-8")
-    for number, facts in list(enumerate(subjects))[:200]:
-        page = path.parent / "subjects" / f"{file_name(number, facts['id'])}.html"
+    for number, row in list(enumerate(subjects))[:200]:
+        page = path.parent / "subjects" / f"{file_name(number, row.id)}.html"
         page.write_text(f"<title>Subject {number}</title>", encoding="utf-8")
     return path
 
 
-def some_subjects() -> list[dict[str, Any]]:
+def some_subjects() -> list[SummaryRow]:
     """Ten: two decisions, every status, costs as text would missort them, a grade missing."""
     nothing: dict[str, Any] = {"options": 0, "cheapest_cost": None}
     favourable: dict[str, Any] = {"decision": "approved", "favourable": True, "margin": 0.5}

@@ -1,71 +1,88 @@
-"""Stores with any subjects, written without an audit: what pages are made from."""
+"""Summary rows and manifests of any subjects, made without an audit, to make an index from."""
 
-import json
-import sqlite3
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from recourse_audit.records.summary_columns import FACTS, STATUSES
-
-from recourse_audit.bundle.store import SCHEMA
+from recourse_audit.bundle.layout import FILES
+from recourse_audit.records.manifest import (
+    FORMAT,
+    Command,
+    Counts,
+    InputFile,
+    Inputs,
+    Manifest,
+    ModelDigest,
+    OutputFile,
+)
+from recourse_audit.records.recourse import STATUSES
+from recourse_audit.records.summary import SummaryRow
+from tests.render.subject_reports import PROBES
 
 DIGEST = "0123456789abcdef" * 4
 
 
-def subject(name: str, **facts: Any) -> dict[str, Any]:
+def subject(name: str, **figures: Any) -> SummaryRow:
     """A subject who was refused and has one option, unless told otherwise."""
-    made = dict.fromkeys(FACTS) | {
-        "id": name,
-        "decision": "denied",
-        "favourable": False,
-        "status": "verified",
-        "margin": -0.25,
-        "caveat_grade": "holds",
-        "options": 1,
-        "cheapest_cost": 1.0,
-    }
-    return made | facts
-
-
-def store_of(subjects: Iterable[Mapping[str, Any]]) -> sqlite3.Connection:
-    """A store in memory, with the tables of a real one; numbers are places in the list."""
-    store = sqlite3.connect(":memory:")
-    store.executescript(SCHEMA)
-    names = ["number", "piece", "document", *FACTS]
-    places = ", ".join("?" * len(names))
-    store.executemany(
-        f"INSERT INTO subjects ({', '.join(names)}) VALUES ({places})",
-        [
-            (number, 0, "{}", *(facts[name] for name in FACTS))
-            for number, facts in enumerate(subjects)
-        ],
+    made = SummaryRow(
+        id=name,
+        decision="denied",
+        favourable=False,
+        status="verified",
+        error="",
+        note="",
+        margin=-0.25,
+        coverage="exhaustive",
+        subgraphs=45,
+        pairs=148,
+        queries=100,
+        explanation_nodes=3,
+        removed_ties=1,
+        simulatability=-0.01,
+        relevance=0.5,
+        signed_relevance=-0.5,
+        caveat_grade="holds",
+        options=1,
+        cheapest_cost=1.0,
+        cheapest_changes=1,
+        tried=27,
+        possible=80,
+        exhaustive=False,
+        evaluations=28,
     )
-    return store
+    return replace(made, **figures)
 
 
-def manifest_of(store: sqlite3.Connection, **changes: Any) -> str:
-    """A manifest with the parts that pages read."""
-    [[subjects]] = store.execute("SELECT count(*) FROM subjects")
-    found = dict(store.execute("SELECT status, count(*) FROM subjects GROUP BY status").fetchall())
-    manifest = {
-        "versions": {"recourse-audit": "0.1.0", "python": "3.11.2"},
-        "command": {"name": "run", "subjects": "unfavourable", "sample": None, "stratify": None},
-        "inputs": {
-            "model": {"sha256": DIGEST, "files": {"model.onnx": DIGEST}},
-            "graph": {
-                "nodes": {"file": "nodes.csv", "sha256": DIGEST},
-                "edges": {"file": "edges.csv", "sha256": DIGEST},
+def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
+    """A manifest of an audit of these subjects."""
+    found = Counter(row.status for row in subjects)
+    made = Manifest(
+        format=FORMAT,
+        versions={"recourse-audit": "0.1.0", "python": "3.11.2"},
+        command=Command(subjects="unfavourable", sample=None, stratify=None),
+        fingerprint=DIGEST,
+        inputs=Inputs(
+            model=ModelDigest(sha256=DIGEST, files={"model.onnx": DIGEST}),
+            graph={
+                "nodes": InputFile(file="nodes.csv", sha256=DIGEST),
+                "edges": InputFile(file="edges.csv", sha256=DIGEST),
             },
-            "candidates": None,
-        },
-        "seed": 0,
-        "notes": {},
-        "counts": {
-            "people": subjects + 100,
-            "subjects": subjects,
-            "statuses": {status: found.get(status, 0) for status in STATUSES},
-        },
-        "files": {name: {"sha256": DIGEST} for name in ("store.sqlite", "settings.json")},
-        "signed_by": None,
-    }
-    return json.dumps(manifest | changes)
+            candidates=None,
+        ),
+        seed=0,
+        probes=PROBES,
+        counts=Counts(
+            people=len(subjects) + 100,
+            subjects=len(subjects),
+            statuses={status: found[status] for status in STATUSES},
+            chunks=1,
+            queries=0,
+            evaluations=0,
+        ),
+        hashed_ids=None,
+        files={name: OutputFile(bytes=1, sha256=DIGEST) for name in FILES},
+        signed_by=None,
+        events=(),
+    )
+    return replace(made, **changes)

@@ -8,6 +8,7 @@ import networkx as nx
 import pytest
 
 from recourse_audit.caveats.rollout import roll_out
+from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.render.charts.axes import apart, figure, percent, ticks, widened
 from recourse_audit.render.charts.classes import looks_of
 from recourse_audit.render.charts.common_options import CommonOption, common_options
@@ -15,8 +16,8 @@ from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
 from recourse_audit.render.charts.cut_off import CutOff, cut_off
 from recourse_audit.render.charts.histograms import Answer, histograms
 from recourse_audit.render.charts.intervals import Gap, intervals
-from recourse_audit.render.charts.neighbourhood import neighbourhood
-from recourse_audit.render.charts.objective_grid import Cloud, cloud
+from recourse_audit.render.charts.neighbourhood import neighbourhood_pair
+from recourse_audit.render.charts.objective_grid import objective_grid
 from recourse_audit.render.charts.rollout import rollout
 from recourse_audit.render.charts.svg import COLOURS, SHAPES, Drawing, Picture, short, shortened
 from recourse_audit.render.templates import template_folder
@@ -35,18 +36,18 @@ def some_histograms(name: str = "denied") -> Picture:
     return histograms(answers, looks_of((name, "approved"), ("approved",)))
 
 
-def some_cloud() -> Picture:
-    return cloud(
-        Cloud(
+def some_grid() -> Picture:
+    return objective_grid(
+        ObjectiveGrid(
             simulatability=(-0.45, 0.0),
             relevance=(0.0, 1.75),
             columns=32,
             rows=20,
             counts=((0, 1), (5, 9), (31, 1234), (639, 2)),
-            front=((-0.07, 1.75), (-0.03, 0.9), (0.0, 0.2)),
-            front_size=3,
-            choices=((-0.03, 0.9), (0.0, 0.2), (-0.001, 0.21)),
-        )
+        ),
+        front=((-0.07, 1.75), (-0.03, 0.9), (0.0, 0.2)),
+        front_size=3,
+        choices=((-0.03, 0.9), (0.0, 0.2), (-0.001, 0.21)),
     )
 
 
@@ -107,14 +108,14 @@ def some_common(name: str = "drop a guarantor tie") -> Picture:
 
 PICTURES: dict[str, Callable[[], Picture]] = {
     "histograms": some_histograms,
-    "cloud": some_cloud,
+    "objective grid": some_grid,
     "roll-out": some_rollout,
     "cost curves": some_curves,
     "intervals": some_intervals,
     "cut off": some_cut_off,
     "common options": some_common,
-    "neighbourhood": lambda: neighbourhood(made(nx.path_graph(5))).whole,
-    "explanation": lambda: neighbourhood(made(nx.path_graph(5))).explanation,
+    "neighbourhood": lambda: neighbourhood_pair(made(nx.path_graph(5))).whole,
+    "explanation": lambda: neighbourhood_pair(made(nx.path_graph(5))).explanation,
 }
 WITH_A_NAME: dict[str, Callable[[str], Picture]] = {
     "histograms": some_histograms,
@@ -124,7 +125,7 @@ WITH_A_NAME: dict[str, Callable[[str], Picture]] = {
     "cut off": some_cut_off,
     "common options": some_common,
     "neighbourhood": lambda name: (
-        neighbourhood(made(nx.path_graph(3), name.replace("{", "{{").replace("}", "}}"))).whole
+        neighbourhood_pair(made(nx.path_graph(3), name.replace("{", "{{").replace("}", "}}"))).whole
     ),
 }
 
@@ -229,30 +230,30 @@ def test_histograms_say_how_many_classes_they_leave_out() -> None:
 
 
 def test_the_front_is_a_staircase_from_the_left_edge_to_the_bottom() -> None:
-    root = Xml.fromstring(some_cloud().svg)
+    root = Xml.fromstring(some_grid().svg)
     stairs = [path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("fill") == "none"]
     assert re.fullmatch(r"M62 28(H[\d.]+V[\d.]+){3}", stairs[0])
     assert stairs[0].endswith("V288")
 
 
 def test_choices_in_nearly_the_same_place_share_a_disc() -> None:
-    words = [element.text for element in Xml.fromstring(some_cloud().svg).iter(f"{SVG}text")]
+    words = [element.text for element in Xml.fromstring(some_grid().svg).iter(f"{SVG}text")]
     assert "1" in words
     assert "2, 3" in words
 
 
-def test_a_cloud_of_one_value_is_drawn_where_that_value_is() -> None:
-    picture = cloud(
-        Cloud(
+def test_a_grid_of_one_value_is_drawn_where_that_value_is() -> None:
+    picture = objective_grid(
+        ObjectiveGrid(
             simulatability=(0.0, 0.0),
             relevance=(0.4, 0.4),
             columns=32,
             rows=20,
             counts=((0, 3),),
-            front=((0.0, 0.4),),
-            front_size=3,
-            choices=((0.0, 0.4),),
-        )
+        ),
+        front=((0.0, 0.4),),
+        front_size=3,
+        choices=((0.0, 0.4),),
     )
     root = Xml.fromstring(picture.svg)
     [cell] = [path for path in root.iter(f"{SVG}path") if path.get("fill-opacity")]

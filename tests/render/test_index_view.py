@@ -1,23 +1,22 @@
 """The index as a record: totals that add up, columns, digests, and words for everything."""
 
 import json
-from hashlib import sha256
+from dataclasses import replace
 
+from recourse_audit.records.manifest import Command
+from recourse_audit.records.recourse import STATUSES
 from recourse_audit.render.pages.embedded import Embedded
-from recourse_audit.render.pages.index import IndexView, index_view
+from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.index_rows import Links, decimals_of, natural
+from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.templates import Templates
-from tests.render.indexes import HOSTILE, some_subjects
-from tests.render.stores import DIGEST, manifest_of, store_of, subject
-
-
-def view_of(*subjects: dict[str, object], **changes: object) -> IndexView:
-    store = store_of(subjects)
-    return index_view(store, manifest=manifest_of(store, **changes), links={}, groups=None)
+from tests.render.indexes import HOSTILE, some_subjects, view_of
+from tests.render.stores import DIGEST, manifest_of, subject
+from tests.render.subject_reports import PROBES
 
 
 def test_totals_add_up_to_the_subjects() -> None:
-    view = view_of(*some_subjects())
+    view = view_of(some_subjects())
     assert [total.count for total in view.totals] == ["1", "5", "2", "1", "1"]
     assert sum(int(total.count) for total in view.totals) == int(view.total) == 10
     assert view.total_share == "100.0 %"
@@ -25,7 +24,7 @@ def test_totals_add_up_to_the_subjects() -> None:
 
 
 def test_an_audit_of_nobody_has_an_index_without_shares() -> None:
-    view = view_of()
+    view = view_of([])
     assert view.subjects == "0 subjects"
     assert {total.share for total in view.totals} == {"\N{EN DASH}"}
     assert "This audit has no subjects." in Templates().text("scripts/index.js")
@@ -33,14 +32,14 @@ def test_an_audit_of_nobody_has_an_index_without_shares() -> None:
 
 def test_subjects_are_in_the_order_in_which_a_person_counts() -> None:
     names = ["P10", "p9", "P1", "Q", "", "7", "P1b", "P" + 5000 * "9", "P01"]
-    view = view_of(*(subject(name) for name in names))
+    view = view_of([subject(name) for name in names])
     first, *rest = view.data.value["id"]
     assert (first, rest[:6]) == ("", ["7", "P1", "P01", "P1b", "p9", "P10"])
     assert natural("P2") < natural("P10") < natural("Q")
 
 
 def test_a_word_is_kept_once_and_only_if_it_occurs() -> None:
-    columns = view_of(*some_subjects()).data.value
+    columns = view_of(some_subjects()).data.value
     assert columns["decision"]["words"] == ["approved", "denied", "no decision"]
     assert columns["grade"]["words"] == ["holds", "weakens", "reverses", "no grade"]
     statuses = [columns["status"]["words"][code] for code in columns["status"]["codes"]]
@@ -59,12 +58,11 @@ def test_figures_of_a_column_have_the_same_number_of_decimals() -> None:
 
 
 def test_links_are_those_of_the_files_that_there_are() -> None:
-    store = store_of([subject("A"), subject("B"), subject("C")])
     links = {
         0: Links(file="000000-A", page=True, letter=True),
         1: Links(file="000001-B", page=True, letter=False),
     }
-    view = index_view(store, manifest=manifest_of(store), links=links, groups=None)
+    view = view_of([subject("A"), subject("B"), subject("C")], links)
     assert (view.data.value["page"], view.data.value["letter"]) == ("110", "100")
     assert [row.page for row in view.plain_rows] == [
         "subjects/000000-A.html",
@@ -75,44 +73,52 @@ def test_links_are_those_of_the_files_that_there_are() -> None:
 
 
 def test_a_letter_without_a_pdf_is_linked_as_the_page_it_is() -> None:
-    store = store_of([subject("A")])
     links = {0: Links(file="000000-A", page=True, letter=True, ending="html")}
-    view = index_view(store, manifest=manifest_of(store), links=links, groups=None)
+    view = view_of([subject("A")], links)
     assert view.data.value["ending"] == "html"
     assert [(row.letter, row.ending) for row in view.plain_rows] == [
         ("../letters/000000-A.html", "HTML")
     ]
 
 
-def test_no_protected_attribute_is_in_the_index() -> None:
-    store = store_of([subject("A")])
-    store.execute("INSERT INTO members VALUES (0, 'religion', 'quaker')")
-    view = index_view(store, manifest=manifest_of(store), links={}, groups=None)
-    page = Templates().render("pages/index.html", view=view)
-    assert "quaker" not in page
-    assert "religion" not in page
+def test_every_status_has_its_words() -> None:
+    assert tuple(STATUS_WORDS) == STATUSES
+    totals = view_of(some_subjects()).totals
+    assert [(total.status, total.meaning) for total in totals] == [
+        (words.name, words.meaning) for words in STATUS_WORDS.values()
+    ]
+
+
+def test_what_failed_probes_mean_is_said_first() -> None:
+    probes = replace(PROBES, notes={"packing": "Careful\x1b[2J."})
+    assert view_of([subject("A")], probes=probes).warnings == ("Careful\\x1b[2J.",)
+    assert view_of([subject("A")]).warnings == ()
 
 
 def test_digests_are_of_the_model_graph_settings_store_and_manifest() -> None:
-    store = store_of([subject("A")])
-    manifest = manifest_of(store, signed_by="c0ffee")
-    view = index_view(store, manifest=manifest, links={}, groups=None)
+    rows = [subject("A")]
+    manifest = manifest_of(rows, signed_by="c0ffee")
+    view = index_view(
+        enumerate(rows), manifest=manifest, manifest_digest=DIGEST[::-1], links={}, groups=None
+    )
     found = {digest.what: (digest.file, digest.sha256) for digest in view.digests}
     assert found["Model"] == ("model.onnx", DIGEST)
     assert found["Graph, edges"] == ("edges.csv", DIGEST)
     assert found["Store"] == ("store.sqlite", DIGEST)
-    assert found["Manifest"] == ("manifest.json", sha256(manifest.encode()).hexdigest())
+    assert found["Manifest"] == ("manifest.json", DIGEST[::-1])
     assert "--key" in view.commands[1]
-    assert "--key" not in view_of(subject("A")).commands[1]
+    assert "--key" not in view_of([subject("A")]).commands[1]
 
 
 def test_whom_the_audit_was_about_is_said_in_words() -> None:
-    command = {"name": "run", "subjects": "all", "sample": 1200, "stratify": "age"}
-    assert view_of(subject("A"), command=command).whom == (
+    command = Command(subjects="all", sample=1200, stratify="age")
+    assert view_of([subject("A")], command=command).whom == (
         "1,200 drawn from everyone, in proportion to the values of age"
     )
-    chosen = command | {"subjects": "city=Bonn", "sample": None}
-    assert view_of(subject("A"), command=chosen).whom == "those chosen by city=Bonn"
+    chosen = Command(subjects="city=Bonn", sample=None, stratify="age")
+    assert view_of([subject("A")], command=chosen).whom == "those selected by city=Bonn"
+    refused = "everyone with an unfavourable decision"
+    assert view_of([subject("A")]).whom == refused
 
 
 def test_data_in_a_page_cannot_end_its_element_and_comes_back_whole() -> None:
@@ -122,17 +128,17 @@ def test_data_in_a_page_cannot_end_its_element_and_comes_back_whole() -> None:
 
 
 def test_a_list_for_browsers_without_scripts_is_only_made_of_a_few() -> None:
-    assert len(view_of(*(subject(f"P{n}") for n in range(500))).plain_rows) == 500
-    assert view_of(*(subject(f"P{n}") for n in range(501))).plain_rows == ()
+    assert len(view_of([subject(f"P{n}") for n in range(500)]).plain_rows) == 500
+    assert view_of([subject(f"P{n}") for n in range(501)]).plain_rows == ()
 
 
 def test_twenty_thousand_subjects_stay_under_two_megabytes() -> None:
-    store = store_of(
+    rows = [
         subject(f"applicant-{n:05d}", margin=-n / 1e6, cheapest_cost=n / 7) for n in range(20_000)
-    )
+    ]
     links = {
         n: Links(file=f"{n:06d}-applicant-{n:05d}", page=True, letter=True) for n in range(20_000)
     }
-    view = index_view(store, manifest=manifest_of(store), links=links, groups=None)
+    view = view_of(rows, links)
     page = Templates().render("pages/index.html", view=view)
     assert len(page.encode()) < 2_000_000

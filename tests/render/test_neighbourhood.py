@@ -17,12 +17,12 @@ from recourse_audit.render.charts.ego_network import (
     SUBJECT_DROP,
     SUBJECT_RING,
     Layout,
+    Neighbourhood,
     Person,
-    Surroundings,
     labels_of,
     layout_of,
 )
-from recourse_audit.render.charts.neighbourhood import neighbourhood
+from recourse_audit.render.charts.neighbourhood import neighbourhood_pair
 from recourse_audit.render.charts.rings import SPACING, capacity, ring_places
 from recourse_audit.render.charts.svg import LARGEST, width_of
 
@@ -40,13 +40,13 @@ GRAPHS = {
 Box = tuple[float, float, float, float]
 
 
-def made(graph: "nx.Graph[int]", name: str = "P{:04d}", total: int | None = None) -> Surroundings:
+def made(graph: "nx.Graph[int]", name: str = "P{:04d}", total: int | None = None) -> Neighbourhood:
     hops = nx.single_source_shortest_path_length(graph, 0)
     order = sorted(hops, key=lambda node: (hops[node], node))
     place = {node: number for number, node in enumerate(order)}
     ties = tuple((place[a], place[b]) for a, b in graph.edges if a in place)
     names = [name.format(node) for node in order]
-    return Surroundings(
+    return Neighbourhood(
         people=tuple(
             Person(name=one, label=one, hops=hops[node], decision=CLASSES[node % 2])
             for node, one in zip(order, names, strict=True)
@@ -146,7 +146,7 @@ def test_names_too_long_to_stand_at_a_mark_are_told_apart() -> None:
 
 def test_beyond_sixty_the_nearest_are_drawn_and_the_picture_says_so() -> None:
     graph = nx.path_graph(100)
-    pair = neighbourhood(made(graph, total=3120))
+    pair = neighbourhood_pair(made(graph, total=3120))
     assert "60 of 3,120 people are drawn, the nearest." in pair.whole.svg
     assert "60 of 3,120 people are drawn, the nearest." in pair.whole.alt
     assert "P0059" in pair.whole.alt
@@ -154,15 +154,15 @@ def test_beyond_sixty_the_nearest_are_drawn_and_the_picture_says_so() -> None:
 
 
 def test_removed_ties_are_dashed_and_the_words_name_them() -> None:
-    pair = neighbourhood(made(nx.path_graph(4)))
+    pair = neighbourhood_pair(made(nx.path_graph(4)))
     lines = Xml.fromstring(pair.explanation.svg).iter("{http://www.w3.org/2000/svg}line")
     # One removed, one kept, and one each in the key.
     assert [line.get("stroke-dasharray") for line in lines] == ["5 4", None, None, "5 4"]
     assert "Removed by the counterfactual: P0000 - P0001." in pair.explanation.alt
-    assert "Staying: P0001 - P0002." in pair.explanation.alt
+    assert "Kept: P0001 - P0002." in pair.explanation.alt
 
 
 def test_the_words_name_everybody_with_distance_and_decision() -> None:
-    alt = neighbourhood(made(nx.path_graph(4))).whole.alt
+    alt = neighbourhood_pair(made(nx.path_graph(4))).whole.alt
     assert "1 hop away, decided approved: P0001." in alt
     assert "2 hops away, decided denied: P0002." in alt

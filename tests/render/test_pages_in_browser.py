@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
@@ -12,12 +13,13 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser
 
+from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import SubjectView, subject_view
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
-from tests.render.subject_documents import document, facts
+from tests.render.subject_reports import PROBES, facts, made_report, with_first
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -44,7 +46,7 @@ def crowded() -> SubjectView:
     graph = nx.gnp_random_graph(60, 0.08, seed=3)
     graph.add_edges_from([(0, 1), (1, 2)])
     return subject_view(
-        document(graph.subgraph(nx.node_connected_component(graph, 0)), total=312),
+        made_report(graph.subgraph(nx.node_connected_component(graph, 0)), total=312),
         facts(),
         members={"gender": "x"},
         letter_link="../../letters/000000-P0000.html",
@@ -75,7 +77,9 @@ def test_the_report_needs_nothing_fits_its_window_and_axe_finds_nothing_serious(
 def test_every_copy_of_the_report_is_accessible(
     chromium: Browser, tmp_path: Path, level: Level
 ) -> None:
-    with visit(chromium, written(tmp_path, subject_view(document(), facts(), level=level))) as seen:
+    with visit(
+        chromium, written(tmp_path, subject_view(made_report(), facts(), level=level))
+    ) as seen:
         assert findings(seen.page) == []
 
 
@@ -91,7 +95,7 @@ def test_a_keyboard_reaches_the_content_the_other_pages_and_every_wide_table(
             )
         assert reached[:3] == ["Skip to the content", "Index of the audit", "Letter to P0000"]
         assert any(words.startswith("Counterfactuals") for words in reached)
-        assert any(words.startswith("Options, the cheapest") for words in reached)
+        assert any(words.startswith("Options, cheapest") for words in reached)
         skip = page.get_by_role("link", name="Skip to the content")
         skip.focus()
         skip.press("Enter")
@@ -122,12 +126,13 @@ def overlapping(one: list[float], other: list[float]) -> bool:
 def test_no_label_overlaps_anything_as_the_browser_measures_it(
     chromium: Browser, tmp_path: Path, graph: "nx.Graph[int]"
 ) -> None:
-    nodes = document(graph)
+    report = made_report(graph)
     if graph.degree[0] > 1:
-        nodes["counterfactuals"][0]["explanation"]["edges"] = [["P0000", "P0001"]]
-        nodes["counterfactuals"][0]["removed"] = [["P0000", "P0001"]]
-        nodes["caveats"] = nodes["caveats"][:1]
-    with visit(chromium, written(tmp_path, subject_view(nodes, facts()))) as seen:
+        tie = ("P0000", "P0001")
+        explanation = replace(report.counterfactuals[0].explanation, edges=(tie,))
+        report = with_first(report, explanation=explanation, removed=(tie,))
+        report = replace(report, caveats=report.caveats[:1])
+    with visit(chromium, written(tmp_path, subject_view(report, facts()))) as seen:
         people: list[list[list[float]]] = seen.page.evaluate(BOXES)
         whole = people[:60]
     assert len(whole) == 60
@@ -157,16 +162,16 @@ def test_pictures_follow_the_reader_into_dark_mode_and_print_in_plain_colours(
     assert printed.startswith("rgb(27, 31, 36)")
 
 
-def hostile(name: str) -> dict[str, Any]:
-    """A document in which everything that a user's files can name has a hostile name."""
-    return document(
+def hostile(name: str) -> SubjectReport:
+    """A report in which everything that a user's files can name has a hostile name."""
+    return made_report(
         nx.star_graph(5),
         name=lambda place: f"{name}{place}",
         classes=(f"{name} no", f"{name} yes"),
         kind=name,
         attribute=name,
         note=name,
-        notes={"packing": name},
+        probes=replace(PROBES, notes={"packing": name}),
     )
 
 
@@ -180,7 +185,7 @@ def test_a_hostile_name_is_nothing_but_text(
     made = hostile(name)
     view = subject_view(
         made,
-        facts(classes=list(made["subject"]["probabilities"]), protected=["other"]),
+        facts(classes=list(made.subject.probabilities), protected=["other"]),
         level=level,
         members={name: name},
     )
@@ -224,8 +229,12 @@ def test_the_report_on_paper_is_tagged_and_every_picture_has_its_words(paper: by
         kinds = structure(pdf)
         words = {str(element.get("/Alt", "")) for element in kinds["/Figure"]}
         assert view.neighbourhood is not None
-        assert view.cloud is not None
-        for picture in (view.neighbourhood.whole, view.neighbourhood.explanation, view.cloud):
+        assert view.objective_grid is not None
+        for picture in (
+            view.neighbourhood.whole,
+            view.neighbourhood.explanation,
+            view.objective_grid,
+        ):
             assert picture.alt in words
         assert len(kinds["/H1"]) == 1
         # Five pictures and four tables.

@@ -8,7 +8,7 @@ import pikepdf
 import pytest
 
 from recourse_audit.errors import PaperError, TemplateError
-from recourse_audit.render.pdf import Printer
+from recourse_audit.render.pdf import NO_PANGO, Printer, open_printer
 from recourse_audit.render.templates import Templates
 
 PAGE = (
@@ -28,10 +28,12 @@ def test_a_page_on_paper_is_tagged_and_has_its_language_and_title() -> None:
 
 
 def test_the_same_page_gives_the_same_bytes() -> None:
-    paper = Printer(Templates())
-    first = paper.pdf(PAGE.format(""))
-    other = paper.pdf(PAGE.format("<p>Another.</p>"))
-    assert Printer(Templates()).pdf(PAGE.format("")) == first == paper.pdf(PAGE.format("")) != other
+    printer = Printer(Templates())
+    first = printer.pdf(PAGE.format(""))
+    other = printer.pdf(PAGE.format("<p>Another.</p>"))
+    assert (
+        Printer(Templates()).pdf(PAGE.format("")) == first == printer.pdf(PAGE.format("")) != other
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,13 @@ def test_without_pango_one_sentence_says_how_to_get_it(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     with pytest.raises(PaperError, match="Pango is missing; install libpango"):
         Printer(Templates())
+    assert open_printer(Templates()) == (None, NO_PANGO)
+
+
+def test_with_pango_there_is_a_printer_and_no_reason() -> None:
+    printer, why = open_printer(Templates())
+    assert printer is not None
+    assert why == ""
 
 
 def test_a_font_of_the_user_comes_from_their_templates(tmp_path: Path) -> None:

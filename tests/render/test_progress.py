@@ -1,4 +1,4 @@
-"""A bar for whoever waits at a terminal, and nothing for anybody else."""
+"""Progress: a bar on a terminal; in a log, a line now and then for an audit, and nothing else."""
 
 import io
 from threading import Event
@@ -7,8 +7,18 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from recourse_audit.render import progress as module
-from recourse_audit.render.terminal.progress import progress
+from recourse_audit.render.terminal import progress as module
+from recourse_audit.render.terminal.progress import audit_progress, progress
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def console(*, terminal: bool) -> tuple[Console, io.StringIO]:
@@ -58,3 +68,29 @@ def test_an_error_passes_through() -> None:
     shown, _ = console(terminal=True)
     with pytest.raises(KeyError), progress(shown):
         raise KeyError
+
+
+def test_a_log_gets_a_line_now_and_then() -> None:
+    file, clock = io.StringIO(), Clock()
+    with audit_progress(Console(file=file, width=200, soft_wrap=True), clock) as shown:
+        shown.begin(1000, 200)
+        for _ in range(8):
+            clock.now += 4.0
+            shown.advance(10, 4000)
+        shown.say("one \x1b[31mthing")
+    assert file.getvalue().splitlines() == [
+        "1,000 subjects to audit, 200 already done",
+        "230 of 1,000 subjects, 1,000 queries per second, 5 min 08 s left",
+        "260 of 1,000 subjects, 1,000 queries per second, 4 min 56 s left",
+        "one \\x1b[31mthing",
+    ]
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    file, clock = io.StringIO(), Clock()
+    with audit_progress(Console(file=file, force_terminal=True, width=120), clock) as shown:
+        shown.begin(3, 0)
+        clock.now += 7200.0
+        shown.advance(1, 10)
+    assert "1/3" in file.getvalue()
+    assert "4 h 00 min left" in file.getvalue()

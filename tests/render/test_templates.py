@@ -21,10 +21,10 @@ def own(tmp_path: Path, **pieces: str) -> Path:
 
 
 def test_what_comes_from_a_graph_is_escaped(tmp_path: Path) -> None:
-    pages = Templates(own(tmp_path, page="<p>{{ name }}</p>"))
+    templates = Templates(own(tmp_path, page="<p>{{ name }}</p>"))
     hostile = "<script>alert(1)</script>{{ 7*7 }}"
     assert (
-        pages.render("page.html", name=hostile)
+        templates.render("page.html", name=hostile)
         == "<p>&lt;script&gt;alert(1)&lt;/script&gt;{{ 7*7 }}</p>"
     )
 
@@ -59,9 +59,9 @@ def test_the_policy_of_a_page_names_its_styles_and_script_by_their_hashes(tmp_pa
 def test_a_mistake_in_a_template_is_named_by_file_and_line(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    pages = Templates(own(tmp_path, page=text))
+    templates = Templates(own(tmp_path, page=text))
     with pytest.raises(TemplateError) as caught:
-        pages.render("page.html", view=object())
+        templates.render("page.html", view=object())
     assert words in str(caught.value)
 
 
@@ -78,9 +78,8 @@ def test_a_piece_of_the_user_takes_the_place_of_ours_and_changes_the_digest(tmp_
     (folder / "styles" / "paper.css").write_text("/* mine */", encoding="utf-8")
     assert Templates(folder).text("styles/paper.css") == "/* mine */"
     assert Templates(folder).digest() != Templates().digest()
-    (folder / "styles" / "paper.css").write_text(
-        Templates().text("styles/paper.css"), encoding="utf-8"
-    )
+    ours = Templates().text("styles/paper.css")
+    (folder / "styles" / "paper.css").write_text(ours, encoding="utf-8")
     assert Templates(folder).digest() == Templates().digest()
 
 
@@ -112,5 +111,5 @@ def test_templates_lie_beside_the_package_or_in_it(
     monkeypatch.setattr("recourse_audit.render.templates.PACKAGE", tmp_path / "package")
     assert template_folder() == inside
     shutil.rmtree(inside)
-    with pytest.raises(TemplateError, match="install it again"):
+    with pytest.raises(TemplateError, match="install recourse-audit again"):
         template_folder()

@@ -8,60 +8,41 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pikepdf
 import pytest
 
-from recourse_audit.bundle.derived_folder import Rendered
-from recourse_audit.bundle.reader import finished_store
-from recourse_audit.bundle.verification import verify
+from recourse_audit.bundle.derived_folder import DerivedFolder
+from recourse_audit.bundle.reader import open_finished_audit
+from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.render.batch import FINISHED, Job, Work, file_name, press_all
-from recourse_audit.render.letters.write_letters import Mailing, mail
-from recourse_audit.render.pages.write_pages import Edition, publish
+from recourse_audit.records.manifest import MadeWith
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.render.batch import FINISHED, RenderOptions, file_name, make_files
+from recourse_audit.render.letters.write_letters import write_letters
+from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.pages.redaction import LEVELS, Level
+from recourse_audit.render.pages.write_pages import PageOptions, write_pages
+from recourse_audit.render.templates import Templates
 from tests.audits import quick_audit
-from tests.bundles import contents, request, run_here
+from tests.bundles import contents
 from tests.command import command, one_line
+from tests.render.conftest import SUBJECTS
 from tests.render.reading import read_pdf
 
-SAMPLE = 6
 SEALS = ("manifest.json", "checksums.txt")
-
-
-@pytest.fixture(scope="module")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("audit")
-    run_here(request(place, place / "bundle", sample=SAMPLE))
-    return place
+TWO_WORKERS = RenderOptions(workers=2)
 
 
 @pytest.fixture(autouse=True)
-def _two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recourse_audit.render.batch.SUBJECTS_TOGETHER", 2)
-
-
-@pytest.fixture(scope="module")
-def made(audited: Path) -> Path:
-    """A bundle with letters and pages."""
-    bundle = audited / "made"
-    shutil.copytree(audited / "bundle", bundle)
-    mail(bundle, Mailing())
-    publish(bundle, Edition())
-    return bundle
-
-
-@pytest.fixture
-def bundle(audited: Path, tmp_path: Path) -> Path:
-    """A bundle without any, to work on."""
-    shutil.copytree(audited / "bundle", tmp_path / "bundle")
-    return tmp_path / "bundle"
+def _one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recourse_audit.render.batch.SUBJECTS_TOGETHER", 1)
 
 
 def test_every_subject_has_a_page_and_a_letter_and_the_index_leads_to_them(made: Path) -> None:
     pages = sorted(path.stem for path in (made / "pages" / "subjects").glob("*.html"))
     letters = sorted(path.stem for path in (made / "letters").glob("*.pdf"))
-    assert len(pages) == SAMPLE
+    assert len(pages) == SUBJECTS
     assert pages == letters == sorted(path.stem for path in (made / "letters").glob("*.html"))
     for stem in pages:
         page = (made / "pages" / "subjects" / f"{stem}.html").read_text(encoding="utf-8")
@@ -70,14 +51,14 @@ def test_every_subject_has_a_page_and_a_letter_and_the_index_leads_to_them(made:
         assert "../index.html" in links
         for link in links:
             assert (made / "pages" / "subjects" / link).resolve().is_file(), link
-    assert verify(made).problems == ()
+    assert verify_bundle(made).problems == ()
 
 
 def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
     made: Path, bundle: Path
 ) -> None:
-    mail(bundle, Mailing(), Work(workers=2))
-    publish(bundle, Edition(), Work(workers=2))
+    write_letters(bundle, rendering=TWO_WORKERS)
+    write_pages(bundle, options=TWO_WORKERS)
     assert contents(bundle) == contents(made)
 
 
@@ -85,10 +66,10 @@ def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missi
     made: Path, audited: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "bundle"
-    words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SAMPLE))
+    words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SUBJECTS))
     finished = command(*words, "--fail-on", "gap")
     assert finished.code == 0, finished.err
-    assert f"{out / 'pages' / 'index.html'}: open this" in finished.err
+    assert f"{out / 'pages' / 'index.html'}: start here" in finished.err
     # The group summary says on which day the audit ran, and its seal depends on it.
     dated = {f"pages/{name}" for name in ("groups.html", "groups.pdf", "groups.json", *SEALS)}
     ours, theirs = contents(out), contents(made)
@@ -106,15 +87,15 @@ def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Pat
     log = bundle / "run.jsonl"
     text = log.read_text(encoding="utf-8")
     log.write_text(text.replace('"at":"now"', '"at":"2026-05-01T23:00:00+00:00"'), "utf-8")
-    publish(bundle, Edition())
+    write_pages(bundle)
     page = (bundle / "pages" / "groups.html").read_text(encoding="utf-8")
-    assert "The audit ran on 1 May 2026 (UTC, by run.jsonl of the bundle)." in page
+    assert "The audit ran on 1 May 2026 (UTC, according to run.jsonl of the bundle)." in page
     document = json.loads((bundle / "pages" / "groups.json").read_text(encoding="utf-8"))
     assert document["ran"] == {"first": "2026-05-01", "last": "2026-05-01"}
     paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
     assert "The audit ran on 1 May 2026" in " ".join(one.text for one in paper.elements)
     before = contents(bundle)
-    publish(bundle, Edition(), Work(workers=2))
+    write_pages(bundle, options=TWO_WORKERS)
     assert contents(bundle) == before
 
 
@@ -150,8 +131,8 @@ def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path)
 
 def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_path: Path) -> None:
     addresses = tmp_path / "addresses.csv"
-    with finished_store(bundle) as store:
-        (first,), (second,) = store.execute("SELECT id FROM subjects ORDER BY number LIMIT 2")
+    with open_finished_audit(bundle) as stored:
+        first, second = stored.names().values()
     rows = f"id,name\n{first},{chr(0x10FFFF)}\n{second},Łódź\n"
     addresses.write_text(rows, encoding="utf-8")
     finished = command("letters", bundle, "--addresses", addresses, "--workers", "1")
@@ -161,7 +142,7 @@ def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_
     assert "no font" not in command("letters", bundle, "--workers", "1").err
 
 
-def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path) -> None:
+def test_an_interrupted_command_resumes_where_it_stopped(made: Path, bundle: Path) -> None:
     class StoppedError(Exception):
         pass
 
@@ -169,11 +150,11 @@ def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path)
         raise StoppedError
 
     with pytest.raises(StoppedError):
-        mail(bundle, Mailing(), Work(done=stop))
+        write_letters(bundle, rendering=RenderOptions(done=stop))
     (note,) = (bundle / "letters.new" / FINISHED).iterdir()
     finished = json.loads(note.read_text(encoding="utf-8"))
     kept = {name: (bundle / "letters.new" / name).stat().st_mtime_ns for name in finished}
-    mail(bundle, Mailing())
+    write_letters(bundle)
     again = {name: (bundle / "letters" / name).stat().st_mtime_ns for name in finished}
     assert again == kept
     assert contents(bundle / "letters") == contents(made / "letters")
@@ -181,37 +162,38 @@ def test_an_interrupted_press_goes_on_where_it_stopped(made: Path, bundle: Path)
 
 
 class _Listening:
-    """A press, and its opener, that writes down whether its process would hear Ctrl-C."""
+    """A file maker, and its factory, that writes down whether its process would hear Ctrl-C."""
 
     def open(self) -> "_Listening":
         return self
 
-    def files(self, number: int, document: dict[str, Any]) -> dict[str, bytes]:
+    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        return {f"{number}-{document['subject']['id']}": str(deaf).encode()}
+        return {f"{number}-{report.subject.id}": str(deaf).encode()}
 
 
-def test_ctrl_c_is_heard_by_the_one_who_gives_out_work_alone(bundle: Path) -> None:
-    rendered = Rendered(bundle=bundle, name="letters")
-    rendered.begin({})
-    with finished_store(bundle) as store:
-        numbers = [number for (number,) in store.execute("SELECT number FROM subjects")]
-    names = press_all(Job(rendered=rendered, opener=_Listening()), numbers, Work(workers=2))
-    assert {(rendered.new / name).read_bytes() for name in names} == {b"True"}
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+def test_ctrl_c_is_heard_only_by_the_process_that_gives_out_the_work(bundle: Path) -> None:
+    derived = DerivedFolder(bundle=bundle, name="letters")
+    derived.begin(MadeWith(what="letters", version="", templates="", paper=False, letters=""))
+    with open_finished_audit(bundle) as stored:
+        numbers = list(stored.names())
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    names = make_files(derived, _Listening(), numbers, TWO_WORKERS)
+    assert {(derived.new / name).read_bytes() for name in names} == {b"True"}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
-@pytest.mark.parametrize(("name", "made_by"), [("letters", "mail"), ("report", "publish")])
-def test_an_interrupt_is_answered_with_what_becomes_of_the_work(
+@pytest.mark.parametrize(("name", "made_by"), [("letters", "letters"), ("report", "pages")])
+def test_an_interrupt_is_answered_with_how_to_resume(
     name: str, made_by: str, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"recourse_audit.cli.paper.{made_by}", interrupt)
+    monkeypatch.setattr(f"recourse_audit.api.Bundle.write_{made_by}", interrupt)
     finished = command(name, bundle)
     assert finished.code == 130
-    said = f"interrupted; the same command continues, from what is in {bundle}\n"
+    said = f"interrupted; rerun the same command to resume from what is in {bundle}\n"
     assert finished.err == said
 
 
@@ -219,9 +201,11 @@ def test_pages_made_before_are_left_alone_unless_made_again(made: Path, tmp_path
     shutil.copytree(made, tmp_path / "bundle")
     index = tmp_path / "bundle" / "pages" / "index.html"
     index.write_text("changed", encoding="utf-8")
-    assert publish(tmp_path / "bundle", Edition(level="reviewer"), Work(again=False)).kept
+    for_a_reviewer = PageOptions(level="reviewer")
+    kept = write_pages(tmp_path / "bundle", for_a_reviewer, RenderOptions(again=False))
+    assert kept.kept
     assert index.read_text(encoding="utf-8") == "changed"
-    assert not publish(tmp_path / "bundle", Edition(level="reviewer")).kept
+    assert not write_pages(tmp_path / "bundle", for_a_reviewer).kept
     assert index.read_text(encoding="utf-8") != "changed"
 
 
@@ -234,10 +218,10 @@ def test_a_second_run_keeps_letters_that_are_signed_off_and_pages_for_reviewers(
     assert command("letters", bundle, *signed).code == 0
     assert command("report", bundle, "--level", "reviewer").code == 0
     before = contents(bundle)
-    finished = command("run", audited / "audit.toml", "--out", bundle, "--sample", str(SAMPLE))
+    finished = command("run", audited / "audit.toml", "--out", bundle, "--sample", str(SUBJECTS))
     assert finished.code == 0, finished.err
     assert contents(bundle) == before
-    assert f"{SAMPLE} letters for {SAMPLE} subjects, kept as they are" in finished.err
+    assert f"{SUBJECTS} letters for {SUBJECTS} subjects, kept as they are" in finished.err
 
 
 @pytest.mark.parametrize(
@@ -255,7 +239,7 @@ def test_a_second_run_keeps_letters_that_are_signed_off_and_pages_for_reviewers(
 def test_what_would_stop_a_run_at_its_end_stops_it_at_its_beginning(
     old: str, new: str, words: str, more: tuple[str, ...], tmp_path: Path
 ) -> None:
-    settings = request(tmp_path, tmp_path / "unused").settings
+    settings = quick_audit(tmp_path)
     text = settings.read_text(encoding="utf-8")
     assert old in text
     settings.write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -272,12 +256,41 @@ def test_a_date_that_leaves_no_day_to_hold_until_is_refused(made: Path) -> None:
 
 
 def test_reports_go_on_paper_when_asked(bundle: Path) -> None:
-    publish(bundle, Edition(pdf=True), Work(workers=2))
+    write_pages(bundle, PageOptions(pdf=True), TWO_WORKERS)
     papers = sorted((bundle / "pages" / "subjects").glob("*.pdf"))
-    assert len(papers) == SAMPLE
+    assert len(papers) == SUBJECTS
     with pikepdf.open(papers[0]) as paper:
         assert paper.Root.MarkInfo.Marked
         assert str(paper.Root.Lang) == "en"
+
+
+def test_the_index_holds_nobodys_protected_attribute(audited: Path, tmp_path: Path) -> None:
+    with open_finished_audit(audited / "bundle") as stored:
+        names, rows = stored.names(), list(stored.rows())
+        groups = {value for number in names for value in stored.groups_of(number).values()}
+        manifest = stored.manifest
+    assert groups
+    view = index_view(rows, manifest=manifest, manifest_digest="", links={}, groups=None)
+    page = Templates().render("pages/index.html", view=view)
+    shown = set(re.findall(r"\w+", re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page)))
+    assert not groups & shown
+    assert not {"origin", "gender", "age_band"} & shown
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_only_the_auditors_pages_name_others_and_protected_attributes(
+    level: Level, bundle: Path
+) -> None:
+    write_pages(bundle, PageOptions(level=level))
+    with open_finished_audit(bundle) as stored:
+        [one, *_] = stored.names()
+        report = stored.report(one)
+    assert report.ego_network is not None
+    others = {node.id for node in report.ego_network.nodes} - {report.subject.id}
+    page = bundle / "pages" / "subjects" / f"{file_name(one, report.subject.id)}.html"
+    text = page.read_text(encoding="utf-8")
+    assert any(name in text for name in others) == (level == "auditor")
+    assert ("Age_band" in text) == (level == "auditor")
 
 
 def test_names_of_files_are_safe_and_distinct() -> None:
@@ -290,18 +303,27 @@ def test_names_of_files_are_safe_and_distinct() -> None:
 
 def test_an_audit_that_is_not_finished_has_no_pages(bundle: Path) -> None:
     (bundle / "manifest.json").unlink()
-    for make in (lambda: publish(bundle, Edition()), lambda: mail(bundle, Mailing())):
+    for make in (write_pages, write_letters):
         with pytest.raises(InputError):
-            make()
+            make(bundle)
     assert not (bundle / "pages.new").exists()
     assert not (bundle / "letters.new").exists()
 
 
-@pytest.mark.parametrize("content", [None, "{", "{}"])
-@pytest.mark.parametrize("changed", ["settings.json", "manifest.json"])
+@pytest.mark.parametrize(
+    ("changed", "content", "words"),
+    [
+        ("settings.json", None, "cannot be read"),
+        ("settings.json", "{", "was changed"),
+        ("settings.json", "{}", "was changed"),
+        ("manifest.json", None, "is missing"),
+        ("manifest.json", "{", "this is not a manifest document"),
+        ("manifest.json", "{}", "this manifest document has format None"),
+    ],
+)
 @pytest.mark.parametrize("name", ["report", "letters"])
 def test_nothing_is_made_of_a_bundle_that_was_changed(
-    name: str, changed: str, content: str | None, bundle: Path
+    name: str, changed: str, content: str | None, words: str, bundle: Path
 ) -> None:
     if content is None:
         (bundle / changed).unlink()
@@ -309,7 +331,7 @@ def test_nothing_is_made_of_a_bundle_that_was_changed(
         (bundle / changed).write_text(content, encoding="utf-8")
     finished = command(name, bundle)
     assert finished.code == 2
-    assert f"{bundle / changed}: is missing or was changed" in one_line(finished)
+    assert f"{bundle / changed}: {words}" in one_line(finished)
     assert not (bundle / "pages.new").exists()
     assert not (bundle / "letters.new").exists()
 
@@ -328,7 +350,7 @@ def test_a_folder_of_something_else_is_one_sentence(name: str, tmp_path: Path) -
 def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> None:
     assert command("letters", bundle, "--date", "2026-03-31").code == 2
     assert command("letters", bundle, "--sign-off", "A. Clerk", "--date", "31.3.").code == 2
-    own = request(tmp_path, tmp_path / "unused").settings.read_text(encoding="utf-8")
+    own = quick_audit(tmp_path).read_text(encoding="utf-8")
     filled = tmp_path / "filled.toml"
     named, changes = re.subn(r'(?m)^sender = ".*"$', 'sender = "A Bank of Our Own"', own)
     assert changes == 1
@@ -343,7 +365,7 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert "DRAFT" not in page
     assert "31 March 2026" in page or "March 31, 2026" in page
     manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["sign_off"] == ["A. Clerk", "2026-03-31"]
+    assert manifest["made_with"]["sign_off"] == {"name": "A. Clerk", "day": "2026-03-31"}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -375,7 +397,7 @@ def test_without_pango_pages_are_made_and_the_end_says_how_to_get_paper(
         finished = command(name, bundle, "--workers", "1")
         assert finished.code == 4
         assert "install libpango" in finished.err
-    assert len(list((bundle / "letters").glob("*.html"))) == SAMPLE
+    assert len(list((bundle / "letters").glob("*.html"))) == SUBJECTS
     assert not list((bundle / "letters").glob("*.pdf"))
     assert (bundle / "pages" / "index.html").is_file()
 

@@ -1,4 +1,4 @@
-"""Who is named on a page: everybody to the auditor, numbers to a reviewer, nobody to the subject.
+"""Who a page names: everybody to the auditor, numbers to a reviewer, nobody to the subject.
 
 Names are replaced in the report before anything is worded, so no finished text has to be searched
 for them.

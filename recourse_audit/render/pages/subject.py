@@ -167,7 +167,7 @@ def _search_facts(shown: SubjectReport) -> tuple[Fact, ...]:
     return (
         Fact(name="Coverage", value=f"{coverage_words(search)} {extent}"),
         Fact(
-            name="Pairs", value=f"{search.pairs:,}, of which {shown.front_size:,} are on the front"
+            name="Pairs", value=f"{search.pairs:,}, {shown.front_size:,} of them on the front"
         ),
         Fact(
             name="Queries",

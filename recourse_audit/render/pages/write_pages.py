@@ -46,11 +46,14 @@ class WrittenPages:
     trouble: str = ""
 
 
+FOR_THE_AUDITOR = PageOptions()
+ALONE = RenderOptions()
+
+
 def write_pages(
-    folder: Path, pages: PageOptions, options: RenderOptions | None = None
+    folder: Path, pages: PageOptions = FOR_THE_AUDITOR, options: RenderOptions = ALONE
 ) -> WrittenPages:
     """Make all pages of a bundle, in place of those that are there."""
-    options = options or RenderOptions()
     templates = Templates(pages.templates)
     derived = DerivedFolder(bundle=folder, name="pages")
     printer, trouble = open_printer(templates)

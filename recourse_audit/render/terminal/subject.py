@@ -228,7 +228,7 @@ def _extent(report: SubjectReport, search: SearchExtent) -> Text:
     return Text(
         f"{coverage_words(search)} of up to {search.max_nodes} people within "
         f"{number(search.max_hops, 'hop')}; "
-        f"{search.pairs:,} pairs, of which {report.front_size:,} are on the front; "
+        f"{number(search.pairs, 'pair')}, {report.front_size:,} of them on the front; "
         f"{report.queries:,} queries.",
         style="dim",
     )
