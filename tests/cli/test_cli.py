@@ -188,7 +188,10 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("drop a-z", "does not name two people and a kind of tie of this graph; write drop ID-ID:KIND"),
+        (
+            "drop a-z",
+            "does not name two people and a kind of tie of this graph; write drop ID-ID:KIND",
+        ),
         ("drop a-c", "there is no tie between the two"),
         ("f7=1", "there is no feature 'f7'; choose from"),
         ("f1=many", "'many' is not a finite number"),
