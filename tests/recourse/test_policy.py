@@ -41,19 +41,19 @@ def tie(kind: str = "*", allow: tuple[str, ...] = ("drop",), **more: Any) -> dic
         ),
         (
             {"ties": [tie("*"), tie("payment")]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything that it does",
+            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything",
         ),
         (
             {"ties": [tie("payment"), tie("payment", ())]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything that it does",
+            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything",
         ),
         (
             {"ties": [tie("payment", whose="any"), tie("payment", whose="others")]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything that it does",
+            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything",
         ),
         (
             {"ties": [tie("payment", whose="outgoing"), tie("payment", whose="own")]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything that it does",
+            "recourse.ties[1]: can never match, because recourse.ties[0] matches everything",
         ),
         (
             {"attributes": [{**SAVINGS, "name": "saving"}]},
