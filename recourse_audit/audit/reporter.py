@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
 from recourse_audit.caveats.findings import Caveats
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.queries import whole
+from recourse_audit.graph.arrays import Floats
+from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.notes import (
     FIRST_MOVES_NOTHING,
     NO_TIE_MOVES,
@@ -85,18 +86,6 @@ def reports_on(
         yield from reporter.on_block(block, changes)
 
 
-def whole_answers(audit: LoadedAudit, subjects: Ints) -> Floats:
-    """Log-probabilities on the whole graph, one row per node; NaN for nodes nobody asked about.
-
-    A model that answers for one node per query is asked about the subjects alone.
-    """
-    graph = audit.graph
-    rows = subjects if audit.batcher.one_row_per_query else np.arange(graph.node_count)
-    answers = np.full((graph.node_count, audit.batcher.class_count), np.nan)
-    answers[rows] = audit.batcher.ask(whole(graph), rows)
-    return answers
-
-
 class Reporter:
     """Reports on subjects, once it is known what the model answers on the whole graph."""
 
@@ -137,13 +126,11 @@ class Reporter:
 
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
-        before = self._audit.batcher.graphs
-        report = self._begun(subject, None)
         return replace(
-            report,
+            self._begun(subject),
             error=reason,
             recourse=failure(reason, self._audit.policy.settings.max_changes),
-            queries=_share(None) + self._audit.batcher.graphs - before,
+            queries=_share(None),
         )
 
     def _searched(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
@@ -157,9 +144,11 @@ class Reporter:
         self, subject: int, outcome: Outcome | None, changes: Sequence[Change]
     ) -> SubjectReport:
         found = outcome if isinstance(outcome, SearchResult) else None
+        begun = self._begun(subject, found)
         before = self._audit.batcher.graphs
         report = replace(
-            self._begun(subject, found),
+            begun,
+            caveats=() if found is None else self._caveats_on(found, begun.subject),
             recourse=self._recourse.run(subject, found),
             what_if=self._recourse.what_if(subject, changes) if changes else None,
             note=_note(outcome),
@@ -167,8 +156,12 @@ class Reporter:
         )
         return replace(report, queries=_share(outcome) + self._audit.batcher.graphs - before)
 
-    def _begun(self, subject: int, found: SearchResult | None) -> SubjectReport:
-        """What is known of a subject before options: the decision, the search, who is near."""
+    def _begun(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
+        """What is known before anything more is asked: the decision, the search, who is near.
+
+        Whoever is near may have to be asked about, by `explain` of a model that answers for one
+        node per query; that is for the picture alone and is not counted.
+        """
         decision = self._decision(subject)
         report = SubjectReport(
             format=FORMAT,
@@ -179,7 +172,7 @@ class Reporter:
         )
         if found is None:
             return report
-        shown, classes = found.counterfactuals, self._audit.decisions.classes
+        shown = found.counterfactuals
         return replace(
             report,
             search=found.extent,
@@ -189,8 +182,11 @@ class Reporter:
             front_size=found.front_size,
             baselines=found.baselines,
             objective_grid=found.objective_grid,
-            caveats=self._caveats.on(found, classes, classes.index(decision.decision)),
         )
+
+    def _caveats_on(self, found: SearchResult, decision: Decision) -> tuple[Caveat, ...]:
+        classes = self._audit.decisions.classes
+        return self._caveats.on(found, classes, classes.index(decision.decision))
 
     def _decision(self, subject: int) -> Decision:
         answer = self._answers[[subject]]

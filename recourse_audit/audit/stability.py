@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import recourse_search, whole_answers
+from recourse_audit.audit.reporter import recourse_search
 from recourse_audit.caveats.stability import Standing, curve, linked, moved, standing
 from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Graph, Ints

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import whole_answers
 from recourse_audit.errors import InputError
 
 PACKAGE = Path(__file__).parents[1]

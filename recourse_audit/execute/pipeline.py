@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.communities import communities_of
 from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.population import members_of, people_of
-from recourse_audit.audit.reporter import Reporter, whole_answers
+from recourse_audit.audit.reporter import Reporter
 from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.bundle.checkpoint import Checkpoint, check_idle
 from recourse_audit.bundle.layout import SETTINGS, BundleFolder, writing

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import Reporter, whole_answers
+from recourse_audit.audit.reporter import Reporter
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.execute.chunks import Part, chunks_of
 from recourse_audit.execute.fingerprint import changes, fingerprint_of

@@ -35,6 +35,7 @@ from recourse_audit.records.verification import Verification
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from pydantic_core import SchemaValidator
 
 T = TypeVar("T", bound=Record)
 Json = dict[str, Any]
@@ -70,6 +71,17 @@ class Document(Generic[T]):
     def _adapter(self) -> "TypeAdapter[T]":
         return _adapter(self._record)
 
+    @cached_property
+    def _reader(self) -> "SchemaValidator":
+        """What reads the document: every key must be there, also one that Python has a default for.
+
+        A document that leaves out what is None is the exception.
+        """
+        from pydantic_core import SchemaValidator
+
+        schema = self._adapter.core_schema
+        return SchemaValidator(schema if self._omit_none else _without_defaults(schema))
+
     def write(self, record: T) -> str:
         """The record as JSON on one line; the same record always gives the same text."""
         text = self._adapter.dump_json(record, by_alias=True, exclude_none=self._omit_none)
@@ -90,7 +102,7 @@ class Document(Generic[T]):
         from pydantic import ValidationError
 
         try:
-            record = self._adapter.validate_json(text, strict=True)
+            record = self._reader.validate_json(text, strict=True)
         except ValidationError as error:
             return self._read_last_format(text, error)
         if getattr(record, "format", self.format) != self.format:
@@ -116,7 +128,9 @@ class Document(Generic[T]):
         if self._upgrade is None or found != self.format - 1:
             raise DocumentError(self._unknown(found)) from None
         try:
-            return self._adapter.validate_json(json.dumps(self._upgrade(data)), strict=True)
+            upgraded = json.dumps(self._upgrade(data))
+            last: T = self._reader.validate_json(upgraded, strict=True)
+            return last
         except (ValidationError, KeyError, TypeError, AttributeError):
             raise DocumentError(
                 f"this {self.name} document of format {found} was changed, or is damaged"
@@ -171,6 +185,17 @@ def _adapter(record: type[Record]) -> "TypeAdapter[Any]":
     if record not in _adapters:
         _adapters[record] = TypeAdapter(record)
     return _adapters[record]
+
+
+def _without_defaults(schema: Any) -> Any:
+    """A schema of pydantic in which every field is required."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "default":
+            return _without_defaults(schema["schema"])
+        return {key: _without_defaults(value) for key, value in schema.items()}
+    if isinstance(schema, list | tuple):
+        return type(schema)(_without_defaults(value) for value in schema)
+    return schema
 
 
 def _first(error: Exception) -> str:

@@ -18,7 +18,7 @@ def subject_from_1(data: Json) -> Json:
         "front_size": data["front_size"],
         "baselines": data["picks"],
         "objective_grid": grid,
-        "ego_network": data["surroundings"],
+        "ego_network": None if data["surroundings"] is None else _ego_network(data["surroundings"]),
         "recourse": None if recourse is None else _recourse(recourse),
         "caveats": [_caveat(one) for one in data["caveats"]],
         "probes": {**data["probes"], "notes": data["notes"]},
@@ -27,6 +27,11 @@ def subject_from_1(data: Json) -> Json:
         "note": data.get("note", ""),
         "error": data.get("error", ""),
     }
+
+
+def _ego_network(data: Json) -> Json:
+    """That format listed a kind of tie between two people once, however many there were."""
+    return {**data, "ties": [{**tie, "count": 1} for tie in data["ties"]]}
 
 
 def _counterfactual(data: Json) -> Json:

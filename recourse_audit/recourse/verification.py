@@ -44,9 +44,9 @@ class RecourseContext:
         self.batcher = batcher.with_more_ties(new_ties(graph)) if batcher.needs_ties else batcher
         self.whole = whole
         self.decisions = decisions
-        self.depth = probes.depth if _neighbourhoods_suffice(probes) else None
+        self.depth = probes.depth if neighbourhoods_suffice(probes) else None
         self.reach = probes.depth
-        self.noise = NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
+        self.noise = noise_of(batcher)
         self._everything: tuple[ReceptiveField, Floats] | None = None
 
     def features(self, nodes: Ints) -> Floats:
@@ -72,7 +72,20 @@ class RecourseContext:
         return Variants(table, around, self.features, depth=None, room=1, own=features)
 
 
-def _neighbourhoods_suffice(probes: ProbeReport) -> bool:
+def noise_of(batcher: QueryBatcher) -> float:
+    """How far two answers to one question may be apart, by the precision of the output."""
+    return NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
+
+
+def same_answer(near: Floats, whole: Floats, noise: float) -> bool:
+    """Whether two rows of log-probabilities are the same but for rounding."""
+    alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
+    # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
+    alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
+    return bool(alike.all())
+
+
+def neighbourhoods_suffice(probes: ProbeReport) -> bool:
     """Whether a part of the graph, with its nodes and ties renumbered, may stand for the whole."""
     return probes.deterministic and probes.node_order and probes.tie_order
 
@@ -182,11 +195,7 @@ class Verifier:
         answers, _ = self._nearby(np.array([[NONE]]))
         [near] = answers
         whole = self._context.whole[self._table.subject]
-        noise = self._context.noise
-        alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
-        # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
-        alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
-        return bool(alike.all())
+        return same_answer(near, whole, self._context.noise)
 
     def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
         """Ask on the receptive field, batch by batch; mark the combinations that fit the model."""

@@ -7,9 +7,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
-from recourse_audit.audit.reporter import Reporter, explain, whole_answers
+from recourse_audit.audit.reporter import Reporter, explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.records.report import EgoNetwork, EgoNode, SubjectReport
 from recourse_audit.records.search import SearchResult

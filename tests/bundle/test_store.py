@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.communities import communities_of
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.audit.population import members_of, people_of
-from recourse_audit.audit.reporter import reports_on, whole_answers
+from recourse_audit.audit.reporter import reports_on
 from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.results import Findings
 from recourse_audit.bundle.store import VERSION, open_store

@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.reporter import whole_answers
 from recourse_audit.audit.stability import by_models
 from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, moved, standing
 from recourse_audit.graph.arrays import Graph

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.reporter import reports_on, whole_answers
+from recourse_audit.audit.reporter import reports_on
 from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.records.codec import plain_data
 from recourse_audit.records.report import SubjectReport

@@ -1,0 +1,88 @@
+"""What the model answers on the whole graph, for everybody or for the nodes it is asked about.
+
+A model that answers for all nodes at once is asked once. A model that answers for one node per
+query would need a whole graph for each of them; so each node is asked about on its receptive
+field, after some nodes have shown that this gives the whole graph's answer.
+"""
+
+import numpy as np
+
+from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.errors import RoomError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.queries import Union, whole
+from recourse_audit.recourse.receptive_field import receptive_field
+from recourse_audit.recourse.verification import (
+    CLOSE,
+    neighbourhoods_suffice,
+    noise_of,
+    same_answer,
+)
+
+# How many nodes are asked about both ways before the receptive fields are relied on.
+COMPARED = 8
+
+
+def whole_answers(audit: LoadedAudit, nodes: Ints) -> Floats:
+    """Log-probabilities on the whole graph, one row per node; NaN for nodes nobody asked about.
+
+    A model that answers for one node per query is asked about `nodes` alone.
+    """
+    graph = audit.graph
+    one_by_one = audit.batcher.one_row_per_query
+    rows = nodes if one_by_one else np.arange(graph.node_count)
+    answers = np.full((graph.node_count, audit.batcher.class_count), np.nan)
+    answers[rows] = answers_on(audit, rows)
+    return answers
+
+
+def answers_on(audit: LoadedAudit, rows: Ints) -> Floats:
+    """The same for some nodes, in ascending order, one row each."""
+    if audit.batcher.one_row_per_query and neighbourhoods_suffice(audit.probes):
+        answers = _on_receptive_fields(audit, rows)
+        if answers is not None:
+            return answers
+    return audit.batcher.ask(whole(audit.graph), rows)
+
+
+def _on_receptive_fields(audit: LoadedAudit, rows: Ints) -> Floats | None:
+    """Ask about each node on its own field; None if that is not the whole graph's answer.
+
+    Answers so close to the line that rounding might decide come from the whole graph.
+    """
+    depth = audit.probes.depth
+    if depth is None or len(rows) <= COMPARED:
+        return None
+    graph, batcher = audit.graph, audit.batcher
+    answers = np.empty((len(rows), batcher.class_count))
+    try:
+        for place, node in enumerate(rows.tolist()):
+            field = receptive_field(graph, node, depth)
+            union = Union(
+                nodes=field.nodes,
+                node_starts=np.array([0, len(field.nodes)]),
+                sources=field.sources,
+                targets=field.targets,
+                ties=field.ties,
+                arc_starts=np.array([0, len(field.sources)]),
+            )
+            answers[place] = batcher.ask(union, field.place(np.array([node])))[0]
+    except RoomError:
+        return None
+    noise = noise_of(batcher)
+    compared = np.unique(np.linspace(0, len(rows) - 1, COMPARED).astype(np.int64))
+    known = batcher.ask(whole(graph), rows[compared])
+    if not all(
+        same_answer(near, far, noise)
+        for near, far in zip(answers[compared], known, strict=True)
+        if np.isfinite(near).all() or np.isfinite(far).all()
+    ):
+        return None
+    answers[compared] = known
+    usable = audit.decisions.usable(answers)
+    close = np.flatnonzero(usable)[
+        np.abs(audit.decisions.log_odds(answers[usable])) <= CLOSE * noise
+    ]
+    if len(close):
+        answers[close] = batcher.ask(whole(graph), rows[close])
+    return answers
