@@ -166,9 +166,7 @@ def _search_facts(shown: SubjectReport) -> tuple[Fact, ...]:
         asked.append(f"{shown.recourse.evaluations:,} for options")
     return (
         Fact(name="Coverage", value=f"{coverage_words(search)} {extent}"),
-        Fact(
-            name="Pairs", value=f"{search.pairs:,}, {shown.front_size:,} of them on the front"
-        ),
+        Fact(name="Pairs", value=f"{search.pairs:,}, {shown.front_size:,} of them on the front"),
         Fact(
             name="Queries",
             value=f"{shown.queries:,} in total, including {' and '.join(asked)}",
