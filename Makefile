@@ -25,7 +25,7 @@ demo: setup-run ## Audit the sample model and write a bundle
 	@$(BIN)/recourse-audit demo
 
 test: lint ## Check style and types, then run all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: setup-dev ## Check style and types only
 	@$(BIN)/ruff check .

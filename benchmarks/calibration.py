@@ -40,8 +40,8 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.group_figures import Comparison
 from recourse_audit.records.groups import Communities as CommunityRecord
-from recourse_audit.records.groups import Comparison
 from recourse_audit.settings import (
     DecisionSettings,
     GraphSettings,
@@ -205,14 +205,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
                 float(cost[number]) if feasible[number] else None,
             ),
         )
-    return CommunityRecord(
-        method=found.method,
-        column=found.column,
-        seed=found.seed,
-        count=found.count,
-        reason=found.reason,
-        alone=int((np.bincount(found.numbers) == 1).sum()),
-    )
+    return found.record
 
 
 def _south(random: np.random.Generator, person: Any, plan: Plan) -> np.ndarray:

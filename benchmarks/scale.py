@@ -22,10 +22,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from benchmarks.audits import audit
 from benchmarks.search_speed import SAMPLE, report
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.selection import Selection
+from recourse_audit.execute.executors import executor_for
+from recourse_audit.execute.pipeline import Request, run_audit
 from recourse_audit.settings import load_settings
 
+TIMEOUT = 3600.0
 SMALL = 100  # how many times smaller the small graph is
 SETTINGS = """
 [model]
@@ -131,8 +135,14 @@ def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, Re
     """Run one audit; return its seconds per subject and what was recorded about it."""
     with tempfile.TemporaryDirectory() as name, Recorder() as recorder:
         settings = make_files(Path(name), nodes, ties, seed)
-        out = Path(name) / "bundle"
-        summary = audit(settings, out, sample=subjects, workers=2, progress=recorder)
+        request = Request(
+            audit=load_audit(settings),
+            origin=settings,
+            out=Path(name) / "bundle",
+            selection=Selection(sample=subjects),
+        )
+        executor = executor_for(workers=2, scheduler=None, timeout=TIMEOUT)
+        summary = run_audit(request, executor, now=lambda: "", progress=recorder)
     print(f"# {nodes} nodes: {summary.subjects} subjects, {summary.statuses}")
     return recorder.seconds / summary.subjects, recorder
 

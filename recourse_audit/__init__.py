@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recourse_audit.api import Audit, Bundle, open_bundle
+    from recourse_audit.api.audit import Audit
+    from recourse_audit.api.bundle import Bundle, open_bundle
     from recourse_audit.errors import AuditError
     from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
     from recourse_audit.records.groups import GroupReport
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 # Where each public name comes from. What is not listed is private.
 _HOMES = {
-    "Audit": "api",
+    "Audit": "api.audit",
     "AuditError": "errors",
-    "Bundle": "api",
+    "Bundle": "api.bundle",
     "GroupReport": "records.groups",
     "Settings": "settings",
     "SubjectReport": "records.report",
@@ -31,7 +32,7 @@ _HOMES = {
     "from_arrays": "graph.readers",
     "from_networkx": "graph.readers",
     "load_settings": "settings",
-    "open_bundle": "api",
+    "open_bundle": "api.bundle",
     "read_graph": "graph.readers",
 }
 

@@ -1,1 +1,1 @@
-"""Stage 5: findings come in, and what must be said beside them goes out."""
+"""Findings come in; what must be said beside them goes out."""

@@ -1,8 +1,9 @@
 """The effect of removing a part of an explanation, with its confounders drawn from the population.
 
-The back-door sum of section IV-B by queries: the features of the confounding nodes are replaced by
-those of other nodes, drawn at random, everything else stays, and the effect of the removal on the
-probability of the decision is averaged. Beside it stands the effect with the features as they are.
+This is the back-door sum of section IV-B, computed by queries. The features of the confounding
+nodes are replaced by those of nodes drawn at random, everything else stays, and the effect of the
+removal on the probability of the decision is averaged. It is compared with the effect with all
+features as they are.
 
 A node's features are looked up by its number, so a draw is a question about the same tree with
 other numbers in a few places.
@@ -31,7 +32,7 @@ SALT = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """A part removed from a subject's explanation, all in numbers of the graph.
+    """A part removed from a subject's explanation, with nodes and pairs numbered as in the graph.
 
     `pairs` are the explanation's ties and `kept` those that stay; `nodes` are its nodes,
     ascending; `decision` is the class whose probability is watched.
@@ -78,10 +79,10 @@ class Effects:
         self._stratum = None if column is None else graph.attributes[column]
 
     def measure(self, removals: Sequence[Removal]) -> list[tuple[Ints, AdjustedEffect | None]]:
-        """For each removal the confounding nodes, and the effect with and without them drawn.
+        """For each removal, the confounding nodes and the effect with and without drawing them.
 
-        None where nothing confounds, or an answer is not a number. All questions are packed
-        together.
+        The effect is None where nothing confounds, or an answer is not a number. All questions are
+        packed together.
         """
         confounders = [confounding_nodes(self._graph, one, self._depth) for one in removals]
         open_ = [place for place, nodes in enumerate(confounders) if len(nodes)]
@@ -100,7 +101,7 @@ class Effects:
         return list(zip(confounders, effects, strict=True))
 
     def _questions(self, removal: Removal, confounders: Ints) -> Iterator[tuple[Union, Ints]]:
-        """The explanation, then what is kept of it: as they are, then once for each draw."""
+        """The explanation, then what is kept of it: each as it is, and once for every draw."""
         donors = self._donors(removal.subject, len(confounders))
         kept = _kept_nodes(self._graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
@@ -111,7 +112,7 @@ class Effects:
             yield repeated(union, members), np.arange(len(members)) * len(nodes) + row
 
     def _donors(self, subject: int, count: int) -> Ints:
-        """Nodes whose features stand in for those of the confounders, a row a draw."""
+        """Nodes whose features replace those of the confounders, one row per draw."""
         generator = np.random.default_rng((self._seed, subject, SALT))
         shape = (self._settings.draws, count)
         if self._stratum is None:
@@ -139,7 +140,7 @@ class Effects:
 
 
 def grade(unadjusted: float, adjusted: float, agreeing: float, settings: CaveatSettings) -> Grade:
-    """Say whether an effect holds, weakens or reverses once its confounders are drawn anew.
+    """Say whether an effect holds, weakens or reverses when its confounders are redrawn.
 
     *Reverses*: the sign stays in fewer draws than `reverses_below`. *Weakens*: in fewer than
     `weakens_below`, or the mean keeps less than `shrinks_below` of its size, or there was no
@@ -155,7 +156,7 @@ def grade(unadjusted: float, adjusted: float, agreeing: float, settings: CaveatS
 
 
 def repeated(union: Union, members: Ints) -> Union:
-    """One graph many times over, a row of `members` standing in for its nodes each time."""
+    """Many copies of one graph; each row of `members` replaces its nodes once."""
     count, size = members.shape
     arcs = len(union.sources)
     shift = np.arange(count)[:, None] * size

@@ -1,4 +1,4 @@
-"""Every counterfactual of a subject gets its caveats."""
+"""Adds the caveats to every counterfactual of a subject."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from recourse_audit.settings import CaveatSettings
 
 
 class Caveats:
-    """Says what must be said beside the counterfactuals found on one graph with one model."""
+    """Finds the caveats of counterfactuals, for one graph and one model."""
 
     def __init__(
         self,
@@ -29,9 +29,9 @@ class Caveats:
     def on(
         self, search: SearchResult, classes: tuple[str, ...], decision: int
     ) -> tuple[Caveat, ...]:
-        """The general ones, then one for each counterfactual that something confounds.
+        """The general caveats, then one for each counterfactual that has confounders.
 
-        None where removing ties changes nothing: there is no effect to be careful about.
+        There are none where removing ties changes nothing, since there is no effect then.
         """
         shown = search.counterfactuals
         if not shown or search.moves_nothing:
@@ -50,7 +50,7 @@ class Caveats:
 
 
 class TieFinder:
-    """Finds the ties of explanations in the graph by walking from the subject, id by id."""
+    """Finds the ties of explanations in the graph again, walking from the subject by ids."""
 
     def __init__(self, graph: Graph, subject: int) -> None:
         self._graph = graph
@@ -59,7 +59,7 @@ class TieFinder:
         self._near: dict[int, dict[str, int]] = {}
 
     def removal(self, shown: Counterfactual, decision: int) -> Removal:
-        """The explanation and what is kept of it as numbers."""
+        """The explanation, and what is kept of it, by numbers."""
         pairs = self._pairs(shown.explanation.edges)
         nodes = [self._numbers[name] for name in shown.explanation.nodes]
         return Removal(
@@ -71,7 +71,7 @@ class TieFinder:
         )
 
     def _pairs(self, ties: tuple[Tie, ...]) -> dict[Tie, int]:
-        """The numbers of ties that hang together at the subject."""
+        """The pair numbers of ties that are connected to the subject."""
         found: dict[Tie, int] = {}
         while len(found) < len(ties):
             for tie in ties:
@@ -83,7 +83,7 @@ class TieFinder:
         return found
 
     def _position(self, node: int, name: str) -> int:
-        """Where a neighbour with some id stands in a node's list."""
+        """The place of a neighbour, given by id, in a node's list."""
         first = int(self._graph.starts[node])
         if node not in self._near:
             names = self._graph.ids[self._graph.neighbours(node)].tolist()

@@ -1,19 +1,19 @@
-"""What a model computes on an explanation, as a graph of variables, and what confounds a removal.
+"""What a model computes on an explanation as a graph of variables, and what confounds a removal.
 
 Vocabulary
 ----------
-variable     h_j^(l), what layer l of the model holds for node j; layer 0 are j's own features.
+variable     h_j^(l), what layer l of the model computes for node j; layer 0 is j's own features.
 roll-out     every variable of an explanation over the model's depth L, with an arc from
-             h_j^(l-1) to h_k^(l) for every way a message goes from j to k, and for j = k.
+             h_j^(l-1) to h_k^(l) wherever a message goes from j to k, and for j = k.
 treatment    h_d^(0) of the nodes d that a counterfactual removes.
 outcome      h_i^(L) of the subject i.
 mediator     a variable on a directed path from treatment to outcome, other than these two.
 confounder   a variable, neither treated nor reached from the treatment, that reaches a mediator,
              and reaches the outcome also by a directed path that avoids every mediator.
 
-This is section IV-B of the paper. If h_j^(l) is a confounder then so is h_j^(0): its self-arcs
-lead there, and none of them is reached from the treatment. So drawing the features of the nodes
-behind the confounders anew adjusts for all of them.
+This is section IV-B of the paper. If h_j^(l) is a confounder then so is h_j^(0): self-arcs lead
+from the one to the other, and none of these variables is reached from the treatment. So redrawing
+the features of the confounding nodes adjusts for all confounders.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ Arc = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollOut:
-    """The variables of an explanation: a node and a layer each; and which of them play a part."""
+    """The variables of an explanation, each a node and a layer, and the roles of some of them."""
 
     graph: "nx.DiGraph[Variable]"
     treatment: frozenset[Variable]
@@ -78,7 +78,7 @@ def confounding_places(
 ) -> tuple[int, ...]:
     """The places of confounding nodes in an explanation whose nodes are numbered from 0.
 
-    Explanations come in few shapes, so nearly every answer is known already.
+    Explanations come in few shapes, so nearly every answer is cached.
     """
     rolled = roll_out(arcs, range(size), subject=subject, removed=removed, depth=depth)
     return rolled.confounding_nodes

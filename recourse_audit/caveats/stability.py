@@ -2,8 +2,8 @@
 
 Section V-C of the paper: an explanation must change when the mechanism behind a decision changes,
 and stay when it does not. Distances are Jaccard distances: of the people in the winning
-explanations, and of what the offered options touch. Subjects whose class changed and subjects
-whose class did not are told apart.
+explanations, and of what the offered options touch. Subjects whose decision changed are kept apart
+from those whose decision did not.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ KNOWN = ("verified", "certified_infeasible")
 class Standing:
     """Where a subject stands: probabilities, who explains the decision, what the options touch.
 
-    None where nothing is known to compare: there is no explanation or it moves nothing, no option
-    was looked for (the decision is favourable), or the budget ended before one was found. A
-    subject certified to have no option has an empty set of them.
+    A field is None where there is nothing to compare: there is no explanation or it moves nothing,
+    no option was searched for (the decision is favourable), or the budget ended before one was
+    found. A subject certified to have no option has an empty set of options.
     """
 
     decision: str
@@ -41,7 +41,7 @@ class Standing:
 def standing(
     decision: str, probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
 ) -> Standing:
-    """Note what is compared of a subject's results."""
+    """Take from a subject's results what is compared."""
     found = search.counterfactuals if search is not None and not search.moves_nothing else ()
     return Standing(
         decision=decision,
@@ -56,7 +56,7 @@ def _touched(recourse: Recourse) -> list[str]:
 
 
 def _touches(action: Action) -> str:
-    """What a change touches, whatever it does to it."""
+    """What a change touches, whatever it does with it."""
     if isinstance(action, SetAction):
         return repr(action.attribute)
     return repr((action.do, *sorted(action.tie), action.kind))
@@ -65,7 +65,7 @@ def _touches(action: Action) -> str:
 def moved(subject: str, perturbation: str, before: Standing, after: Standing) -> StabilityRow:
     """Compare two standings of one subject; the strength is how far the answer itself moved.
 
-    That is the total variation distance of the two answers: half the sum of the differences.
+    It is the total variation distance of the two answers: half the sum of absolute differences.
     """
     strength = 0.5 * float(np.abs(before.probabilities - after.probabilities).sum())
     return StabilityRow(
@@ -79,7 +79,7 @@ def moved(subject: str, perturbation: str, before: Standing, after: Standing) ->
 
 
 def jaccard(one: frozenset[str] | None, other: frozenset[str] | None) -> float | None:
-    """The Jaccard distance of two sets; two empty ones are alike, and None is not compared."""
+    """The Jaccard distance of two sets: 0 for two empty ones, None if one is not known."""
     if one is None or other is None:
         return None
     either = one | other
@@ -109,9 +109,9 @@ def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoin
 
 
 def linked(graph: Graph, subject: int, other: int) -> Graph:
-    """The graph with one more tie from the subject, of the kind they have most of.
+    """The graph with one more tie from the subject, of the kind that they have most of.
 
-    It weighs and carries what is usual for ties of that kind.
+    Its weight and attributes are the usual ones for ties of that kind.
     """
     ties = graph.ties
     own = ties.kind[(ties.source == subject) | (ties.target == subject)]
@@ -137,7 +137,7 @@ def linked(graph: Graph, subject: int, other: int) -> Graph:
 def _with_row(
     column: NDArray[np.float32] | None, usual: NDArray[np.float32] | None, kind: int
 ) -> NDArray[np.float32] | None:
-    """A column of the table of ties with what is usual for a kind below it."""
+    """A column of the table of ties, with the usual value for a kind appended."""
     if column is None or usual is None:
         return None
     return np.concatenate((column, usual[kind : kind + 1]))

@@ -49,10 +49,10 @@ def confounder_caveat(
     confounders: tuple[str, ...],
     effect: AdjustedEffect | None,
 ) -> Caveat:
-    """What the confounders of one counterfactual do to its effect, as far as it was measured."""
+    """What the confounders of one counterfactual do to its effect, if that was measured."""
     names = _listed(confounders)
     ties = _listed(tuple(f"{a}-{b}" for a, b in shown.removed))
-    act = f"The features of {names} act on the answer both through what is removed and past it"
+    act = f"The features of {names} act on the answer both through what is removed and around it"
     about = f"counterfactual {number}"
     if effect is None:
         return Caveat(
@@ -71,8 +71,8 @@ def confounder_caveat(
         counterfactual=number,
         about=about,
         text=f"{GRADES[effect.grade]}. Removing {ties} moves the probability of {decision} by "
-        f"{moved} with the features as they are. {act}: drawn anew from the population, the move "
-        f"is {effect.adjusted:+.3f} on average (95 % interval {effect.low:+.3f} to "
+        f"{moved} with the features as they are. {act}: when they are redrawn from the population, "
+        f"the move is {effect.adjusted:+.3f} on average (95 % interval {effect.low:+.3f} to "
         f"{effect.high:+.3f}), in the same direction in {effect.agreeing:.0%} of {effect.draws} "
         "draws.",
         letter=LETTERS[effect.grade],
@@ -86,5 +86,5 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def general_caveats(*, depth_known: bool) -> tuple[Caveat, ...]:
-    """What goes with every counterfactual, whatever was measured."""
+    """The caveats that go with every counterfactual, whatever was measured."""
     return (CAUTION,) if depth_known else (CAUTION, UNBOUNDED)

@@ -25,7 +25,7 @@ def groups(
     ] = None,
 ) -> None:
     """Compare the groups of an audit: gaps, their uncertainty, and whom the advice cuts off."""
-    from recourse_audit.api import Bundle
+    from recourse_audit.api.bundle import Bundle
     from recourse_audit.groups.csv_table import groups_csv
     from recourse_audit.render.terminal.consoles import steps_on_stderr
     from recourse_audit.render.terminal.groups import show_groups, unfinished

@@ -50,7 +50,7 @@ def letters(
     sign: Sign = None,
 ) -> None:
     """Make the letters of a bundle, as HTML and PDF. Existing letters are replaced."""
-    from recourse_audit.api import Bundle
+    from recourse_audit.api.bundle import Bundle
 
     if day is not None and sign_off is None:
         raise InputError("--date is for letters that are signed off: give --sign-off NAME too")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recourse_audit.api import Level
+from recourse_audit.api.bundle import Level
 from recourse_audit.cli.printing import Sign, Templates, Workers, resumable, say
 from recourse_audit.errors import InputError, PaperError
 
@@ -31,7 +31,7 @@ def report(
     sign: Sign = None,
 ) -> None:
     """Make the pages of a bundle: reports, group report, index. Existing pages are replaced."""
-    from recourse_audit.api import Bundle
+    from recourse_audit.api.bundle import Bundle
     from recourse_audit.render.templates import eject as eject_templates
 
     if eject is not None:

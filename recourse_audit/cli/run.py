@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recourse_audit.api import SECONDS_PER_CHUNK
+from recourse_audit.api.audit import SECONDS_PER_CHUNK
 from recourse_audit.cli.printing import SettingsArgument, Sign, Workers, resumable, say, warn
 from recourse_audit.cli.thresholds import GAP, check_gaps, exceeded, flagged, read_thresholds
 from recourse_audit.errors import AuditError, FindingError, PaperError, SettingsError
 
 if TYPE_CHECKING:
-    from recourse_audit.api import Bundle
+    from recourse_audit.api.bundle import Bundle
 
 
 def run(
@@ -60,7 +60,7 @@ def run(
 
     Rerun the same command to resume after an interruption.
     """
-    from recourse_audit.api import Audit
+    from recourse_audit.api.audit import Audit
 
     limits = read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())

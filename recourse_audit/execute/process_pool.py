@@ -28,7 +28,9 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 Finished = TypeVar("Finished")
 Task_contra = TypeVar("Task_contra", contravariant=True)
+Answer_contra = TypeVar("Answer_contra", contravariant=True)
 Answer_co = TypeVar("Answer_co", covariant=True)
+Finished_co = TypeVar("Finished_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Job(Protocol[Task_contra, Answer_co]):
     def open(self) -> Callable[[Task_contra], Answer_co | Failed]: ...
 
 
-class Queue(Protocol[Task, Answer, Finished]):
+class Queue(Protocol[Task, Answer_contra, Finished_co]):
     """Hands out tasks and takes answers; says what is finished, if an answer finishes something."""
 
     def __len__(self) -> int:
@@ -55,9 +57,9 @@ class Queue(Protocol[Task, Answer, Finished]):
         """The next task, if one waits."""
         ...
 
-    def done(self, task: Task, answer: Answer) -> Finished | None: ...
+    def done(self, task: Task, answer: Answer_contra) -> Finished_co | None: ...
 
-    def failed(self, task: Task, reason: str, *, sudden: bool = False) -> Finished | None:
+    def failed(self, task: Task, reason: str, *, sudden: bool = False) -> Finished_co | None:
         """A task could not be done; `sudden` is the death of a worker, whatever caused it."""
         ...
 

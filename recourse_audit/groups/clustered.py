@@ -21,7 +21,7 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.iid_tests import t_quantile
 from recourse_audit.groups.resampling import gap_test
 from recourse_audit.groups.sums import Sums
-from recourse_audit.records.groups import Interval
+from recourse_audit.records.group_figures import Interval
 
 FEWEST_COMMUNITIES = 6
 FEWEST_ON_A_SIDE = 3

@@ -29,7 +29,7 @@ from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_eff
 from recourse_audit.groups.resampling import gap_test, percentile_interval, smallest_p
 from recourse_audit.groups.sums import Sums
 from recourse_audit.groups.wild_bootstrap import wild_interval
-from recourse_audit.records.groups import (
+from recourse_audit.records.group_figures import (
     Comparison,
     Direction,
     GapIntervals,

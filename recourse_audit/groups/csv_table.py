@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from itertools import chain
 
 from recourse_audit.groups.wording import WITHHELD
-from recourse_audit.records.groups import (
+from recourse_audit.records.group_figures import (
     Comparison,
     Group,
-    GroupReport,
-    GroupTable,
     Interval,
     Quartiles,
     Rate,
 )
+from recourse_audit.records.groups import GroupReport, GroupTable
 from recourse_audit.records.spreadsheets import Cell, csv_lines
 
 COLUMNS = (

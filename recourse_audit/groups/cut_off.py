@@ -15,7 +15,8 @@ import numpy as np
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.clustered import FEWEST_COMMUNITIES, ratio_interval
 from recourse_audit.groups.people import VERIFIED, Attribute, Population
-from recourse_audit.records.groups import CutOff, CutOffTable, Interval
+from recourse_audit.records.group_figures import Interval
+from recourse_audit.records.groups import CutOff, CutOffTable
 from recourse_audit.settings import GroupSettings
 
 Which = Literal["first", "all"]

@@ -9,7 +9,13 @@ from recourse_audit.groups.arrays import Floats, Ints
 from recourse_audit.groups.comparisons import Question, Sample, compare_groups
 from recourse_audit.groups.people import REFUSED, UNDECIDED, Population
 from recourse_audit.groups.tables import TableSet
-from recourse_audit.records.groups import EXPLORATORY, GRADES, PRIMARY, Comparison, Measure
+from recourse_audit.records.group_figures import (
+    EXPLORATORY,
+    GRADES,
+    PRIMARY,
+    Comparison,
+    Measure,
+)
 from recourse_audit.settings import GroupSettings
 
 FEWEST_COMPARED = 2

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats
-from recourse_audit.records.groups import Interval
+from recourse_audit.records.group_figures import Interval
 
 POWER = 0.8
 

@@ -10,7 +10,7 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.clustered import jackknife
 from recourse_audit.groups.iid_tests import t_quantile
 from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, REFUSED, UNDECIDED, Population
-from recourse_audit.records.groups import (
+from recourse_audit.records.group_figures import (
     GRADES,
     CostPoint,
     DecisionCounts,

@@ -19,15 +19,13 @@ from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
+from recourse_audit.records.group_figures import PRIMARY, Comparison, Group
 from recourse_audit.records.groups import (
     FORMAT,
-    PRIMARY,
     CommonOption,
     Communities,
-    Comparison,
     Days,
     Flag,
-    Group,
     GroupReport,
     GroupTable,
     Overall,

@@ -14,7 +14,7 @@ import numpy as np
 from recourse_audit.groups.arrays import Floats, Mask
 from recourse_audit.groups.sums import Sums, batches_of_draws, p_from_draws, studentised
 from recourse_audit.groups.wild_bootstrap import MOST_ENUMERATED, wild_test
-from recourse_audit.records.groups import Interval
+from recourse_audit.records.group_figures import Interval
 
 # With more communities than this, a percentile interval would cost too much.
 MOST_RESAMPLED = 2000

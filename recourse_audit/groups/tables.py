@@ -10,7 +10,8 @@ from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.people import REFUSED, Population
 from recourse_audit.groups.suppression import Withheld, withhold_outcomes, withhold_people
-from recourse_audit.records.groups import Suppressed, WhyWithheld
+from recourse_audit.records.group_figures import WhyWithheld
+from recourse_audit.records.groups import Suppressed
 from recourse_audit.settings import GroupSettings
 
 

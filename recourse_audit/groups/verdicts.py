@@ -21,7 +21,8 @@ from recourse_audit.groups.wording import (
     signed,
     signed_points,
 )
-from recourse_audit.records.groups import CommunityMethod, Comparison, FamilyTest, Interval
+from recourse_audit.records.group_figures import Comparison, Interval
+from recourse_audit.records.groups import CommunityMethod, FamilyTest
 from recourse_audit.settings import GroupSettings
 
 Named = tuple[str, Comparison]

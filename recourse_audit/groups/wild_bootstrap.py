@@ -30,7 +30,7 @@ from recourse_audit.groups.sums import (
     p_from_draws,
     studentised,
 )
-from recourse_audit.records.groups import Interval
+from recourse_audit.records.group_figures import Interval
 
 MOST_ENUMERATED = 11
 MOST_WEBB = 12

@@ -2,7 +2,8 @@
 
 from datetime import date
 
-from recourse_audit.records.groups import CommunityMethod, Days, WhyWithheld
+from recourse_audit.records.group_figures import WhyWithheld
+from recourse_audit.records.groups import CommunityMethod, Days
 
 WITHHELD: dict[WhyWithheld, str] = {
     "few_people": "fewer people than groups.smallest",

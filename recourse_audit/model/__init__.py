@@ -1,1 +1,1 @@
-"""Stage 2: a sealed model file comes in, log-probabilities for many small graphs come out."""
+"""A sealed model file comes in; log-probabilities for many small graphs go out."""

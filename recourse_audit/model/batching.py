@@ -170,7 +170,7 @@ class QueryBatcher:
         return self.no_rows() if answers is None else answers
 
     def no_rows(self) -> Floats:
-        """The raw answer to nothing, in the form of any other."""
+        """The raw answer for no rows, in the same form as any other."""
         output = self.model.signature.output
         return np.empty((0, output.columns or 0), output.dtype)
 
@@ -201,7 +201,7 @@ class QueryBatcher:
         return answer
 
     def _best_size(self) -> int:
-        """How many nodes make a query that is worth its call and stays in the cache."""
+        """How many nodes make a query large enough to be worth a call, yet fit the cache."""
         if self.model.signature.port("adjacency") is not None:
             return min(NODES_PER_QUERY, NODES_IN_MATRIX)
         width = max(int(self._features.shape[1]) * self._features.itemsize, 1)

@@ -1,7 +1,7 @@
-"""The model answers; a rule decides. The one place that turns answers into decisions.
+"""The one place that turns answers into decisions: the model answers, a rule decides.
 
-Answers are rows of log-probabilities, one column per class. Everything that says *decision*,
-*favourable*, *margin* or *flip* asks here, so that a rule is written once.
+Answers are rows of log-probabilities, one column per class. Everything that speaks of a decision,
+a favourable one, a margin or a change of decision asks here, so that the rule is written once.
 """
 
 import numpy as np
@@ -52,7 +52,7 @@ class Decisions:
         return changed
 
     def log_odds(self, answers: Floats) -> Floats:
-        """How far each row is from the line, in log-probability: above 0 is favourable."""
+        """How far each row is from the decision line, in log-probability: above 0 is favourable."""
         return self._lead(answers)
 
     def margin(self, answers: Floats) -> Floats:

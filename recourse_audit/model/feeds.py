@@ -1,8 +1,8 @@
-"""A question becomes the arrays that one model's inputs take.
+"""Turns a question into the arrays that one model's inputs take.
 
 What a model needs is worked out once, from its signature and its settings; filling a query then
-costs a few array operations. An export with fixed sizes gets its slots filled up: with nodes that
-no tie leads to, and with arcs that lie on one of them or weigh nothing.
+costs a few array operations. The free slots of an export with fixed sizes are padded: with nodes
+that no tie leads to, and with arcs that lie on one of them or weigh nothing.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ class Feeder:
         return feeds
 
     def slots(self, nodes: int, arcs: int) -> int:
-        """How many node slots a query fills; the last one takes the arcs that are padding."""
+        """How many node slots a query fills; padding arcs lie on the last one."""
         if self._fixed_nodes is not None:
             if nodes > self._fixed_nodes:
                 raise RoomError(
@@ -93,7 +93,7 @@ class Feeder:
         return nodes if self._fixed_arcs in (None, arcs) else nodes + 1
 
     def _node_room(self) -> int | None:
-        """Node slots for graphs; one stays free where spare arcs need a node to lie on."""
+        """Node slots for graphs; one stays free where padding arcs need a node to lie on."""
         nodes, arcs = self._fixed_nodes, self._fixed_arcs
         if nodes is None:
             return max(arcs // 2 - 1, 1) if arcs is not None and self._loops else None
@@ -179,7 +179,7 @@ def _graph_numbers(prepared: Prepared, port: InputPort) -> np.ndarray:
 
 
 def _extended(values: np.ndarray, length: int) -> np.ndarray:
-    """Fill up with zeros to a number of rows."""
+    """Pad with zeros to a number of rows."""
     if len(values) == length:
         return values
     return np.concatenate(

@@ -1,6 +1,6 @@
-"""What some models expect to have been done to their ties before: self-loops, degree norms.
+"""What some models expect of their ties: self-loops added, weights normalised by degree.
 
-Declared in the settings, never guessed: a wrong guess would change every answer a little.
+The settings declare it. It is never guessed: a wrong guess would change every answer a little.
 """
 
 from typing import Literal

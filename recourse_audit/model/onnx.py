@@ -1,8 +1,8 @@
-"""A model file in onnxruntime: opened, asked, and what goes wrong in words.
+"""A model file in onnxruntime: opened, asked, and its failures put into words.
 
-Nothing here or anywhere reads the model's nodes or initialisers. The one thing looked for in the
-file's bytes are the names of the data files that belong to it, because they are part of the
-model: they are hashed with it, and must lie beside it.
+Nothing in this project reads the model's nodes or initialisers. Only the names of the data files
+that belong to the model are looked up in the file's bytes, because they are part of the model: they
+are hashed with it, and must lie beside it.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
     for kind in vars(runtime_errors).values()
     if isinstance(kind, type) and issubclass(kind, Exception)
 )
-# What reaches us from it besides: pybind11's own, such as a message that is no text.
+# pybind11 raises these as well, for example for a message that is not text.
 FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError)
 _TYPES = {
     "float": "float32",
@@ -42,7 +42,7 @@ _UNKNOWN_OPERATOR = (
     "No Op registered",
     "Could not find an implementation",
 )
-# A question with more nodes and arcs than this goes to a session of its own.
+# A query with more nodes and arcs than this gets a session of its own.
 LARGE = 2**18
 # A file reference as protobuf writes it: key "location", then a length of one or two bytes.
 _REFERENCE = re.compile(rb"\x0a\x08location\x12([\x00-\x7f]|[\x80-\xff][\x01-\x7f])")
@@ -85,7 +85,7 @@ class OnnxModel:
         return self._feeder.arc_room
 
     def digest(self) -> str:
-        """SHA-256 of the model file; with data files, over the digests of all, in order of name."""
+        """SHA-256 of the model file; with data files, of all their digests, ordered by name."""
         digests = []
         for path in (self.files[0], *sorted(self.files[1:])):
             with path.open("rb") as file:
@@ -95,15 +95,15 @@ class OnnxModel:
         return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
 
     def with_output(self, output: OutputPort) -> None:
-        """Note what has been found out about the output."""
+        """Record what has been found out about the output."""
         self.signature = replace(self.signature, output=output)
 
     def reseed(self, seed: int) -> None:
-        """Restart the runtime's random numbers, which only a model that uses them notices."""
+        """Restart the runtime's random numbers; this affects only models that draw any."""
         onnxruntime.set_seed(seed)
 
     def ask(self, query: Query) -> Floats:
-        """Run one query; rows come in the order asked for, also from a model with fixed sizes."""
+        """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
         feeds = self._feeder.fill(query)
         try:
             (raw,) = self._session_for(query).run(self._output_names, feeds)
@@ -123,14 +123,15 @@ class OnnxModel:
             return rows[query.rows]
         raise ModelError(
             f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
-            f"{slots} nodes, so it is no node classifier; name another with model.output_name"
+            f"{slots} nodes, so it is not a node classifier; name another output with "
+            "model.output_name"
         )
 
     def _session_for(self, query: Query) -> onnxruntime.InferenceSession:
-        """The open session; for a large query one that gives all its memory back when it is done.
+        """The open session; for a large query, a new one that frees its memory afterwards.
 
-        What the runtime once took for a query it keeps for the next, which makes small ones fast;
-        after one about a million nodes it would keep gigabytes to the end.
+        The runtime keeps the memory of a query for the next one. That makes small queries fast, but
+        after a query about a million nodes it would hold gigabytes until the end.
         """
         if len(query.nodes) + query.arc_count <= LARGE:
             return self._session
@@ -162,7 +163,7 @@ class OnnxModel:
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
-    """Find the data files that belong to a model by their names in it; they must lie beside it."""
+    """Find the data files that belong to a model; they must lie beside it."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -198,7 +199,7 @@ def external_files(path: Path) -> tuple[Path, ...]:
 
 
 def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
-    """What tells a file from one that was put in its place; None for one that is gone."""
+    """What tells a file from one that replaced it; None for a file that is gone."""
     found = [path.stat() if path.exists() else None for path in files]
     return [None if one is None else (one.st_size, one.st_mtime_ns) for one in found]
 
@@ -213,12 +214,12 @@ def _open(path: Path, *, keeps_memory: bool = True) -> onnxruntime.InferenceSess
             path,
             options,
             providers=["CPUExecutionProvider"],
-            # Otherwise a dropout left on between two layers is taken out and never noticed.
+            # Otherwise active dropout between two layers is removed and never noticed.
             disabled_optimizers=["EliminateDropout"],
-            # There is nothing to fall back to, and the attempt is announced on stdout.
+            # There is nothing to fall back to, and the attempt is printed on stdout.
             enable_fallback=0,
         )
-        # A damaged file may hold names that are no text.
+        # A damaged file may contain names that are not text.
         _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
         return session
     except FAILURES as error:
@@ -240,8 +241,8 @@ def _type(name: str) -> str:
 
 
 def _sentence(error: Exception) -> str:
-    """The part of a runtime message that a person can use: one line, without its prefix."""
+    """The useful part of a runtime message: one line, without its prefix."""
     text = " ".join(str(error).split())
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
-    # Where in its source the runtime was, and in which function, is of no use to anyone here.
+    # Nobody here can use the place in the runtime's own source code.
     return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")

@@ -1,4 +1,4 @@
-"""Raw outputs become log-probabilities in float64, whatever the model gives.
+"""Turns raw outputs of any kind into log-probabilities in float64.
 
 A single column is the score of the second of two classes.
 """
@@ -13,7 +13,7 @@ SMALLEST_PROBABILITY = 1e-12
 
 
 def guess_kind(rows: Floats) -> tuple[OutputKind, str]:
-    """Tell probabilities, log-probabilities and logits apart by what many answers look like."""
+    """Tell probabilities, log-probabilities and logits apart by looking at many answers."""
     values = rows.astype(np.float64)
     slack = 5e-3 if rows.dtype == np.float16 else 1e-4
     if values.shape[1] == 1:
@@ -28,7 +28,7 @@ def guess_kind(rows: Floats) -> tuple[OutputKind, str]:
 
 
 def log_probabilities(rows: Floats, kind: OutputKind) -> Floats:
-    """Turn raw rows into natural log-probabilities, a column a class; a NaN stays a NaN."""
+    """Turn raw rows into natural log-probabilities, one column per class; a NaN stays a NaN."""
     values = rows.astype(np.float64)
     if values.shape[1] == 1:
         return _two_classes(values[:, 0], kind)
@@ -40,7 +40,7 @@ def log_probabilities(rows: Floats, kind: OutputKind) -> Floats:
 
 
 def _log_softmax(values: Floats) -> Floats:
-    """Column by column: there are few classes and many rows."""
+    """Work column by column, because there are few classes and many rows."""
     largest = values[:, 0].copy()
     for column in values.T[1:]:
         np.maximum(largest, column, out=largest)

@@ -1,4 +1,4 @@
-"""What a reader must know when a probe fails, or when a declared depth is not the measured one."""
+"""What a reader must know when a probe fails, or when the declared depth is not the measured."""
 
 from dataclasses import replace
 

@@ -73,7 +73,7 @@ def probe(
 def identify_output(
     model: OnnxModel, settings: ModelSettings, pools: list[Pool], generator: np.random.Generator
 ) -> list[Pool]:
-    """Find out what the output holds, and which pools get answers that are numbers.
+    """Find out what the output contains, and which pools get answers that are numbers.
 
     Where no pool gets only numbers, pools that get some will do; answers that are not numbers are
     then reported subject by subject.
@@ -124,7 +124,7 @@ class Prober:
         self._tolerance = TOLERANCE.get(model.signature.output.dtype, 1e-4)
 
     def report(self) -> ProbeReport:
-        """Run every probe; from the second on they know whether the model answers at random."""
+        """Run every probe; the first one tells the others whether the model answers at random."""
         deterministic = self.deterministic()
         self._repeats = 1 if deterministic else REPEATS
         packing = self.packing()
@@ -153,7 +153,7 @@ class Prober:
         return True
 
     def packing(self) -> bool:
-        """Whether a graph's answer is untouched by what is packed beside it."""
+        """Whether a graph's answer does not depend on what is packed beside it."""
         for alone, pool in zip(self._alone, self._pools, strict=True):
             sizes = self._generator.integers(1, _room(self._model, 7) + 1, size=self._rounds + 1)
             graphs = [ring(self._generator, pool, int(size)) for size in sizes]
@@ -183,7 +183,7 @@ class Prober:
         return True
 
     def tie_order(self) -> bool:
-        """Whether the order of arcs is of no consequence."""
+        """Whether the order of arcs makes no difference."""
         for batcher, graphs in self._trials():
             union = joined(graphs)
             rows = np.arange(len(union.nodes))
@@ -268,7 +268,7 @@ class Prober:
 
     @property
     def _rounds(self) -> int:
-        """Fewer graphs where each is asked many times."""
+        """How many graphs to ask about; fewer where each is asked about many times."""
         return TRIALS if self._repeats == 1 else TRIALS // 4
 
     def _ask(self, batcher: QueryBatcher, union: Union, rows: Ints) -> Answers:

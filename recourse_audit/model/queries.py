@@ -1,4 +1,4 @@
-"""The questions put to a model: many small graphs side by side, as one disjoint union."""
+"""The questions for a model: many small graphs side by side, as one disjoint union."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from recourse_audit.graph.neighbourhoods import spans
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Union:
-    """Small graphs one after the other; nothing ties one to the next.
+    """Small graphs one after the other, without ties between them.
 
     `nodes` are rows of the pool's features, `ties` rows of its table of ties; the ends of arcs
     are positions in `nodes`.
@@ -31,7 +31,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """What nodes and ties carry into a query: features, and weights, attributes, kinds of ties."""
+    """What a query says about nodes and ties: features; weights, attributes and kinds of ties."""
 
     features: Floats
     weight: NDArray[np.float32] | None = None
@@ -41,10 +41,10 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question in full: what a model adapter turns into its inputs.
+    """One complete question, which a model adapter turns into its inputs.
 
-    `ends` are the sources of arcs and, below them, the targets. `node_starts` are where its
-    graphs begin, counted from anywhere; ends and rows from its first node.
+    `ends` has the sources of arcs in its first row and their targets in the second. `node_starts`
+    says where its graphs begin, with any offset; ends and rows count from its first node.
     """
 
     features: Floats
@@ -62,7 +62,7 @@ class Query:
 
 
 def pool_of(graph: Graph) -> Pool:
-    """Hand out what the graph's nodes and ties carry."""
+    """What the graph knows about its nodes and ties."""
     ties = graph.ties
     return Pool(
         features=graph.features, weight=ties.weight, attributes=ties.attributes, kind=ties.kind
@@ -72,7 +72,7 @@ def pool_of(graph: Graph) -> Pool:
 def whole(graph: Graph) -> Union:
     """The whole graph as one question, nodes in the order of the file, ties in canonical order.
 
-    Its arrays are as narrow as those of the graph, or the same: here that is what memory goes into.
+    It shares the graph's arrays where it can, because most of the memory is in them.
     """
     sources = _followed(graph.arc_source, graph.loop_node)
     return Union(

@@ -1,7 +1,7 @@
-"""The declared inputs of a model come in, each leaves with a role and the reason for it.
+"""Gives every declared input of a model a role, and says why.
 
-A role comes from type and rank first, from the name second and from shared sizes last, because
-exporters name dimensions and inputs as they like. What is wrong can be set with `model.roles`.
+A role is guessed from type and rank first, from the name second and from shared sizes last,
+because exporters name dimensions and inputs as they like. `model.roles` overrides a wrong guess.
 """
 
 import re
@@ -37,9 +37,9 @@ def assign_roles(
 ) -> tuple[InputPort, ...]:
     """Give every input a role: the one declared in the settings, else the best guess.
 
-    Inputs with a telling name go first, so that one without never takes a role from them. With
-    `complete`, an input that no role fits, or a model that cannot be given its features and ties,
-    is an error; `inspect` asks without it, to show what there is.
+    Inputs with a clear name go first, so that an input without one never takes their role. With
+    `complete`, an input that fits no role, or a model without inputs for features and ties, is an
+    error; `inspect` asks without it, to show what there is.
     """
     unknown = sorted(set(settings.roles) - {port.name for port in ports})
     if unknown:
@@ -86,7 +86,7 @@ def _guess(
 
 
 class _Forms:
-    """What the shapes of all inputs together say about each of them."""
+    """What the shapes of all inputs together say about each one."""
 
     def __init__(self, ports: tuple[InputPort, ...]) -> None:
         led = [port.shape for port in ports if len(port.shape) == 3 and _may_be_one(port.shape[0])]
@@ -101,13 +101,13 @@ class _Forms:
         self._nodes = next((shape[0] for shape in tables if shape[0] != self._arcs), None)
 
     def inner(self, port: InputPort) -> tuple[Dimension, ...]:
-        """The shape without a leading axis of one graph, which all inputs have or none."""
+        """The shape without a leading axis of size one, which either all inputs have or none."""
         size = port.shape[0] if len(port.shape) > 1 else None
         led = len(port.shape) == 3 and _may_be_one(size)
         return port.shape[1:] if led or (size is not None and size == self._lead) else port.shape
 
     def fitting(self, port: InputPort) -> tuple[list[Role], str]:
-        """List the roles that type and rank allow, the likeliest first, and what sizes add."""
+        """List the roles that type and rank allow, the likeliest first, and what the sizes add."""
         shape = self.inner(port)
         if port.floating and len(shape) == 2:
             return self._table(shape)
@@ -134,7 +134,7 @@ class _Forms:
             return ["features", "adjacency"], ""
         by_tie = self._arcs is not None and shape[0] == self._arcs
         if by_tie and any(other[0] != self._arcs for other in others):
-            return ["edge_attributes", "edge_weight", "features"], ", a row a tie"
+            return ["edge_attributes", "edge_weight", "features"], ", one row per tie"
         return ["features", "edge_attributes", "edge_weight"], ""
 
     def _pair(self, shape: tuple[Dimension, ...]) -> list[Role]:
@@ -150,13 +150,13 @@ class _Forms:
         if shape[0] is None or self._arcs is None or self._nodes is None:
             return [*by_tie, *by_node, *rest], ""
         if shape[0] == self._arcs:
-            return [*by_tie, *by_node, *rest], ", an entry a tie"
+            return [*by_tie, *by_node, *rest], ", one entry per tie"
         if shape[0] == self._nodes:
-            return [*by_node, *by_tie, *rest], ", an entry a node"
-        return [*rest, *by_node, *by_tie], ", neither an entry a tie nor a node"
+            return [*by_node, *by_tie, *rest], ", one entry per node"
+        return [*rest, *by_node, *by_tie], ", with neither one entry per tie nor one per node"
 
     def _arc_size(self, lists: list[tuple[Dimension, ...]]) -> Dimension:
-        """The size that stands for the number of arcs, where the file gives it a name or number."""
+        """The size that is the number of arcs, where the file gives it a name or a number."""
         for shape in self._pairs:
             if 2 in shape:
                 return shape[0] if shape[1] == 2 and shape[0] != 2 else shape[1]
@@ -178,20 +178,20 @@ def _may_be_one(size: Dimension) -> bool:
 
 
 def _check_form(port: InputPort, settings: ModelSettings) -> None:
-    """Refuse a declared role that the input's type or rank cannot play."""
+    """Refuse a declared role that does not fit the input's type or rank."""
     if port.role is None:
         return
     if not (port.floating or port.integer or port.dtype == "bool"):
         raise ModelError(
-            f"{settings.path}: the input {port.described()} holds no numbers that can be given, "
-            "whatever its role; export the model without it"
+            f"{settings.path}: the input {port.described()} does not take numbers, so no role fits "
+            "it; export the model without it"
         )
     rank, axes = len(port.shape), RANKS[port.role]
     led = rank == max(axes) + 1 and _may_be_one(port.shape[0])
     if rank not in axes and not led:
         raise ModelError(
-            f"{settings.path}: the input {port.described()} cannot be {port.role}, which has "
-            f"{max(axes)} axes at most; correct model.roles"
+            f"{settings.path}: the input {port.described()} cannot be {port.role}, which has at "
+            f"most {max(axes)} axes; correct model.roles"
         )
 
 

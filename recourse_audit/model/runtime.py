@@ -1,8 +1,9 @@
-"""The only door to onnxruntime, which is told to be silent before it comes in.
+"""The only module that imports onnxruntime, after turning its telemetry off.
 
-Since 1.29 its builds for Linux and macOS report to their maker: on import they name the machine in
-a file, and every model that is opened sends its file name, its hashes and more. An audit is nobody
-else's business. The variable is read once, when the library is loaded; workers inherit it.
+Since 1.29 its builds for Linux and macOS report to their maker: on import they write an id of the
+machine to a file, and for every model that is opened they send its file name, its hashes and more.
+An audit is nobody else's business. The variable is read once, when the library is loaded; workers
+inherit it.
 """
 
 import os

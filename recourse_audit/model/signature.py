@@ -1,4 +1,4 @@
-"""What a sealed model takes and gives: the facts that its file declares, and the roles assigned."""
+"""What a sealed model takes and returns: what its file declares, and the roles assigned."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputPort:
-    """One input as the file declares it, and the role it plays."""
+    """One input as the file declares it, and its role."""
 
     name: str
     dtype: str
@@ -36,14 +36,14 @@ class InputPort:
 
     @property
     def batched(self) -> bool:
-        """Whether there is one leading axis more than the role needs."""
+        """Whether there is one more leading axis than the role needs."""
         if self.role == "edge_weight" and len(self.shape) == 2:
             return self.shape[0] == 1
         return self.role is not None and len(self.shape) == max(RANKS[self.role]) + 1
 
     @property
     def inner(self) -> tuple[Dimension, ...]:
-        """The shape without a leading axis of one graph."""
+        """The shape without a leading axis of size one."""
         return self.shape[1:] if self.batched else self.shape
 
     @property
@@ -61,7 +61,7 @@ class InputPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputPort:
-    """The output we read: what its numbers are, and for which nodes."""
+    """The output that is read, and what its numbers are."""
 
     name: str
     dtype: str

@@ -10,8 +10,8 @@ LONGEST_TEXT = 40
 class Record:
     """Base of all records: frozen, slotted, keyword-only dataclasses with a short repr.
 
-    Plain data and HTML come from later stages, which put themselves in here: `plain_data` is set
-    by the codec and `html` by the front door, so that a record imports neither.
+    HTML comes from a later stage, so the front door puts it in here: a record imports no
+    rendering.
     """
 
     __slots__ = ()
@@ -19,7 +19,6 @@ class Record:
     # A document that lacks or adds anything is refused.
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
 
-    plain_data: ClassVar[Callable[["Record"], dict[str, Any]] | None] = None
     html: ClassVar[Callable[["Record"], str] | None] = None
 
     def __repr__(self) -> str:
@@ -29,8 +28,9 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain data, under the names that its JSON has."""
-        assert Record.plain_data is not None, "the codec is imported before any record is made"
-        return Record.plain_data(self)
+        from recourse_audit.records.codec import plain_data
+
+        return plain_data(self)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the view of the terminal, if the record has one."""

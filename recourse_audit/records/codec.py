@@ -161,9 +161,6 @@ def plain_data(record: Record) -> Json:
     return data
 
 
-Record.plain_data = staticmethod(plain_data)
-
-
 _adapters: "dict[type[Record], TypeAdapter[Any]]" = {}
 
 

@@ -1,1 +1,1 @@
-"""Stage 4: a subject and a policy come in; options that the model confirms go out, or a proof."""
+"""A subject and a policy come in; options that the model confirms go out, or a certificate."""

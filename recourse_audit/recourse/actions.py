@@ -1,8 +1,8 @@
-"""Every change that the policy permits one subject, as a table of arrays.
+"""Every change that the policy permits to one subject, as a table of arrays.
 
-An action drops a row of the table of ties, adds a tie, or moves an attribute to a level. Actions of
-one group exclude each other: every tie is its own group, all levels of attributes that are linked
-are one. Groups are contiguous, so a combination is an ascending list of rows of different groups.
+An action drops a tie, adds a tie, or moves an attribute to a level. Actions of one group exclude
+each other: every tie is a group of its own, and all levels of linked attributes are one group.
+Groups are contiguous, so a combination is an ascending list of rows of different groups.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ NONE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieActions:
-    """Ties to drop or to add: ends as node numbers, the first arc of a tie that is there."""
+    """Ties to drop or to add: ends as node numbers, and the first arc of a tie that exists."""
 
     source: Ints
     target: Ints
@@ -50,7 +50,7 @@ class TieActions:
 class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
-    What an action sets is `column[changes[a]:changes[a + 1]]`, to `number` in the table's units.
+    Action a sets the columns `column[changes[a]:changes[a + 1]]` to `number`, in the table's units.
     """
 
     graph: Graph
@@ -70,18 +70,18 @@ class ActionTable:
 
     @cached_property
     def source(self) -> Ints:
-        """Where a tie starts; of an attribute, the subject."""
+        """Where a tie starts; for an attribute, the subject."""
         return self._tied(self.drops.source, self.adds.source)
 
     @cached_property
     def own(self) -> Mask:
-        """Whether an action is at the subject itself: its ties, new ones, its attributes."""
+        """Whether an action changes the subject's own ties, adds one, or sets an attribute."""
         mine: Mask = (self.source == self.subject) | (self.target == self.subject)
         return mine
 
     @cached_property
     def target(self) -> Ints:
-        """Where a tie leads; of an attribute, the subject."""
+        """Where a tie leads; for an attribute, the subject."""
         return self._tied(self.drops.target, self.adds.target)
 
     @cached_property
@@ -100,7 +100,7 @@ class ActionTable:
 
     @cached_property
     def move(self) -> Ints:
-        """The place of an attribute's rule among the moves."""
+        """The place of an attribute's rule in `moves`; `NONE` for ties."""
         own = np.repeat(np.arange(len(self.moves)), [len(levels) for _, levels in self.moves])
         return np.concatenate((np.full(len(self) - len(own), NONE), own))
 
@@ -125,12 +125,12 @@ class ActionTable:
 
     @cached_property
     def touched(self) -> Ints:
-        """What an action touches: a tie, or an attribute whatever its level."""
+        """What an action touches: a tie, or an attribute at whatever level."""
         return np.where(self.do == SET, self._ties + self.move, np.arange(len(self)))
 
     @cached_property
     def changes(self) -> Ints:
-        """Where the numbers that an action sets begin."""
+        """Where the numbers that each action sets begin."""
         widths = [np.full(len(levels), levels.numbers.shape[1]) for _, levels in self.moves]
         ends = np.cumsum(np.concatenate((np.zeros(self._ties, np.int64), *widths)))
         return np.concatenate(([0], ends))
@@ -167,7 +167,7 @@ class ActionTable:
         )
 
     def at_least(self, action: int) -> Mask:
-        """The actions that do what this one does, or move the same attribute farther that way."""
+        """The action itself, and those that move the same attribute further in its direction."""
         same: Mask = np.arange(len(self)) == action
         if self.do[action] == SET:
             steps = int(self.steps[action])
@@ -176,7 +176,7 @@ class ActionTable:
         return same
 
     def records(self, actions: Ints) -> tuple[Action, ...]:
-        """Some actions in the user's words."""
+        """Some actions as records, in the user's ids and units."""
         return tuple(self._record(int(action)) for action in actions)
 
     def _record(self, action: int) -> Action:
@@ -222,7 +222,7 @@ class ActionTable:
 
 
 def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
-    """List what the policy permits a subject; `depth` is how many hops the model looks."""
+    """List what the policy permits to a subject; `depth` is how many hops the model looks."""
     graph = policy.graph
     drops, denied = _drops(policy, subject, depth)
     moves = [(one, one.levels(graph.features[subject])) for one in policy.movements]
@@ -238,7 +238,7 @@ def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable
 
 
 def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
-    """Ties that may be dropped, in canonical order, and how many only the deny-list keeps."""
+    """Ties that may be dropped, in canonical order, and how many only the deny list forbids."""
     graph = policy.graph
     pairs = np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]])
     if policy.drop[:, OTHERS].any():
@@ -265,7 +265,7 @@ def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions,
 
 
 def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
-    """The pairs of other people who are both within the model's reach."""
+    """The pairs of other people who are both within the model's depth."""
     if depth is None:
         return np.arange(graph.pair_count)
     near = reach(graph, np.array([subject]), depth)
@@ -275,7 +275,7 @@ def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
 
 
 def _adds(policy: Policy, subject: int) -> TieActions:
-    """Ties that may be made: by kind, by which way they lead, then by the other end."""
+    """Ties that may be added: by kind, by direction, then by the other end."""
     graph = policy.graph
     parts = [*_new_ties(policy, subject)]
     source, target, kind, relation = (
@@ -314,7 +314,7 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, 
 
 
 def _listed(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
-    """The other ends of a subject's candidates of one kind that lead one way."""
+    """The other ends of a subject's candidates of one kind and one direction."""
     listed = policy.candidates
     assert listed is not None
     rows = listed.of(subject)
@@ -328,7 +328,7 @@ def _listed(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
 
 
 def _tied_by(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
-    """Who is tied to the subject by a kind already, the same way."""
+    """Everyone already tied to the subject by this kind, in the same direction."""
     pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
     arcs, _ = spans(graph.pair_starts, pairs)
     ends = (graph.arc_source[arcs], graph.arc_target[arcs])

@@ -1,8 +1,8 @@
-"""Attributes in the user's units: where a value can be moved to, and what moves along.
+"""Attributes in the user's units: where a value can be moved to, and what moves along with it.
 
-The graph holds what the model was trained on. A user's value is that number scaled, shifted and
-transformed back; steps, ranges and costs are about the user's value, and the model gets the number
-that a level has in the table.
+The graph holds the numbers that the model takes. A user's value is such a number scaled, shifted
+and transformed back. Steps, ranges and costs are about the user's value; the model gets the number
+that the table would hold for it.
 """
 
 from collections.abc import Iterable
@@ -19,13 +19,13 @@ DIGITS = 12
 
 
 def rounded(value: float) -> float:
-    """Twelve significant digits, so that 0.1 + 0.2 is 0.3; no negative zero."""
+    """Round to twelve significant digits, so that 0.1 + 0.2 is 0.3; no negative zero."""
     return float(f"{value:.{DIGITS}g}") + 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """A feature of the model as its user speaks of it, and the range that it may take."""
+    """A feature of the model in the user's units, and the range of its values."""
 
     name: str
     column: int
@@ -37,7 +37,7 @@ class Attribute:
     high: float
 
     def shown(self, number: float | np.floating) -> float:
-        """The user's value of a number in the table; a float32 loses the digits it never had."""
+        """The user's value for a number in the table, without digits that a float32 lacks."""
         return _shown(self.scale, self.shift, self.transform, number)
 
     def stored(self, values: Iterable[float]) -> Floats:
@@ -57,7 +57,7 @@ class Attribute:
 
 
 def attribute_of(graph: Graph, name: str, rule: AttributeRule | None) -> Attribute:
-    """Take the units from a rule if there is one, and what bounds it leaves open from the graph."""
+    """Take units and bounds from the rule, and bounds that it leaves open from the graph."""
     column = graph.feature_names.index(name)
     scale, shift, transform, unit = (
         (1.0, 0.0, "linear", "")
@@ -94,8 +94,8 @@ def _shown(scale: float, shift: float, transform: str, number: float | np.floati
 class Levels:
     """Where one attribute of one subject can be moved to.
 
-    `steps` are signed. A row of `after` has the attribute's own value and those implied, in the
-    user's units; `numbers` has the same as the table would hold them.
+    `steps` are signed. Each row of `after` has the attribute's own value and the implied ones, in
+    the user's units; `numbers` has the same values as the table would hold them.
     """
 
     steps: Ints
@@ -109,7 +109,7 @@ class Levels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """A rule for an attribute, ready to use; `family` are the attributes it must not meet."""
+    """A rule for an attribute; attributes of one `family` are never changed together."""
 
     rule: AttributeRule
     attribute: Attribute
@@ -118,11 +118,11 @@ class Movement:
 
     @property
     def moved(self) -> tuple[Attribute, ...]:
-        """The attribute itself, then those that it moves along."""
+        """The attribute itself, then those that move along with it."""
         return (self.attribute, *(other for other, _ in self.implied))
 
     def levels(self, features: Floats) -> Levels:
-        """Every level that somebody with these features can reach: up, then down, nearest first."""
+        """Every level that a person with these features can reach: up, then down, nearest first."""
         before = tuple(one.shown(features[one.column]) for one in self.moved)
         steps, after = [], []
         for sign in (1, -1):
@@ -146,7 +146,7 @@ class Movement:
         )
 
     def at(self, before: tuple[float, ...], steps: float) -> tuple[float, ...]:
-        """The values after so many signed steps: the attribute's own, then those implied."""
+        """The values after a signed number of steps: the attribute's own, then the implied ones."""
         others = (
             rounded(value + steps * by)
             for value, (_, by) in zip(before[1:], self.implied, strict=True)
@@ -154,14 +154,14 @@ class Movement:
         return (self._own(before[0], steps), *others)
 
     def _own(self, value: float, steps: float) -> float:
-        """For whole numbers the first step leads from a broken value to the next whole one."""
+        """For whole numbers, the first step leads from a fraction to the next whole number."""
         if self.rule.integer and value != int(value) and steps:
             start = np.ceil(value) if steps > 0 else np.floor(value)
             return rounded(float(start) + (steps - np.sign(steps)) * self.rule.step)
         return rounded(value + steps * self.rule.step)
 
     def steps_to(self, value: float, wanted: float) -> float:
-        """How many signed steps lead from one value to another, broken ones included."""
+        """How many signed steps lead from one value to another; may be a fraction."""
         sign = float(np.sign(wanted - value))
         if self.rule.integer and value != int(value) and sign:
             start = np.ceil(value) if sign > 0 else np.floor(value)
@@ -169,7 +169,7 @@ class Movement:
         return (wanted - value) / self.rule.step
 
     def _count(self, value: float, sign: int) -> int:
-        """How many steps lead to the end of the range, or a little past it."""
+        """How many steps lead to the end of the range, or just past it."""
         room = self.attribute.high - value if sign > 0 else value - self.attribute.low
         return max(0, int(min(room / self.rule.step + 1e-6, MOST_LEVELS))) + (
             1 if self.rule.integer and room > 0 else 0
@@ -177,7 +177,7 @@ class Movement:
 
 
 def movements(graph: Graph, rules: Iterable[AttributeRule]) -> tuple[Movement, ...]:
-    """Make the rules for attributes ready; their names have been checked."""
+    """Prepare the rules for attributes; their names have been checked."""
     rules = tuple(rules)
     by_name = {rule.name: rule for rule in rules}
     families = _families(rules)
@@ -188,7 +188,7 @@ def movements(graph: Graph, rules: Iterable[AttributeRule]) -> tuple[Movement, .
         if levels > MOST_LEVELS:
             raise SettingsError(
                 f"recourse.attributes[{place}].step: {rule.step:g} makes more than "
-                f"{MOST_LEVELS:,} levels between {attribute.low:g} and {attribute.high:g}; take a "
+                f"{MOST_LEVELS:,} levels between {attribute.low:g} and {attribute.high:g}; set a "
                 "larger step or a smaller range"
             )
         implied = tuple(
@@ -201,7 +201,7 @@ def movements(graph: Graph, rules: Iterable[AttributeRule]) -> tuple[Movement, .
 
 
 def _families(rules: tuple[AttributeRule, ...]) -> dict[str, int]:
-    """Number the sets of attributes that are linked by what they imply."""
+    """Number the sets of attributes that are linked because one implies another."""
     family: dict[str, int] = {}
     for number, rule in enumerate(rules):
         linked = {family[name] for name in _names(rule) if name in family}

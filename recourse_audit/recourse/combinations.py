@@ -1,6 +1,6 @@
 """Sets of actions that do not exclude each other: how many there are, all of them, the best ones.
 
-Groups are given as one number an action, ascending. A combination is a row of ascending places.
+`group` has one number per action, ascending. A combination is a row of ascending places.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ MOST_IN_MATRIX = 3_000
 def counts(group: Ints, most: int) -> list[int]:
     """How many combinations there are of each size from 0 to `most`.
 
-    The elementary symmetric polynomials of the groups' sizes, in exact whole numbers. Groups of
-    one action are taken together: their part is a binomial coefficient.
+    These are the elementary symmetric polynomials of the groups' sizes, in exact whole numbers.
+    Groups of one action are taken together: they contribute a binomial coefficient.
     """
     sizes = np.unique(group, return_counts=True)[1]
     total = [1, *[0] * most]
@@ -59,8 +59,8 @@ def best(effect: Floats, group: Ints, size: int, count: int) -> Ints:
     With actions ranked by effect, a combination of ranks r1 < … < rs has r1+1 times r2-r1 times …
     others that are at least as good, itself included. So the best `count` are among those whose
     product of gaps is at most `count`: about count * log(count)^(s-1) / (s-1)! drafts. Drafts of
-    actions that exclude each other are thrown away, and more drawn up until enough are left; then
-    a few of the best may be missed.
+    actions that exclude each other are discarded, and more are made until enough remain; in that
+    case a few of the best may be missed.
     """
     order = np.argsort(-effect, kind="stable")
     wanted, limit = count, count
@@ -92,7 +92,7 @@ def _drafts(actions: int, size: int, limit: int) -> Ints:
 
 
 def parts(table: ActionTable, combination: Sequence[int]) -> list[tuple[int, ...]]:
-    """All that is less than a combination: some of its actions, lower levels of its attributes."""
+    """Everything less than a combination: fewer of its actions, lower levels of its attributes."""
     choices = []
     for action in combination:
         lower: list[int | None] = [None, action]
@@ -121,7 +121,7 @@ def count_parts(table: ActionTable, combination: Sequence[int]) -> int:
 
 
 class Cover:
-    """Tells which combinations hold all of one that works, or move its attributes farther.
+    """Tells which combinations contain one that works, or move its attributes further.
 
     What is covered costs at least as much and asks for more, so it need not be tried.
     """
@@ -134,11 +134,11 @@ class Cover:
 
     @property
     def alive(self) -> Ints:
-        """The actions that do not work alone, nor go farther than one that does."""
+        """The actions that neither work alone nor go further than one that does."""
         return np.flatnonzero(~self._single)
 
     def add(self, combination: Sequence[int]) -> None:
-        """Take in one that works."""
+        """Note a combination that works."""
         masks = [self._table.at_least(action) for action in combination]
         if len(masks) == 1:
             self._single |= masks[0]
@@ -168,8 +168,8 @@ class Cover:
 def diverse(touched: Mask, cost: Floats, count: int) -> list[int]:
     """Choose rows that differ in what they touch: the cheapest, then those farthest from it.
 
-    The distance of two rows is the Jaccard distance of what they touch, that of a row from several
-    the least; ties are broken by cost, then by order. Rows come sorted by cost.
+    The distance of two rows is the Jaccard distance of what they touch; the distance of a row from
+    several others is the smallest. Ties are broken by cost, then by order. Rows are sorted by cost.
     """
     if not len(touched):
         return []

@@ -1,7 +1,7 @@
-"""Kinds of ties that nobody is ever told to drop or to make, whatever the rules say.
+"""Kinds of ties that nobody is ever advised to drop or to add, whatever the rules say.
 
 A kind is denied if one of its words is on the list: `family`, `Family member` and `church_members`
-all are. The list is of English words; `recourse.never` adds kinds by their names.
+all are. The list has English words only; `recourse.never` adds kinds by name.
 """
 
 import re

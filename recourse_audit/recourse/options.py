@@ -1,8 +1,8 @@
-"""Recourse for one subject after the other: a status, options that the model confirmed, a proof.
+"""Recourse for one subject after the other: a status, verified options, and a certificate.
 
-Candidates come first from the counterfactuals of the search, best first, then in order of measured
-effect or in full (see `trials`). What is offered is checked against the rules once more, and asked
-once more on the whole graph where that is small enough.
+Candidates come first from the counterfactuals of the search, best first, and then in full or in
+order of measured effect (see `trials`). Every option is checked against the rules again before it
+is offered, and asked about again on the whole graph where that is small enough.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,10 @@ from recourse_audit.search.results import Naming, shown
 CONFIRMED_ARCS = 200_000
 NOTHING_PERMITTED = "The policy permits this person no change."
 NO_ROOM = (
-    "{} could not be asked: the model was exported for a fixed number of nodes and "
-    "ties and has no room for the graph with these changes. Export it with dynamic axes to try "
-    "them."
+    "{} could not be asked: the model was exported for a fixed number of nodes and ties and has no "
+    "room for the graph with these changes. Export it with dynamic axes to try them."
 )
-ALREADY = "The decision is favourable already, so nothing was tried."
+ALREADY = "The decision is already favourable, so nothing was tried."
 
 
 class RecourseSearch:
@@ -59,7 +58,7 @@ class RecourseSearch:
         )
 
     def run(self, subject: int, search: SearchResult | None) -> Recourse:
-        """Find options for a subject; what goes wrong is a status, and stops nobody else."""
+        """Find options for a subject; an error becomes a status and stops nobody else."""
         try:
             return self._run(subject, search)
         except AuditError as error:
@@ -100,7 +99,7 @@ class RecourseSearch:
     def _tried(
         self, table: ActionTable, now: Floats, search: SearchResult | None
     ) -> tuple[Trials, Verifier, tuple[Option, ...], int]:
-        """Search on the neighbourhood; if the whole graph contradicts an option, search on that.
+        """Search on the neighbourhood; if the whole graph contradicts an option, search there.
 
         Also says how many evaluations both took together, which is never more than the budget.
         """
@@ -127,9 +126,9 @@ class RecourseSearch:
         return trials, verifier, options, spent
 
     def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> tuple[Floats, Mask]:
-        """The answers to what is to be offered, and which of them the whole graph gave.
+        """The answers for what is to be offered, and a mark on those that the whole graph gave.
 
-        The whole graph is asked where it is not too large.
+        The whole graph is asked about where it is not too large.
         """
         if not chosen:
             return np.empty((0, self._context.batcher.class_count)), np.empty(0, bool)
@@ -199,7 +198,7 @@ class RecourseSearch:
 
 
 def failure(reason: str, max_changes: int) -> Recourse:
-    """No recourse could be worked out, and why."""
+    """The recourse of a subject for whom none could be worked out, and why."""
     certificate = Certificate(max_changes=max_changes, reason=reason)
     return Recourse(status="error", certificate=certificate, reason=reason)
 
@@ -216,7 +215,7 @@ def _status(options: Sequence[Option], certificate: Certificate) -> RecourseStat
 def _counterfactuals(
     table: ActionTable, search: SearchResult | None, most: int
 ) -> Iterator[Combination]:
-    """What the counterfactuals remove, if all of it may be dropped: the chosen ones, the front."""
+    """What counterfactuals remove, if all of it may be dropped: those shown, then the front."""
     if search is None:
         return
     droppable = _droppable(table)
@@ -229,7 +228,7 @@ def _counterfactuals(
 
 
 def _droppable(table: ActionTable) -> dict[Tie, list[int]]:
-    """Pairs of people of whom every tie may be dropped, with the actions that do it."""
+    """Pairs of people whose ties may all be dropped, with the actions that drop them."""
     graph, arc = table.graph, table.drops.arc
     pair: Ints = np.searchsorted(graph.pair_starts, arc, side="right") - 1
     ways = 1 if graph.directed else 2

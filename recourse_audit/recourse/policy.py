@@ -1,9 +1,9 @@
-"""The policy: what a person may be told to change, checked against the graph once.
+"""The policy: what a person may be advised to change, checked once against the graph.
 
 Vocabulary
 ----------
-relation   how a tie lies to the subject: it leads from them, leads to them, or lies between others.
-rule       the first one that matches a tie's kind and relation decides about it.
+relation   how a tie lies to the subject: it leads from them, leads to them, or is between others.
+rule       the first rule that matches a tie's kind and relation applies to it.
 denied     a kind that is never suggested, whatever the rules (see `deny_list`).
 
 `Policy` answers in tables, for the search. `rules.why_not` walks through the rules again and says
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.model.decisions import Mask
@@ -52,7 +52,7 @@ class Policy:
     candidates: Candidates | None
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
-        """The first rule that matches, found by walking through them."""
+        """The first rule that matches, found by walking through all of them."""
         for rule in self.rules:
             if rule.kind in (ANY, kind) and relation in RELATIONS[rule.whose]:
                 return rule
@@ -63,10 +63,13 @@ class Policy:
         return next((one for one in self.movements if one.rule.name == name), None)
 
 
-def relations(graph: Graph, subject: int, source: Ints | int, target: Ints | int) -> Ints:
-    """How ties lie to a subject; in a graph without directions all own ties lead out.
+def relations(
+    graph: Graph, subject: int, source: Ints | Indices | int, target: Ints | Indices | int
+) -> Ints:
+    """The relation of ties from `source` to `target` to a subject.
 
-    Ties from a node to itself are never changed, so they are not asked about.
+    Own ties without a direction count as outgoing. Nobody asks about a tie from a node to itself,
+    because such ties are never changed.
     """
     incoming = INCOMING if graph.directed else OUTGOING
     leads_out, leads_in = np.equal(source, subject), np.equal(target, subject)
@@ -74,7 +77,7 @@ def relations(graph: Graph, subject: int, source: Ints | int, target: Ints | int
 
 
 def open_policy(settings: Settings, graph: Graph) -> Policy:
-    """Check the policy against the graph; the first thing wrong is one sentence with its key."""
+    """Check the policy against the graph; the first mistake is reported with its key."""
     recourse, kinds = settings.recourse, graph.ties.kinds
     protected = settings.groups.attributes
     _check_never(recourse.never, kinds)
@@ -123,9 +126,9 @@ def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
 
 
 def _known(kind: str, kinds: Sequence[str], *more: str) -> str:
-    """Which kind may have been meant, as the end of a sentence."""
+    """Which kind may have been meant, to end a sentence with."""
     if not kinds:
-        return "the graph has no ties at all, so check the file of ties or leave the kind out"
+        return "the graph has no ties at all, so check the file of ties, or leave the kind out"
     return near_matches(kind, [*kinds, *more])
 
 
@@ -147,13 +150,13 @@ def _check_ties(
         for earlier, other in enumerate(rules[:place]):
             if other.kind in (ANY, rule.kind) and _takes(other, rule, directed=directed):
                 raise SettingsError(
-                    f"{key}: can never match, because recourse.ties[{earlier}] takes all that it "
-                    "does; put the narrower rule first, or leave one out"
+                    f"{key}: can never match, because recourse.ties[{earlier}] matches everything "
+                    "that it does; put the narrower rule first, or leave one out"
                 )
 
 
 def _takes(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
-    """Whether every tie of the later rule's relations is also one of the earlier rule's."""
+    """Whether the earlier rule covers every relation that the later one is about."""
     there = set(RELATIONS[earlier.whose])
     wanted = set(RELATIONS[later.whose])
     return wanted - ({INCOMING} if not directed else set()) <= there
@@ -167,14 +170,14 @@ def _check_attribute(rule: AttributeRule, key: str, graph: Graph, protected: Seq
     for name, where in names:
         if name in protected:
             raise SettingsError(
-                f"{where}: {name!r} is a protected attribute (groups.attributes), and those never "
-                "change; leave it out"
+                f"{where}: {name!r} is a protected attribute (groups.attributes), and protected "
+                "attributes never change; leave it out"
             )
         if name in graph.feature_names:
             continue
         if name in graph.attributes:
             raise SettingsError(
-                f"{where}: {name!r} is a column of the nodes, but no feature: the model does not "
+                f"{where}: {name!r} is a column of the nodes but not a feature: the model does not "
                 "see it, so changing it changes no decision; leave it out"
             )
         raise SettingsError(
@@ -187,5 +190,5 @@ def _check_implied(rule: AttributeRule, key: str, whole: Collection[str]) -> Non
         if implied.name in whole and implied.by != int(implied.by):
             raise SettingsError(
                 f"{key}.implies[{place}].by: moves {implied.name!r} by {implied.by:g}, but that "
-                "one takes whole numbers only; make it whole, or leave it out"
+                "attribute takes only whole numbers; make it whole, or leave it out"
             )

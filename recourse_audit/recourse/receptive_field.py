@@ -1,8 +1,8 @@
-"""All that bears on a subject's answer: a part of the graph that may stand for the whole.
+"""The receptive field: the part of the graph that a subject's answer depends on.
 
-It is every tie of every node that the model's depth reaches. The ring outside comes along because
-it carries degrees; ties inside that ring do not matter. A new tie brings the outskirts of its far
-end, one hop less deep. Without a depth the part is the whole.
+It holds every tie of every node within the model's depth. The ring of nodes outside comes along
+because the degrees inside depend on it; ties within that ring do not matter. A new tie extends the
+field around its far end, one hop less deep. Without a known depth the field is the whole graph.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ OUTSIDE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceptiveField:
-    """Nodes ascending, arcs as in the graph, then loops; ends are places in `nodes`.
+    """Nodes in ascending order, arcs as in the graph, then loops; ends are places in `nodes`.
 
     `arcs` are the numbers of the arcs in the graph, without loops; `full` are the nodes that have
-    all of their ties in here.
+    all of their ties in the field.
     """
 
     nodes: Ints
@@ -33,12 +33,12 @@ class ReceptiveField:
     ties: NDArray[np.integer]
 
     def place(self, nodes: Ints | Indices) -> Ints:
-        """Where nodes of the graph are in here; `OUTSIDE` for those that are not."""
+        """The places of some nodes of the graph; `OUTSIDE` for those that are not in the field."""
         return _places(self.nodes, nodes)
 
 
-def surroundings(graph: Graph, subject: int, depth: int | None) -> ReceptiveField:
-    """All that bears on a subject's answer, as things are."""
+def receptive_field(graph: Graph, subject: int, depth: int | None) -> ReceptiveField:
+    """The field of a subject before any change."""
     if depth is None:
         return everything(graph)
     own = np.array([subject])
@@ -46,7 +46,7 @@ def surroundings(graph: Graph, subject: int, depth: int | None) -> ReceptiveFiel
 
 
 def everything(graph: Graph) -> ReceptiveField:
-    """The whole graph as surroundings of anybody."""
+    """The whole graph, which is a field of any subject."""
     union = whole_graph(graph)
     return ReceptiveField(
         nodes=union.nodes,
@@ -79,12 +79,12 @@ def with_every_tie(graph: Graph, full: Ints, more: Ints) -> ReceptiveField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outskirts:
-    """What a new tie to one node brings along.
+class FieldExtension:
+    """What a new tie to one node adds to a field.
 
-    `nodes` are those outside the surroundings, ascending. `arc` numbers the arcs, loops after the
-    others; `ends` are their sources and targets as nodes, `places` where those are inside the
-    surroundings, or `OUTSIDE`.
+    `nodes` are those outside the field, ascending. `arc` numbers the arcs, loops after the others;
+    `ends` are their sources and targets as nodes, and `places` are the places of these in the
+    field, or `OUTSIDE`.
     """
 
     nodes: Ints
@@ -94,13 +94,13 @@ class Outskirts:
     ties: Ints
 
 
-def outskirts(graph: Graph, around: ReceptiveField, far: int, depth: int | None) -> Outskirts:
-    """What is missing in some surroundings once a tie leads to `far`."""
+def extension(graph: Graph, around: ReceptiveField, far: int, depth: int | None) -> FieldExtension:
+    """What a field lacks once a tie leads to `far`."""
     end = np.array([far])
     full = reach(graph, end, depth - 1).astype(np.int64) if depth else end[:0]
     full = full[_places(around.full, full) == OUTSIDE]
     positions, _ = spans(graph.starts, full)
-    # A pair with an end that has all of its ties in there already is in there itself.
+    # A pair is in the field already if one of its ends has all of its ties there.
     new = _places(around.full, graph.neighbour[positions]) == OUTSIDE
     pairs = np.unique(graph.neighbour_pair[positions[new]])
     arcs, _ = spans(graph.pair_starts, pairs)
@@ -113,7 +113,7 @@ def outskirts(graph: Graph, around: ReceptiveField, far: int, depth: int | None)
         )
     ).astype(np.int64)
     every = np.unique(np.concatenate((ends.ravel(), full, end)))
-    return Outskirts(
+    return FieldExtension(
         nodes=every[around.place(every) == OUTSIDE],
         arc=np.concatenate((arcs, len(graph.arc_source) + loops)),
         ends=ends,
@@ -123,7 +123,7 @@ def outskirts(graph: Graph, around: ReceptiveField, far: int, depth: int | None)
 
 
 def _places(ascending: Ints, values: Ints | Indices) -> Ints:
-    """Where values are in an array that is not empty; `OUTSIDE` for those that are not."""
+    """The places of values in an array that is not empty; `OUTSIDE` for those it lacks."""
     place = np.searchsorted(ascending, values)
     there = ascending[np.minimum(place, len(ascending) - 1)] == values
     return np.where(there, place, OUTSIDE)

@@ -1,10 +1,10 @@
-"""How well an option holds when its surroundings change a little, and whom else it touches.
+"""How often an option still works when the graph changes a little, and whose decisions it changes.
 
-Two kinds of seeded draws. In one, other people's ties change: each with the probability `jitter`,
-and then it is gone, or leads to somebody else who is as far from the subject, with equal chances.
-(So no draw brings anybody nearer, and the surroundings still hold all that bears on the answer.)
-In the other, everybody's attributes shift by normal noise of `jitter` standard deviations; what the
-option sets stays as it is.
+There are two kinds of seeded draws. In one, other people's ties change, each with the probability
+`jitter`: half of these ties are gone, the others lead to somebody else who is as far from the
+subject. (So no draw brings anybody nearer, and the receptive field stays complete.) In the other,
+everybody's attributes shift by normal noise of `jitter` standard deviations; what the option sets
+stays as it is.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MOST_ARCS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionGraph:
-    """A receptive field with an option applied, the subject's place in it, and everybody's hops."""
+    """A receptive field with an option applied; the subject's place in it; how far everyone is."""
 
     union: Union
     features: Floats
@@ -37,7 +37,7 @@ class OptionGraph:
 
 
 class RobustnessTest:
-    """Puts options to the test, by draws and by looking at the neighbours."""
+    """Tests options: by draws, and by asking about everyone they can reach."""
 
     def __init__(self, context: RecourseContext, *, draws: int, jitter: float, seed: int) -> None:
         self._context = context
@@ -49,10 +49,10 @@ class RobustnessTest:
     def of(
         self, table: ActionTable, combination: Ints, question: Question, place: int
     ) -> Robustness | None:
-        """In which share of the draws the subject's `place`-th option still works.
+        """In how many draws the subject's option number `place` still works.
 
-        `question` is what the model was asked about it. None if there are to be no draws, or the
-        surroundings are too large for them, or an export of fixed size has no room for them.
+        `question` is what the model was asked about it. None if no draws are wanted, or the
+        receptive field is too large for them, or an export of fixed size has no room for them.
         """
         if not self._draws or len(question.union.sources) * self._draws > MOST_DRAWN_ARCS:
             return None
@@ -84,13 +84,13 @@ class RobustnessTest:
         )
 
     def side_effects(self, table: ActionTable, combination: Ints) -> SideEffects:
-        """Whose decisions change besides the subject's, among all whom the option can reach."""
+        """Whose decisions change besides the subject's, among everyone the option can reach."""
         context = self._context
         if context.batcher.one_row_per_query:
             return SideEffects(measured=False)
         ends = (table.source[combination], table.target[combination], [table.subject])
         touched = np.unique(np.concatenate(ends))
-        around, affected = self._ball(touched)
+        around, affected = self._affected(touched)
         if around is None:
             return SideEffects(measured=False)
         affected = affected[affected != table.subject]
@@ -104,8 +104,8 @@ class RobustnessTest:
             return SideEffects(measured=False)
         return self._flips(affected, before, after)
 
-    def _ball(self, touched: Ints) -> tuple[ReceptiveField | None, Ints]:
-        """Who may be touched, and all that bears on their answers; None if it is too much."""
+    def _affected(self, touched: Ints) -> tuple[ReceptiveField | None, Ints]:
+        """Everyone the option can reach, and their receptive field; None if that is too large."""
         graph, depth = self._context.graph, self._context.depth
         if depth is None:
             small = len(graph.arc_source) <= MOST_ARCS
@@ -144,7 +144,7 @@ class RobustnessTest:
         )
 
     def _working(self, option_graph: OptionGraph, union: Union, features: Floats) -> int:
-        """How many of some versions get a favourable answer for the subject."""
+        """In how many of some versions the decision on the subject is favourable."""
         rows = np.arange(len(union)) * len(option_graph.hops) + option_graph.subject
         answers = self._context.batcher.ask(union, rows, features=features)
         return int(self._context.decisions.favourable(answers).sum())
@@ -185,7 +185,7 @@ class RobustnessTest:
     def _shifted(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int, fixed: Ints
     ) -> Floats:
-        """Features with noise on all whom the model looks at, but for what the option sets."""
+        """Features with noise for everyone the model looks at, except on what the option sets."""
         size, depth = len(option_graph.hops), self._context.depth
         near = np.flatnonzero(option_graph.hops <= (1 if depth is None else depth))
         shape = (count, len(near), option_graph.features.shape[1])
@@ -203,7 +203,7 @@ def _columns(table: ActionTable, combination: Ints) -> Ints:
 
 
 def _hops(union: Union, subject: int, depth: int | None) -> Ints:
-    """How far each node is from the subject; where the whole graph counts, all are as far."""
+    """How far each node is from the subject; without a known depth all are equally far."""
     if depth is None:
         hops = np.ones(len(union.nodes), np.int64)
         hops[subject] = 0
@@ -218,7 +218,7 @@ def _hops(union: Union, subject: int, depth: int | None) -> Ints:
 
 
 def _union(option_graph: OptionGraph, ends: Ints, keep: Mask) -> Union:
-    """Versions side by side, with ends of their own and without some arcs."""
+    """Versions side by side, each with its own ends and without some arcs."""
     count, size = keep.shape[0], len(option_graph.hops)
     shifted = ends + np.arange(count)[None, :, None] * size
     return Union(

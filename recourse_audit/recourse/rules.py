@@ -1,7 +1,7 @@
-"""The rules once more, in words: why a change may not be suggested, or a whole option not offered.
+"""An independent check of the rules: why a change may not be suggested, or an option not offered.
 
-Nothing here uses the tables that the search works with: it reads the finished records and the
-user's rules, so that a mistake in one is found by the other.
+Nothing here uses the tables that the search works with. It reads the finished records and the
+user's rules, so that a mistake on either side is found by the other.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,8 @@ def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> 
 def broken_rule(policy: Policy, subject: int, actions: Sequence[Action], reach: int | None) -> str:
     """Why a finished option must not be offered; empty if every rule is kept."""
     if not 0 < len(actions) <= policy.settings.max_changes:
-        return f"it has {len(actions)} changes, and at most {policy.settings.max_changes} may be"
+        most = policy.settings.max_changes
+        return f"it has {len(actions)} changes, but at most {most} are allowed"
     families = [
         movement.family
         for action in actions
@@ -55,7 +56,7 @@ def described(action: Action) -> str:
 
 
 def ties_between(graph: Graph, action: TieAction) -> list[int]:
-    """The rows of the table of ties that a change of a tie may be about."""
+    """The rows of the table of ties that a change may be about."""
     source, target = (graph.find(end) for end in action.tie)
     ties, found = graph.ties, []
     for row in rows_between(graph, source, target).tolist():
@@ -66,7 +67,7 @@ def ties_between(graph: Graph, action: TieAction) -> list[int]:
 
 
 def rows_between(graph: Graph, one: int, other: int) -> Ints:
-    """The rows of the table of ties between two different nodes, whichever way they lead."""
+    """The rows of the table of ties between two different nodes, in either direction."""
     place = np.flatnonzero(graph.neighbours(one) == other)
     if not len(place):
         return np.empty(0, np.int64)
@@ -95,7 +96,8 @@ def _why_not_tie(policy: Policy, subject: int, action: TieAction, reach: int | N
     if rule is None or action.do not in rule.allow:
         whose = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}[relation]
         why = f" ({rule.reason})" if rule is not None and rule.reason else ""
-        return f"{change}: no rule allows to {action.do} {whose} ties of the kind {kind!r}{why}"
+        doing = {"drop": "dropping", "add": "adding"}[action.do]
+        return f"{change}: no rule allows {doing} {whose} ties of the kind {kind!r}{why}"
     if action.cost != rule.cost:
         return f"{change}: costs {rule.cost:g}, not {action.cost:g}"
     rows = ties_between(graph, action)
@@ -105,17 +107,17 @@ def _why_not_tie(policy: Policy, subject: int, action: TieAction, reach: int | N
         if relation == OTHERS and reach is not None:
             near = neighbourhood(graph, np.array([subject]), reach).nodes
             if not np.isin((source, target), near).all():
-                return f"{change}: lies farther away than the {reach} hops that the model looks"
+                return f"{change}: is farther away than the {reach} hops that the model looks"
         return ""
     if rows:
-        return f"{change}: there is such a tie already"
+        return f"{change}: this tie already exists"
     return _why_not_to(policy, subject, (source, target), kind, near=rule.to == "near")
 
 
 def _why_not_to(
     policy: Policy, subject: int, ends: tuple[int, int], kind: str, *, near: bool
 ) -> str:
-    """Whether a new tie leads to somebody whom the policy has in mind."""
+    """Why a new tie may not lead to this person; empty if it may."""
     graph, listed = policy.graph, policy.candidates
     other = ends[1] if ends[0] == subject else ends[0]
     name = graph.ids[other]
@@ -144,21 +146,21 @@ def _why_not_set(policy: Policy, subject: int, action: SetAction) -> str:
     features = policy.graph.features[subject]
     before = attribute.shown(features[attribute.column])
     if action.after == before:
-        return f"{change}: is what it is already"
+        return f"{change}: is the value it has already"
     if rule.direction == ("down" if action.after > before else "up"):
         return f"{change}: {name!r} may only go {rule.direction} (from {before:g})"
     if not attribute.holds(action.after):
-        return f"{change}: lies outside {attribute.low:g} to {attribute.high:g}"
+        return f"{change}: is outside {attribute.low:g} to {attribute.high:g}"
     steps = steps_to(movement, before, action.after)
     if steps is None:
-        return f"{change}: is no whole number of steps of {rule.step:g} from {before:g}"
+        return f"{change}: is not a whole number of steps of {rule.step:g} from {before:g}"
     if abs(action.cost - abs(steps) * rule.cost) > 1e-9 * max(1.0, action.cost):
         return f"{change}: costs {abs(steps) * rule.cost:g}, not {action.cost:g}"
     return _why_not_implied(policy, movement, subject, action, steps)
 
 
 def steps_to(movement: Movement, before: float, after: float) -> int | None:
-    """How many signed steps lead from one value to the other; None if no number does."""
+    """How many signed steps lead from one value to the other; None if no whole number does."""
     guess = round((after - before) / movement.rule.step)
     known = (before, *(0.0 for _ in movement.implied))
     for steps in (guess, guess - 1, guess + 1):
@@ -173,7 +175,7 @@ def _why_not_implied(
     implied = {one.attribute: one.after for one in action.implied}
     features = policy.graph.features[subject]
     if set(implied) != {other.name for other, _ in movement.implied}:
-        return f"{described(action)}: does not move what it implies"
+        return f"{described(action)}: does not move the attributes that it implies"
     for other, by in movement.implied:
         wanted = other.shown(features[other.column]) + steps * by
         after = implied[other.name]

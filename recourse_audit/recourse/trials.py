@@ -1,9 +1,9 @@
-"""The search for what works, for one subject: what was tried, within which budget, how completely.
+"""The search for combinations that work, for one subject: what was tried, and how completely.
 
 Sizes are taken one after the other. A size whose combinations fit into the budget is tried in full,
-apart from what is covered by something that works; of a larger one those with the largest summed
-effects are tried, of single actions the subject's own first, and later sizes keep a share of the
-budget. Only sizes tried in full count in a certificate.
+apart from what is covered by something that works. Of a larger size, the combinations with the
+largest sums of effects are tried (of single actions, the subject's own first), and later sizes keep
+a share of the budget. Only sizes tried in full count in a certificate.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class Trials:
     def __init__(
         self, verifier: Verifier, decisions: Decisions, table: ActionTable, now: Floats, budget: int
     ) -> None:
-        """`now` is the subject's answer as things are."""
+        """`now` is the subject's answer before any change."""
         self.complete_up_to = 0
         self.successes: dict[Combination, Success] = {}
         self._verifier = verifier
@@ -82,7 +82,7 @@ class Trials:
         self._try(self._filled(wanted), "counterfactual")
 
     def run(self, max_changes: int, enough: int) -> None:
-        """Go through the sizes, until all are done, or no better option can come."""
+        """Go through the sizes until all are done, or no better option can be found."""
         for size in range(1, max_changes + 1):
             if self._can_stop(size, enough):
                 return
@@ -91,9 +91,9 @@ class Trials:
                 self.complete_up_to = size
 
     def options(self, count: int) -> list[tuple[Success, bool]]:
-        """The cheapest first, then what differs most from it; and whether each is minimal.
+        """The cheapest option, then those that differ most from it; and whether each is minimal.
 
-        Parts that were not tried yet are tried now, as far as the budget goes.
+        Parts that were not tried yet are tried now, as far as the budget allows.
         """
         while True:
             kept = self._minimal()
@@ -104,7 +104,7 @@ class Trials:
                 return list(zip(chosen, proven, strict=True))
 
     def _size(self, size: int, sizes_left: int) -> bool:
-        """Try the combinations of one size; true if none is left out that is not covered."""
+        """Try the combinations of one size; true if all of them were tried or covered."""
         alive = self._cover.alive
         group = self._table.group[alive]
         if counts(group, size)[size] <= max(MOST_LISTED, self.left):
@@ -125,12 +125,12 @@ class Trials:
         return False
 
     def _share(self, sizes_left: int) -> int:
-        """What a size that cannot be tried in full may use, so that larger ones get their turn."""
+        """What a size that cannot be tried in full may use, so that larger sizes get their turn."""
         free = max(self.left - min(RESERVE, self.left // 4), 0)
         return -(-free // sizes_left)
 
     def _open(self, rows: Ints) -> Ints:
-        """Combinations that are neither tried nor covered."""
+        """Those of some combinations that were neither tried nor covered."""
         size = rows.shape[1]
         rows = rows[~self._cover.holds(rows)]
         tried = [chosen for chosen in self._tried | self._unasked if len(chosen) == size]
@@ -145,12 +145,12 @@ class Trials:
         return rows[left]
 
     def _by_cost(self, rows: Ints) -> Ints:
-        """Cheap ones first: they can cover dearer ones, never the other way round."""
+        """Cheap ones first: they can cover expensive ones, never the other way round."""
         ordered: Ints = rows[np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")]
         return ordered
 
     def _try(self, rows: Ints, source: str) -> bool:
-        """Put combinations to the model, in order, as far as the budget goes.
+        """Put combinations to the model, in order, as far as the budget allows.
 
         False if the model had no room for some of them.
         """
@@ -166,7 +166,7 @@ class Trials:
         return self.unasked == unasked
 
     def _record(self, rows: Ints, answers: Floats, source: str) -> Cover:
-        """Keep what works and what single actions do; return what is newly covered."""
+        """Note what works and the effects of single actions; return what is newly covered."""
         cover = Cover(self._table)
         chosen = _chosen(rows)
         self._tried.update(chosen)
@@ -182,7 +182,7 @@ class Trials:
         return cover
 
     def _can_stop(self, size: int, enough: int) -> bool:
-        """Whether nothing of this size or larger could be cheaper than options enough in hand."""
+        """Whether enough options are found, and nothing of this size or larger could be cheaper."""
         costs = sorted(self._cost(success.combination) for success in self._minimal())
         if len(costs) < enough:
             return False
@@ -197,7 +197,7 @@ class Trials:
         return float(self._table.cost[list(combination)].sum())
 
     def _minimal(self) -> list[Success]:
-        """Successes that hold no other one, cheapest first."""
+        """Successes that contain no other one, cheapest first."""
         kept: list[Combination] = []
         smaller = Cover(self._table)
         for size in sorted({len(combination) for combination in self.successes}):
@@ -211,7 +211,7 @@ class Trials:
         return [self.successes[combination] for combination in kept]
 
     def _lowest(self, rows: Ints) -> list[Combination]:
-        """Of combinations of one size, those that no other has at lower levels."""
+        """Of combinations of one size, those of which no other is the same at lower levels."""
         if not self._table.moves:
             return [tuple(row) for row in rows.tolist()]
         rows = rows[np.argsort(np.abs(self._table.steps[rows]).sum(axis=1), kind="stable")]
@@ -231,7 +231,7 @@ class Trials:
         return [kept[place] for place in sorted(diverse(touched, cost, count))]
 
     def _has_no_working_part(self, combination: Combination) -> bool:
-        """Whether every part was tried and fails; parts not tried yet are tried if they fit."""
+        """Whether every part was tried and fails; untried parts are tried if the budget allows."""
         if len(combination) <= self.complete_up_to:
             return True
         if count_parts(self._table, combination) > self.left + self.tried:
@@ -247,12 +247,12 @@ class Trials:
         return self._try(self._filled(open_parts), "exhaustive")
 
     def _leave_one_out(self, combination: Combination) -> None:
-        """Where not all parts can be tried, look for one that is smaller by a single action."""
+        """Where not all parts can be tried, try those that lack a single action."""
         smaller = [tuple(a for a in combination if a != gone) for gone in combination]
         self._try(self._filled([part for part in smaller if part not in self._tried]), "effect")
 
     def _filled(self, combinations: Sequence[Combination]) -> Ints:
-        """Combinations of any sizes as rows, filled up with `NONE`."""
+        """Combinations of any sizes as rows, padded with `NONE`."""
         width = max((len(chosen) for chosen in combinations), default=1)
         rows = np.full((len(combinations), width), NONE)
         for row, chosen in zip(rows, combinations, strict=True):
@@ -261,5 +261,5 @@ class Trials:
 
 
 def _chosen(rows: Ints) -> list[Combination]:
-    """Rows without what they are filled up with."""
+    """Rows without their padding."""
     return [tuple(a for a in row if a != NONE) for row in rows.tolist()]

@@ -1,4 +1,4 @@
-"""A subject's surroundings with changes applied: many versions side by side in one question."""
+"""A subject's receptive field with changes applied: many versions side by side in one question."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,11 +11,16 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
-from recourse_audit.recourse.receptive_field import OUTSIDE, Outskirts, ReceptiveField, outskirts
+from recourse_audit.recourse.receptive_field import (
+    OUTSIDE,
+    FieldExtension,
+    ReceptiveField,
+    extension,
+)
 
 
 def new_ties(graph: Graph) -> Pool:
-    """What new ties weigh and carry, a row a kind: the medians of that kind, or of all ties."""
+    """What new ties weigh and carry, one row per kind: medians over that kind, or over all ties."""
     ties = graph.ties
     chosen = [ties.kind == code for code in range(len(ties.kinds))]
     chosen = [mask if mask.any() else np.ones(len(ties), bool) for mask in chosen]
@@ -36,7 +41,7 @@ def _median(values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Versions side by side, whose rows to read, and their features."""
+    """Versions side by side, the rows to read, and the features of all nodes."""
 
     union: Union
     rows: Ints
@@ -45,7 +50,7 @@ class Question:
 
 @dataclass(slots=True, kw_only=True)
 class _Draft:
-    """A question in the making: a row a version, in which arcs are kept or not."""
+    """A question before arcs are dropped: one row per version says which arcs it keeps."""
 
     starts: Ints
     nodes: Ints
@@ -57,10 +62,10 @@ class _Draft:
 
 
 class Variants:
-    """Writes versions of one subject's surroundings, again and again into the same features.
+    """Writes versions of one subject's receptive field, reusing one array of features.
 
-    A question must have been answered before the next one is written, and `restore` called when
-    somebody else shares the features.
+    A question must be answered before the next one is written. Call `restore` when the features
+    are shared with others.
     """
 
     def __init__(
@@ -73,10 +78,10 @@ class Variants:
         room: int,
         own: Floats | None = None,
     ) -> None:
-        """`features` gives those of nodes in the model's number type, `own` those around.
+        """`features` gives the features of nodes in the model's number type, `own` the field's.
 
         `room` is how many nodes a question should have. `depth` says how far new ties reach; None
-        where nothing is outside.
+        where the field is the whole graph.
         """
         self.around = around
         self._table = table
@@ -98,7 +103,7 @@ class Variants:
             self._sources, self._targets = self._sources + shift, self._targets + shift
         self._ties = np.broadcast_to(around.ties, self._sources.shape)
         self._arc = np.searchsorted(around.arcs, table.arc)
-        self._outskirts: dict[int, Outskirts] = {}
+        self._extensions: dict[int, FieldExtension] = {}
         self._grown = np.empty((0, self._base.shape[1]), self._base.dtype)
 
     def batches(self, combinations: Ints) -> Iterator[Ints]:
@@ -111,7 +116,7 @@ class Variants:
         held = 0
         for place in np.flatnonzero(added.any(axis=1)).tolist():
             far = self._table.other[combinations[place, added[place]]].tolist()
-            size = self._size + sum(len(self._outside(end).nodes) for end in far)
+            size = self._size + sum(len(self._extension(end).nodes) for end in far)
             if batch and held + size > self._room:
                 yield np.array(batch)
                 batch, held = [], 0
@@ -155,11 +160,11 @@ class Variants:
         )
 
     def restore(self) -> None:
-        """Give every version's subject their own features again."""
+        """Reset the subject's features in every version."""
         self._block[self._place :: self._size] = self._own
 
     def _unextended(self, count: int) -> _Draft:
-        """Versions that stay inside the surroundings."""
+        """Versions without new ties, which stay inside the field."""
         assert count <= self._copies
         sources = self._sources[:count]
         return _Draft(
@@ -174,7 +179,7 @@ class Variants:
 
     def _extended(self, count: int, row: Ints, action: Ints) -> _Draft:
         """Versions with new ties: `row` and `action` say which version adds which."""
-        parts = [self._outside(end) for end in self._table.other[action].tolist()]
+        parts = [self._extension(end) for end in self._table.other[action].tolist()]
         several = len(np.unique(row)) < len(row)
         total = self._table.graph.node_count
         key = np.concatenate([part.nodes for part in parts])
@@ -216,9 +221,9 @@ class Variants:
         return draft
 
     def _more_arcs(
-        self, row: Ints, parts: list[Outskirts], several: bool, placed: Callable[..., Ints]
+        self, row: Ints, parts: list[FieldExtension], several: bool, placed: Callable[..., Ints]
     ) -> tuple[Ints, Ints, Ints, Ints]:
-        """The arcs of the outskirts, each once a version."""
+        """The arcs of the extensions, each of them once per version."""
         version = np.repeat(row, [len(part.arc) for part in parts])
         ends = np.concatenate([part.ends for part in parts], axis=1)
         places = np.concatenate([part.places for part in parts], axis=1)
@@ -257,7 +262,7 @@ class Variants:
         )
 
     def _features(self, starts: Ints, outside: Ints, nodes: Ints) -> Floats:
-        """Features of all versions; a single one is written behind what never changes."""
+        """Features of all versions; a single version reuses the array, whose first rows stay."""
         total = int(starts[-1])
         if len(starts) > 2:
             features = np.empty((total, self._base.shape[1]), self._base.dtype)
@@ -271,15 +276,15 @@ class Variants:
         features[outside] = self._features_of(nodes)
         return features
 
-    def _outside(self, far: int) -> Outskirts:
-        if far not in self._outskirts:
+    def _extension(self, far: int) -> FieldExtension:
+        if far not in self._extensions:
             graph = self._table.graph
-            self._outskirts[far] = outskirts(graph, self.around, far, self._depth)
-        return self._outskirts[far]
+            self._extensions[far] = extension(graph, self.around, far, self._depth)
+        return self._extensions[far]
 
 
 def _widen(draft: _Draft, version: Ints, sources: Ints, targets: Ints, ties: Ints) -> None:
-    """Write more arcs behind each version's own."""
+    """Append more arcs to those of each version."""
     order = np.argsort(version, kind="stable")
     version = version[order]
     counts = np.bincount(version, minlength=len(draft.keep))

@@ -1,8 +1,8 @@
-"""Changes are put to the model as it would meet them: on the whole graph, or on all that matters.
+"""Asks the model about changes: on the whole graph, or on the part of it that matters.
 
-A subject's surroundings are relied on only if the model gives the same answer on them as on the
-whole graph, and only with a model whose probes say that they suffice. Answers so close to the line
-that rounding might decide are asked for again on the whole graph, if that is small enough.
+A subject's receptive field is relied on only if the model gives the same answer on it as on the
+whole graph, and only if the probes say that it suffices. Where an answer is so close to the line
+that rounding might decide, the whole graph is asked about as well, if it is small enough.
 """
 
 from dataclasses import replace
@@ -16,20 +16,20 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.probes import ProbeReport
 from recourse_audit.records.recourse import AskedOn
 from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.receptive_field import ReceptiveField, everything, surroundings
+from recourse_audit.recourse.receptive_field import ReceptiveField, everything, receptive_field
 from recourse_audit.recourse.rules import described
 from recourse_audit.recourse.variants import Question, Variants, new_ties
 
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
 CLOSE = 10
-# A runtime may take a kilobyte for an arc, in every worker at once.
+# The runtime may take a kilobyte per arc, in every worker at once.
 MOST_ARCS_AGAIN = 1_000_000
 QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 
 
 class RecourseContext:
-    """What all subjects of an audit share: the graph, a batcher that knows new ties, decisions."""
+    """What all subjects of an audit share; its batcher also knows new ties."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RecourseContext:
 
     @property
     def room(self) -> int:
-        """How many nodes to write at once: some queries' worth, in a bounded piece of memory."""
+        """How many nodes to write at once: enough for a few queries, in bounded memory."""
         room = self.batcher.node_room
         width = (
             int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
@@ -64,7 +64,7 @@ class RecourseContext:
         return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
 
     def everything(self, table: ActionTable) -> Variants:
-        """The whole graph around a subject; its arrays are made once for all."""
+        """Versions of the whole graph; its arrays are made once for all subjects."""
         if self._everything is None:
             around = everything(self.graph)
             self._everything = around, self.features(around.nodes)
@@ -73,7 +73,7 @@ class RecourseContext:
 
 
 def _neighbourhoods_suffice(probes: ProbeReport) -> bool:
-    """Whether a part of the graph, its nodes and ties in another order, may stand for the whole."""
+    """Whether a part of the graph, with its nodes and ties renumbered, may stand for the whole."""
     return probes.deterministic and probes.node_order and probes.tie_order
 
 
@@ -94,7 +94,7 @@ class Verifier:
         if not whole and context.depth is not None:
             self._near = Variants(
                 table,
-                surroundings(context.graph, table.subject, context.depth),
+                receptive_field(context.graph, table.subject, context.depth),
                 context.features,
                 depth=context.depth,
                 room=context.room,
@@ -107,9 +107,9 @@ class Verifier:
         return "whole graph" if self._near is None else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:
-        """Log-probabilities of the subject, a row a combination (filled up with `NONE`).
+        """Log-probabilities of the subject, one row per combination (padded with `NONE`).
 
-        A row of NaN where an export of fixed size has no room for the graph with these changes.
+        A row is NaN where an export of fixed size has no room for the graph with these changes.
         """
         self.evaluations += len(combinations)
         if self._near is None:
@@ -156,7 +156,7 @@ class Verifier:
         return answers, fits
 
     def on_whole_graph(self, combinations: Ints) -> Floats:
-        """The same, each asked on the whole graph."""
+        """The same, with every combination asked about on the whole graph."""
         if self._whole is None:
             self._whole = self._context.everything(self._table)
         answers = np.empty((len(combinations), self._context.batcher.class_count))
@@ -177,19 +177,19 @@ class Verifier:
         return replace(question, features=features)
 
     def _agrees(self) -> bool:
-        """Whether the unchanged surroundings get the whole graph's answer."""
+        """Whether the model gives the same answer on the unchanged field as on the whole graph."""
         self.evaluations += 1
         answers, _ = self._nearby(np.array([[NONE]]))
         [near] = answers
         whole = self._context.whole[self._table.subject]
         noise = self._context.noise
         alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
-        # Where a probability is nearly 0, the last bit of one that is nearly 1 moves its logarithm.
+        # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
         alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
         return bool(alike.all())
 
     def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
-        """Ask on surroundings, batch by batch; and say which fit into the model."""
+        """Ask on the receptive field, batch by batch; mark the combinations that fit the model."""
         assert self._near is not None
         answers = np.full((len(combinations), self._context.batcher.class_count), np.nan)
         fits = np.ones(len(combinations), bool)
@@ -210,7 +210,7 @@ class Verifier:
         return self._context.batcher.ask(question.union, question.rows, features=question.features)
 
     def _numbers(self, answers: Floats, combinations: Ints) -> Floats:
-        """Refuse an answer that is not a number, naming the changes."""
+        """Refuse an answer that is not a number, and name the changes."""
         broken = np.flatnonzero(~np.isfinite(answers).all(axis=1))
         if len(broken):
             actions = combinations[broken[0]]

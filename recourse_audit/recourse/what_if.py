@@ -1,11 +1,11 @@
-"""Changes that somebody types: read, put to the model on the whole graph, held to the rules.
+"""Changes that somebody types: read, put to the model on the whole graph, checked by the rules.
 
-    drop A-B         every tie between two people; drop A-B:kind only those of a kind
+    drop A-B         every tie between two people; drop A-B:kind only those of one kind
     add A-B:kind     a new tie; where ties have a direction it leads from A to B
     savings=4000     the subject's attribute, in the user's units
 
-Ids may hold hyphens and colons: a text is read wherever both sides are ids, and refused if it can
-be read in two ways. What the policy would not suggest is said, and tried all the same.
+Ids may contain hyphens and colons: a text is split wherever both sides are ids, and refused if it
+can be read in two ways. What the policy would not suggest is reported, and tried all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from recourse_audit.settings import AttributeRule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieChange:
-    """A tie to drop or to add, as typed; without a kind, any."""
+    """A tie to drop or to add, as typed; `kind` is None where any kind will do."""
 
     text: str
     do: Literal["drop", "add"]
@@ -51,7 +51,7 @@ Change = TieChange | ValueChange
 
 
 def read_changes(texts: Sequence[str], graph: Graph) -> tuple[Change, ...]:
-    """Read what was typed; the first text that cannot be read is named."""
+    """Read what was typed; the first text that cannot be read is an error."""
     if not texts:
         return ()
     numbers = {name: number for number, name in enumerate(graph.ids.tolist())}
@@ -89,8 +89,8 @@ def _read_tie(
         kinds = ", ".join(graph.ties.kinds[:12])
         raise _refused(
             text,
-            f"names no two people and a kind of tie of this graph; write {do} ID-ID:KIND (kinds: "
-            f"{kinds})",
+            f"does not name two people and a kind of tie of this graph; write {do} ID-ID:KIND "
+            f"(kinds: {kinds})",
         )
     if len(readings) > 1:
         some = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])
@@ -127,7 +127,7 @@ def _read_value(text: str, graph: Graph) -> ValueChange:
     name, equals, value = text.rpartition("=")
     name = name.strip()
     if not equals:
-        raise _refused(text, "is none of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE")
+        raise _refused(text, "is not one of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE")
     if name not in graph.feature_names:
         if name in graph.attributes:
             raise _refused(text, f"the model does not see {name!r}, so it changes no decision")
@@ -186,7 +186,7 @@ def _forbidden(
 def _table(
     policy: Policy, subject: int, changes: Sequence[Change]
 ) -> tuple[ActionTable, tuple[Action, ...]]:
-    """The changes as a table of actions of their own, and in words."""
+    """The changes as a table of their own, and as records."""
     graph = policy.graph
     ties = [change for change in changes if isinstance(change, TieChange)]
     values = [change for change in changes if isinstance(change, ValueChange)]
@@ -218,7 +218,7 @@ def _table(
 
 
 def _arcs(graph: Graph, change: TieChange) -> Ints:
-    """The first arcs of the ties that a change would drop; one at least is needed."""
+    """The first arcs of the ties that a change would drop; there must be at least one."""
     rows = rows_between(graph, change.source, change.target)
     ties = graph.ties
     if graph.directed:
@@ -240,7 +240,7 @@ def _arcs(graph: Graph, change: TieChange) -> Ints:
 def _move(
     policy: Policy, subject: int, change: ValueChange, named: set[str]
 ) -> tuple[Movement, Levels]:
-    """One attribute with what its rule implies, apart from what is set by hand as well."""
+    """One attribute and what its rule implies, except what is set by hand as well."""
     known = policy.movement(change.name)
     rule = AttributeRule(name=change.name, step=1) if known is None else known.rule
     implied = () if known is None else known.implied
@@ -258,13 +258,13 @@ def _move(
         [one.stored(after[:, place]) for place, one in enumerate(movement.moved)], axis=1
     )
     if not (np.abs(numbers) <= np.finfo(np.float32).max).all():
-        raise _refused(change.text, f"has no {rule.transform} value that the model could take")
+        raise _refused(change.text, f"has no {rule.transform} value that the model can take")
     whole_steps = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
     return movement, Levels(steps=whole_steps, before=before, after=after, numbers=numbers)
 
 
 def _priced(policy: Policy, table: ActionTable, place: int) -> Action:
-    """An action in words, at the cost that its rule gives it."""
+    """An action as a record, at the cost that its rule gives it."""
     [action] = table.records(np.array([place]))
     if isinstance(action, SetAction):
         return action

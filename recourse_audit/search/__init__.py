@@ -1,3 +1,4 @@
-"""A graph and a query batcher come in; for each subject every explanation and counterfactual,
-scored and ranked, goes out, with a statement of how far the search looked.
+"""A graph and a query batcher come in; ranked explanations and counterfactuals go out.
+
+Every result says how far the search looked.
 """

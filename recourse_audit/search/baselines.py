@@ -1,14 +1,14 @@
-"""What other ways of choosing would have picked from the same pairs, without another query.
+"""The pairs that other ways of choosing would show, taken from the same pairs without a query.
 
-random           one pair, uniformly
+random           one pair, uniformly at random
 simulatability   the explanation with the best ν, and in it the counterfactual with the largest |μ|
-relevance        the pair with the largest |μ|, and of several the best ν
-shapley          the removed part Δ with the largest Shapley value (eq. 9), and of the
-                 explanations that hold it the one with the largest |μ|
-balanced         the pair whose two ranks are closest to each other (the paper's MOEB), and of
-                 several the best rank sum
+relevance        the pair with the largest |μ|; of several, the one with the best ν
+shapley          the removed part Δ with the largest Shapley value (eq. 9); of the explanations
+                 that contain it, the one with the largest |μ|
+balanced         the pair whose two ranks are closest to each other (the paper's MOEB); of
+                 several, the one with the best rank sum
 
-Each gives one pair for every subject of a table, by subject; all of them have at least one.
+Each gives one pair for every subject of a table, by subject; every subject has at least one pair.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ FIRST_BITS = 18
 
 
 def baselines(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> dict[str, Ints]:
-    """For each way of choosing, one pair per subject; `seeds` has one seed per subject."""
+    """For each baseline, one pair per subject; `seeds` has one seed per subject."""
     return {
         "random": at_random(ranking, seeds),
         "simulatability": most_simulatable(ranking),
@@ -38,7 +38,7 @@ def baselines(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> dict[str, I
 
 
 def at_random(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> Ints:
-    """A pair drawn uniformly: a number by explanation, those of a subject together, then mask."""
+    """A pair drawn uniformly: pairs are counted explanation by explanation, then mask by mask."""
     table = ranking.table
     draws = np.array(
         [
@@ -84,7 +84,7 @@ def balanced(ranking: Ranking) -> Ints:
     """The smallest difference of ranks; then the best rank sum; then canonical order.
 
     Ranks in relevance are worked out only for pairs that could be that close: those whose |μ|
-    lies between the values found at nearly the same rank. The window widens until one is.
+    lies between the values found at nearly the same rank. The window widens until one is found.
     """
     table, number = ranking.table, ranking.number
     last = (ranking.ends - 1)[table.root] if table.roots > 1 else ranking.ends[0] - 1
@@ -111,7 +111,7 @@ def balanced(ranking: Ranking) -> Ints:
 
 
 def _between(table: PairTable, block: PairBlock, lower: Floats, upper: Floats) -> Ints:
-    """The pairs of a block with a key between two bounds for each explanation."""
+    """The pairs of a block whose key lies between two bounds, given for each explanation."""
     keys = block.of(table.relevance_key)
     low, high = lower[block.explanations], upper[block.explanations]
     found = [
@@ -122,12 +122,12 @@ def _between(table: PairTable, block: PairBlock, lower: Floats, upper: Floats) -
 
 
 def shapley(table: PairTable) -> Ints:
-    """A pair of the removed part with the largest Shapley value; of several the largest |μ|.
+    """A pair that removes the part with the largest Shapley value; of several, the largest |μ|.
 
     The value of a part is its mean signed μ over all explanations it can be removed from. A part
-    that is all of a largest explanation can be removed from that one alone, so its value is its
-    μ. Of the other parts of several ties only those are averaged that have a μ as large as the
-    best value so far, since a mean is no larger than the largest of its terms.
+    that is all of an explanation of the largest size can be removed from that one alone, so its
+    value is its μ. Other parts of several ties are averaged only if one of their μ is as large as
+    the best value so far, since a mean is no larger than the largest of its terms.
     """
     single, tie = _single_removals(table)
     by_tie = _means_by_tie(table, single, tie)
@@ -157,7 +157,7 @@ def shapley(table: PairTable) -> Ints:
 
 
 def _single_removals(table: PairTable) -> tuple[Ints, Ints]:
-    """The pairs that remove one tie, and that tie, numbered apart for every subject."""
+    """The pairs that remove one tie, and that tie, numbered separately for every subject."""
     pairs, ties = [], []
     for block in table.blocks:
         kept = block.of(table.kept)
@@ -183,8 +183,8 @@ def _means_by_tie(table: PairTable, pairs: Ints, tie: Ints) -> Floats:
 def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
     """Pairs that remove a part of several ties, smaller than a largest explanation, and its mean μ.
 
-    Only the parts that one of their pairs removes with a μ of at least the subject's floor. Parts
-    are told apart by key.
+    Only parts with a μ of at least the subject's floor in one of their pairs. Parts are told apart
+    by key.
     """
     rows = [
         (block, mask)
@@ -196,7 +196,7 @@ def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
     wanted_keys = np.unique(np.concatenate([np.empty(0, np.uint64), *wanted]))
     if not len(wanted_keys):
         return np.empty(0, np.int64), np.empty(0)
-    # A table of the keys' first bits passes over nearly all that are not wanted.
+    # A table of first bits rules out nearly all keys that are not wanted.
     first_bits = np.zeros(1 << FIRST_BITS, bool)
     first_bits[wanted_keys >> np.uint64(64 - FIRST_BITS)] = True
     pairs, groups = [], []
@@ -215,14 +215,14 @@ def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
 
 
 def _large(table: PairTable, block: PairBlock, mask: int, floor: Floats) -> Ints:
-    """The columns of a row in which μ reaches the subject's floor."""
+    """The columns of a row in which μ is at least the subject's floor."""
     least_wanted = floor[table.root[block.explanations]] if table.roots > 1 else floor[0]
     large = block.of(table.relevance)[mask] >= least_wanted
     return np.flatnonzero(large & (block.of(table.kept)[mask] >= 0))
 
 
 def _part_keys(table: PairTable, block: PairBlock, mask: int, columns: Ints) -> Keys:
-    """Keys of removed parts, apart for every subject."""
+    """Keys of removed parts, different for every subject."""
     keys = table.subtree_key
     explanation = columns + block.first_explanation
     key: Keys = keys[explanation + table.roots] - keys[block.of(table.kept)[mask][columns]]

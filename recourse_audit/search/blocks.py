@@ -1,10 +1,10 @@
-"""Subjects in blocks of neighbours: the unit of work, and of sharing.
+"""Subjects in blocks of neighbours: the unit of work, within which subtrees are shared.
 
 Most subtrees of a person run through the best connected of their neighbours, and are shared with
-everyone else who is tied to that one. So subjects are gathered around the best connected node
-among themselves and their neighbours; small gatherings that lie close (in reverse Cuthill-McKee
-order) are put together, up to a bound on the subtrees in a block. Blocks depend on the graph, the
-subjects and the size of explanations, and on nothing else.
+everyone else who is tied to that neighbour. So subjects are grouped around the best connected node
+among themselves and their neighbours. Small groups that lie close together (in reverse
+Cuthill-McKee order) are merged, up to a bound on the subtrees in a block. Blocks depend only on the
+graph, the subjects and the size of explanations.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.search.counting import CLOSED_FORM
 
 SUBTREES_IN_BLOCK = 1_500_000
-SUBTREES_IN_GATHERING = 8_000_000
+SUBTREES_IN_GROUP = 8_000_000
 SUBTREES_IN_BATCH = 200_000
 SUBJECTS_IN_BATCH = 200
 
@@ -31,7 +31,7 @@ class Block:
     bounds: Floats
 
     def batches(self) -> Iterator["Block"]:
-        """Cut into runs whose subtrees are held in memory at once."""
+        """Cut the block into runs whose subtrees fit into memory together."""
         yield from _runs(self.subjects, self.bounds, SUBTREES_IN_BATCH, SUBJECTS_IN_BATCH)
 
 
@@ -43,10 +43,10 @@ def blocks(
     budget: int,
     limit: int = SUBTREES_IN_BLOCK,
 ) -> Iterator[Block]:
-    """Cut subjects into blocks; one that may have more subtrees than the budget stands alone.
+    """Cut subjects into blocks; one that may have more subtrees than the budget gets its own.
 
-    So do all where explanations may have more than four nodes, since nothing cheap bounds their
-    number.
+    So does every subject where explanations may have more than four nodes, since there is no cheap
+    bound on their number.
     """
     subjects = np.unique(subjects)
     if max_nodes > CLOSED_FORM:
@@ -56,14 +56,14 @@ def blocks(
     alone = bounds[subjects] > budget
     for subject in subjects[alone]:
         yield Block(subjects=np.array([subject]), bounds=bounds[[subject]])
-    yield from _gatherings(graph, subjects[~alone], bounds, limit)
+    yield from _grouped(graph, subjects[~alone], bounds, limit)
 
 
 def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
     """Bound every node's number of subtrees from above, for all nodes at once.
 
-    The closed forms of `counting`, without what cycles and the limit on hops take away; a few
-    products with the adjacency matrix.
+    These are the closed forms of `counting`, without what cycles and the limit on hops take away.
+    They cost a few products with the adjacency matrix.
     """
     ties = _adjacency(graph)
     degree = np.diff(graph.starts).astype(float)
@@ -78,7 +78,7 @@ def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
     return bound
 
 
-def _gatherings(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterator[Block]:
+def _grouped(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterator[Block]:
     if not len(subjects):
         return
     position = np.empty(graph.node_count, np.int64)
@@ -92,11 +92,11 @@ def _gatherings(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Ite
     ends = np.append(starts[1:], len(subjects))
     for run in _runs(np.arange(len(starts)), loads, limit, len(starts)):
         members = subjects[starts[run.subjects[0]] : ends[run.subjects[-1]]]
-        yield from _runs(members, bounds[members], SUBTREES_IN_GATHERING, len(members))
+        yield from _runs(members, bounds[members], SUBTREES_IN_GROUP, len(members))
 
 
 def _runs(items: Ints, loads: Floats, limit: float, most: int) -> Iterator[Block]:
-    """Cut a list into runs of at most `limit` load and `most` items; one item may exceed it."""
+    """Cut a list into runs of at most `limit` load and `most` items; one may exceed `limit`."""
     first, load = 0, 0.0
     for place, own in enumerate(loads.tolist()):
         if place > first and (load + own > limit or place - first == most):

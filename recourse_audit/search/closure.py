@@ -1,6 +1,6 @@
-"""A set of one root's subtrees, closed under taking subtrees: what a sampled search works on.
+"""A set of one root's subtrees that is closed under taking subtrees, for the sampled search.
 
-Every tree in it has all its counterfactuals in it, so pairs, ranks and fronts are built from it
+It contains all counterfactuals of every tree in it, so pairs, ranks and fronts are built from it
 just as from the complete enumeration.
 """
 
@@ -83,7 +83,7 @@ def canonical(trees: Trees) -> Trees:
 def subtrees_of(trees: Trees) -> list[tuple[Trees, Ints]]:
     """All subtrees with at least one tie of each tree, itself included, by the ties they keep.
 
-    With each comes the column of the tree it is part of.
+    Each comes with the columns of the trees that it is part of.
     """
     found = []
     ties = trees.size - 1
@@ -106,7 +106,7 @@ def subtrees_of(trees: Trees) -> list[tuple[Trees, Ints]]:
 
 
 class Closure:
-    """Grows by trees, evaluates what is new, and hands out levels and scores."""
+    """Takes in trees, evaluates those that are new, and gives levels and scores."""
 
     def __init__(self, local: LocalGraph, evaluator: Evaluator, max_nodes: int) -> None:
         self._local = local
@@ -123,7 +123,7 @@ class Closure:
         return 1 + sum(len(index) for index in self._index.values())
 
     def add(self, trees: Trees) -> None:
-        """Enter trees with all their subtrees; those not seen before are evaluated."""
+        """Add trees with all their subtrees; those not seen before are evaluated."""
         for part, _ in subtrees_of(trees):
             if not len(part):
                 continue
@@ -148,7 +148,7 @@ class Closure:
         return self._keys(trees.ties)
 
     def is_new(self, trees: Trees) -> NDArray[np.bool_]:
-        """Mark the trees that are not in it yet, the first of several equal ones."""
+        """Mark the trees that are not in it yet; of several equal ones, the first."""
         index = KeyIndex()
         if trees.size in self._trees:
             index.enter(self._keys(self._trees[trees.size].ties))

@@ -1,8 +1,8 @@
-"""How many subtrees a subject has, known before any of them is made.
+"""How many subtrees a subject has, counted before any of them is built.
 
-Up to four nodes there are closed forms in the degrees of the neighbourhood, at the cost of one
-pass over the ties two hops out. Beyond that the last level is counted without being made; and
-where even the level below is too large, the count is left to an estimate (see `sampling`).
+Up to four nodes there are closed forms in the degrees of the neighbourhood, which cost one pass
+over the ties within two hops. Beyond that the last level is counted without being built; where even
+the level below is too large, the count is left to an estimate (see `sampling`).
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def _closed_forms(local: LocalGraph) -> tuple[int, int, int]:
 
 
 def _last_level(local: LocalGraph, level: Level) -> int:
-    """Count what would grow from a level: the leaves in reach, less those in the tree already."""
+    """Count what would grow from a level: the leaves in reach, minus those already in the tree."""
     first, count = leaf_spans(local, level)
     total = int(count.sum())
     for place in range(level.size):

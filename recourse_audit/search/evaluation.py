@@ -1,4 +1,4 @@
-"""Subtrees are put to the model, each distinct one once, and scored for every subject in it."""
+"""Asks the model about every distinct subtree once, and scores it for every subject in it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Scores:
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
-    """One after the other."""
+    """Scores one after the other."""
     return Scores(
         raw=np.concatenate([part.raw for part in parts]),
         simulatability=np.concatenate([part.simulatability for part in parts]),
@@ -41,10 +41,10 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 class Memory:
-    """The trees of one size evaluated before: ties, and a score for each subject in a tree.
+    """The trees of one size that were evaluated before: ties, and a score for each subject in them.
 
-    Trees are numbered as they come in. Room that is not written to costs no memory; it grows
-    fourfold when it runs out, so that a tree is copied once or twice at most.
+    Trees are numbered as they come in. Space that is not written to costs no memory; it grows
+    fourfold when it runs out, so that a tree is copied at most once or twice.
     """
 
     def __init__(self, size: int, nothing: Floats) -> None:
@@ -64,12 +64,12 @@ class Memory:
         self.ties[:, first : self._count] = ties
         begin, end = first * self._size, self._count * self._size
         raw, simulatability = self.raw[begin:end], self.simulatability[begin:end]
-        # Where every node of every tree is a subject, which is common, rows need no looking up.
+        # Often every node of every tree is a subject; then rows need not be looked up.
         places = slice(None) if len(rows) == len(raw) else rows
         raw[places], simulatability[places] = scores.raw, scores.simulatability
 
     def _make_room(self, room: int, used: int) -> None:
-        """Move to larger arrays; what is not written yet costs no memory, and is never read."""
+        """Move to larger arrays; what is not written yet costs no memory and is never read."""
         ties = np.empty((self._size - 1, room), np.int32)
         raw = np.empty((room * self._size, self.raw.shape[1]), self.raw.dtype)
         simulatability = np.empty(room * self._size)
@@ -80,14 +80,14 @@ class Memory:
 
     @property
     def bytes(self) -> int:
-        """What the trees in it take, without the room kept for more."""
+        """The memory that the trees take, without the space kept for more."""
         each = int(self.raw.shape[1]) * self.raw.itemsize + self.simulatability.itemsize
         return self._count * (self._size * each + (self._size - 1) * self.ties.itemsize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Trees of one size, rows sorted, and the nodes asked about: ascending places side by side."""
+    """Trees of one size with sorted rows, and the nodes asked about, as ascending places."""
 
     nodes: Indices
     ties: Indices
@@ -104,7 +104,7 @@ class Request:
         return self.nodes[place, tree]
 
     def parts(self, most: int) -> Iterator["Request"]:
-        """Cut into requests of at most so many trees."""
+        """Cut into requests of at most `most` trees."""
         count = self.nodes.shape[1]
         if count <= most:
             yield self
@@ -119,9 +119,9 @@ class Request:
 
 
 class Evaluator:
-    """Scores subtrees for the subjects of one block, and remembers those that others share.
+    """Scores subtrees for the subjects of one block, and remembers those that subjects share.
 
-    Memory is bounded: by the chunk that is asked at once, and by how many trees are remembered.
+    Memory is bounded by how many trees are asked about at once, and by how many are remembered.
     """
 
     def __init__(self, graph: Graph, batcher: QueryBatcher, whole: Whole, subjects: Ints) -> None:
@@ -134,7 +134,7 @@ class Evaluator:
         self._memories: dict[int, Memory] = {}
 
     def score(self, local: LocalGraph, levels: Sequence[Level]) -> list[Scores]:
-        """What the model answers for the root of every tree, and how close that comes."""
+        """The model's answers for the root of every tree, and their simulatability."""
         requests, places = [], []
         for level in levels:
             nodes, ties = sorted_rows(level.nodes), sorted_rows(level.ties)
@@ -154,12 +154,12 @@ class Evaluator:
         return [scores.cut(a, b) for a, b in pairwise(ends)]
 
     def forget(self) -> None:
-        """Make room, if more trees are remembered than there should be."""
+        """Forget all trees if more are remembered than should be."""
         if sum(memory.bytes for memory in self._memories.values()) > REMEMBERED_BYTES:
             self._memories.clear()
 
     def _remembered(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
-        """Look trees up by their ties; ask about new ones, for all the subjects in them."""
+        """Look trees up by their ties; ask about new ones for all the subjects in them."""
         size, ties = request.size, request.ties
         if size not in self._memories:
             self._memories[size] = Memory(size, self._batcher.no_rows())
@@ -178,7 +178,7 @@ class Evaluator:
         return Scores(raw=memory.raw[wanted], simulatability=memory.simulatability[wanted])
 
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
-        """Score the nodes that were asked about, request after request."""
+        """Score the nodes that are asked about, request after request."""
         raw = np.concatenate([self._batcher.no_rows(), *self._raw(local, requests)])
         asked = local.nodes[np.concatenate([request.asked for request in requests])]
         scores = np.empty(len(raw))

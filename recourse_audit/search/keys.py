@@ -1,8 +1,8 @@
-"""Sets of ties get a 64-bit key, and an index that finds what was seen under a key before.
+"""64-bit keys for sets of ties, and an index that finds keys seen before.
 
-The key of a set is the sum of one well-mixed word a tie, so that the key of a subtree is that of
-the tree it grew from plus one word, and the key of a removed part is a difference of two keys.
-Whoever relies on equal keys for equal sets also compares the sets.
+The key of a set is the sum of one well-mixed word per tie. So the key of a subtree is that of the
+tree it grew from plus one word, and the key of a removed part is a difference of two keys. Code
+that takes equal keys for equal sets also compares the sets.
 """
 
 import numpy as np
@@ -29,8 +29,9 @@ def tie_words(pairs: NDArray[np.integer], salt: int = 0) -> Keys:
 class KeyIndex:
     """Numbers distinct keys in the order in which they first come, by open addressing.
 
-    Array operations only: a round places or finds every key whose slot is free or its own, the
-    rest move on by one slot. With at most half of the slots taken a few rounds do.
+    It uses array operations only: each round places or finds every key whose slot is free or its
+    own, and the rest move on by one slot. With at most half of the slots taken, few rounds are
+    needed.
     """
 
     def __init__(self, room: int = 1 << 12) -> None:
@@ -42,7 +43,7 @@ class KeyIndex:
         return self._count
 
     def enter(self, keys: Keys) -> tuple[Ints, Ints]:
-        """Number every key; also return the places in `keys` of those seen for the first time.
+        """Number every key, and return the places in `keys` of those seen for the first time.
 
         New keys are numbered in the order of those places.
         """
@@ -55,7 +56,7 @@ class KeyIndex:
         return self._numbers[slot], fresh
 
     def _place(self, keys: Keys) -> tuple[Ints, Ints]:
-        """Find or take a slot for every key; also which places took one."""
+        """Find or take a slot for every key; also say which places took one."""
         last = np.int64(len(self._slots) - 1)
         slot = (keys >> np.uint64(64 - int(last).bit_length())).astype(np.int64)
         waiting = np.flatnonzero(self._slots[slot] != keys)
@@ -64,8 +65,8 @@ class KeyIndex:
             at, key = slot[waiting], keys[waiting]
             free = np.flatnonzero(self._slots[at] == _EMPTY)
             self._slots[at[free]] = key[free]
-            # Of several keys that want one slot the last one has it; of equal keys, the first
-            # in the list counts as the one that was new.
+            # Of several keys that want one slot, the last gets it; of equal keys, the first in
+            # the list counts as new.
             won = free[self._slots[at[free]] == key[free]]
             _, first = np.unique(at[won], return_index=True)
             taken.append(waiting[won[first]])

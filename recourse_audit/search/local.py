@@ -1,7 +1,6 @@
-"""The part of the graph that the explanations of some subjects can lie in, renumbered from 0.
+"""The part of the graph in which the explanations of some subjects lie, renumbered from 0.
 
-Numbers keep the order of the whole graph, for nodes and for pairs, so that canonical order is the
-same here and there.
+Nodes and pairs keep the order of the whole graph, so that canonical order is the same in both.
 """
 
 from dataclasses import dataclass
@@ -18,10 +17,10 @@ from recourse_audit.graph.neighbourhoods import reach, spans
 class LocalGraph:
     """Neighbours of nodes near some roots, sorted, with the tie that leads to each.
 
-    `within[r, v]` says whether node v lies in the neighbourhood of root r; None where there is
-    one root, whose neighbourhood this is. `key` is `node * n + neighbour` for every entry, in
-    ascending order, so that one binary search finds a place in any node's list. `low` and `high`
-    are the ends of each pair.
+    `within[r, v]` says whether node v lies in the neighbourhood of root r; it is None where there
+    is only one root, because this is its neighbourhood. `key` is `node * n + neighbour` for every
+    entry, in ascending order, so that one binary search finds a place in any node's list. `low` and
+    `high` are the ends of each pair.
     """
 
     nodes: Indices
@@ -43,7 +42,7 @@ class LocalGraph:
 def local_graph(graph: Graph, subjects: NDArray[np.integer], hops: int) -> LocalGraph:
     """Cut out every node at most `hops` ties from a subject, and every tie among them.
 
-    Costs the ties of those nodes; with several subjects, also a byte for each subject and node.
+    Costs O(ties of those nodes); with several subjects, also one byte per subject and node.
     """
     subjects = np.asarray(subjects)
     nodes = reach(graph, subjects, hops)

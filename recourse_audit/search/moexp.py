@@ -1,8 +1,8 @@
-"""GNN-MOExp: for each subject every small explanation, every counterfactual, and the best of them.
+"""GNN-MOExp: every small explanation and counterfactual of each subject, and the best of them.
 
-One evaluation of a subtree answers for every subject in it, so subjects are taken in blocks of
-neighbours (see `blocks`). A subject with more subtrees than the budget gets a uniform sample of
-them (see `sampling`). What comes out for a subject depends on neither its block nor its batch.
+One evaluation of a subtree serves every subject in it, so subjects are taken in blocks of
+neighbours (see `blocks`). For a subject with more subtrees than the budget, a uniform sample of
+them is evaluated (see `sampling`). A subject's result depends on neither its block nor its batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ class Search:
             evaluator.forget()
 
     def _found(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Finding:
-        """Evaluate every subtree, or a sample of those of one subject that has too many."""
+        """Evaluate every subtree, or a sample for a single subject that has too many."""
         local = local_graph(self._graph, subjects, self._scope.max_hops)
         if len(subjects) == 1 and bound > self._scope.budget:
             total = count_subtrees(local, self._scope.max_nodes)

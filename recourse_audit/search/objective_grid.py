@@ -1,9 +1,9 @@
-"""All pairs of a subject as a grid for a picture: how many have about this ν and about this |μ|.
+"""All pairs of a subject counted on a grid of ν and |μ|, for a picture.
 
 A cell is 1/32 of the subject's range of simulatability wide and 1/20 of its range of relevance
-high; the last ones hold the upper ends too, and the first ones everything where all is alike.
-Objectives are whole steps of the resolution, so that a pair's cell is exact and depends on nobody
-else in the table. Costs a few array operations a pair, in pieces that stay in the cache.
+high. The last cells include the upper ends; where all values are equal, the first cells hold
+everything. Objectives are whole steps of the resolution, so a pair's cell is exact and does not
+depend on the other subjects. Costs a few array operations per pair, on parts that fit the cache.
 """
 
 from collections.abc import Iterator
@@ -49,17 +49,18 @@ def objective_grids(ranking: Ranking) -> Iterator[ObjectiveGrid]:
 def _count(
     counts: Ints, table: PairTable, block: PairBlock, cell: Ints, floor: Floats, span: Floats
 ) -> None:
-    """Add the pairs of a block: a row a subject and column of its grid, a column a row of it.
+    """Count the pairs of a block.
 
-    The upper end of the last row is counted in a row of its own. A gap has a key below every
-    floor; it is counted in the first row, and taken off again with all of its explanation.
+    `counts` has one row per subject and column of its grid, and one column per row of the grid. The
+    upper end of the last row is counted in an extra one. A gap has a key below every floor: it is
+    counted in the first row, and subtracted again together with those of its explanation.
     """
     gaps = block.masks - table.number[block.explanations]
     for first in range(0, block.count, EXPLANATIONS_AT_ONCE):
         some = slice(first, min(first + EXPLANATIONS_AT_ONCE, block.count))
         here = slice(block.first_explanation + some.start, block.first_explanation + some.stop)
         one = slice(None) if len(floor) == 1 else here
-        # A subject's explanations stand side by side, so that a few subjects' cells will do.
+        # A subject's explanations are side by side, so the cells of a few subjects suffice.
         start, stop = _of_roots(table, here)
         own = cell[here] - start
         height = np.maximum(block.of(table.relevance_key)[:, some], floor[one])
@@ -74,7 +75,7 @@ def _count(
 
 
 def _of_roots(table: PairTable, explanations: slice) -> tuple[int, int]:
-    """The first column of the first subject of some explanations, and the end of the last's."""
+    """The first column of the first subject of some explanations, and the end of the last one's."""
     root = table.root[explanations]
     return int(root[0]) * COLUMNS, (int(root[-1]) + 1) * COLUMNS
 

@@ -1,7 +1,7 @@
 """The two objectives of the paper: simulatability ν, eq. (4), and relevance μ, eq. (5).
 
-Both in float64 with natural logarithms. They are compared as whole multiples of 1e-6, the
-resolution of a float32 model, so that noise below it breaks no tie.
+Both are float64 with natural logarithms. They are compared as whole multiples of 1e-6, the
+resolution of a float32 model, so that smaller noise does not break ties.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SHOWN_DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """The answers for nodes on the whole graph, a row each: log-probabilities, and their exp."""
+    """Answers on the whole graph, one row per node: log-probabilities, and their exponentials."""
 
     logarithms: Floats
     probabilities: Floats
@@ -34,8 +34,8 @@ class Whole:
 def simulatability(whole: Whole, subgraph: Floats) -> Floats:
     """Minus the symmetric Kullback-Leibler divergence between answers, row by row.
 
-    `subgraph` holds log-probabilities; `whole` may be one row for all. Zero is the best, and
-    reached only where the subgraph gives exactly the answer of the whole graph.
+    `subgraph` has log-probabilities; `whole` may be a single row. Zero is the best value, reached
+    only where the subgraph gives exactly the answer of the whole graph.
     """
     total = np.zeros(len(subgraph))
     columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
@@ -47,7 +47,7 @@ def simulatability(whole: Whole, subgraph: Floats) -> Floats:
 
 
 def comparable(values: Floats, out: Floats | None = None) -> Floats:
-    """Count in steps of the resolution; equal results are equal for every comparison."""
+    """Values in whole steps of the resolution, so that equal results compare as equal."""
     steps: Floats = np.multiply(values, 1.0 / RESOLUTION, out=out)
     return np.rint(steps, out=steps)
 

@@ -1,6 +1,6 @@
-"""Subtrees become questions: nodes ascending, ties in canonical order, whoever asks.
+"""Turns subtrees into questions, with nodes ascending and ties in canonical order.
 
-That order makes a subtree's answer the same to the last bit for every subject in it.
+Because of that order a subtree's answer is the same to the last bit for every subject in it.
 """
 
 import numpy as np

@@ -1,18 +1,17 @@
 """All pairs of an explanation with a counterfactual inside it, for the subjects of a batch.
 
-A counterfactual keeps a set of the explanation's ties that still hangs together at the subject.
+A counterfactual keeps a set of the explanation's ties that is still connected to the subject.
 With the ties of a tree numbered in order of growth, the kept ties are a bit mask: mask m is a
-counterfactual where every kept tie's node hangs on a node that is kept too.
+counterfactual if every kept tie's node hangs on a node that is kept too.
 
-Which evaluated subtree a mask stands for is found by the key of its root and set of ties (see
-`keys`). That the keys of different subtrees differ is checked, not hoped for, so the result is
-exact.
+The evaluated subtree that a mask stands for is found by the key of its root and set of ties (see
+`keys`). That different subtrees have different keys is checked, so the result is exact.
 
-Pairs lie in one block for each size of explanation, a row a mask and a column an explanation, so
-that all arithmetic runs along rows. A mask that is no counterfactual of a tree leaves a gap.
-Objectives are compared in steps of the resolution; those of subject r are moved up by r times
-more than any two can differ by, so that sorts, maxima and searches over all subjects at once
-never mix two of them.
+There is one block of pairs for each size of explanation, with one row per mask and one column per
+explanation, so that all arithmetic runs along rows. A mask that is not a counterfactual of a tree
+leaves a gap. Objectives are compared in steps of the resolution. Those of subject r are shifted up
+by r times more than any two can differ, so that sorts, maxima and searches over all subjects at
+once never mix two of them.
 """
 
 from collections.abc import Sequence
@@ -38,7 +37,7 @@ COLUMNS_AT_ONCE = 1 << 14
 
 
 class SpreadError(Exception):
-    """The objectives of several subjects lie too far apart to be compared in one table."""
+    """The objectives of several subjects are too far apart to be compared in one table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ class PairBlock:
         return slice(self.first_explanation, self.first_explanation + self.count)
 
     def of(self, column: NDArray[Kind]) -> NDArray[Kind]:
-        """The block's part of an array over all pairs, a row a mask."""
+        """The block's part of an array over all pairs, one row per mask."""
         size = self.masks * self.count
         return column[self.first : self.first + size].reshape(self.masks, self.count)
 
@@ -68,13 +67,13 @@ class PairBlock:
 class PairTable:
     """Every pair of some subjects.
 
-    Subtrees are numbered level by level, those of one subject side by side; the first are the
-    `roots` subjects alone. Arrays over explanations leave those out, so that explanation e is
-    subtree e + roots. `root` is the subject of an explanation, `number` how many pairs it has;
-    there are `tie_count` numbers of ties.
+    Subtrees are numbered level by level, those of one subject side by side; the first ones are the
+    `roots` subjects alone. Arrays over explanations leave these out, so that explanation e is
+    subtree e + roots. `root` is the subject of an explanation, `number` how many pairs it has; ties
+    are numbered below `tie_count`.
 
-    `distance` is minus ν and `relevance_key` |μ|, both in steps of the resolution and moved up by
-    the subject's number times `spread`; gaps have a key of `GAP`. `best_key` is the largest of
+    `distance` is minus ν and `relevance_key` is |μ|, both in steps of the resolution and shifted up
+    by the subject's number times `spread`; gaps have the key `GAP`. `best_key` is the largest of
     each explanation. `relevance` is signed μ. The key of a part is the difference of the subtree
     keys with and without it.
     """
@@ -96,7 +95,7 @@ class PairTable:
 
     @cached_property
     def _layout(self) -> tuple[Ints, Ints, Ints]:
-        """Where each block's pairs begin, its explanations begin, and how many these are."""
+        """Where each block's pairs begin, where its explanations begin, and how many there are."""
         firsts = [(block.first, block.first_explanation, block.count) for block in self.blocks]
         first, explanation, count = np.array(firsts, np.int64).reshape(-1, 3).T
         return first, explanation, count
@@ -138,7 +137,7 @@ class PairTable:
         return found[0] if len(found) == 1 else np.concatenate(found or [np.empty(0, np.int64)])
 
     def tie_columns(self, pairs: Ints) -> tuple[Indices, Indices]:
-        """Each pair's ties and removed ties, both sorted and filled up with NO_TIE."""
+        """Each pair's ties and removed ties, both sorted and padded with NO_TIE."""
         explanation, mask = self.places(pairs)
         every = self.ties[:, explanation]
         return np.sort(every, axis=0), np.sort(_removed(every, mask), axis=0)
@@ -157,14 +156,14 @@ def _removed(ties: Indices, mask: Ints) -> Indices:
 def pair_table(
     levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
 ) -> PairTable:
-    """Build all pairs of some subjects from their levels, one node first, closed under subtrees.
+    """Build all pairs of some subjects from their levels, smallest first, closed under subtrees.
 
     `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
     of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
     """
     levels = [level for level in levels if len(level)]
     blocks = _blocks(levels)
-    kept, book = _kept(levels, blocks, pairs, roots)
+    kept, index = _kept(levels, blocks, pairs, roots)
     relevance, key = np.empty(len(kept)), np.empty(len(kept))
     for block in blocks:
         own = simulatability[roots:][block.explanations]
@@ -201,7 +200,7 @@ def pair_table(
         root=root,
         number=number,
         simulatability=simulatability,
-        subtree_key=np.concatenate(book.keys),
+        subtree_key=np.concatenate(index.keys),
         ties=_ties(levels),
         tie_count=len(pairs),
         spread=spread,
@@ -215,7 +214,7 @@ def pair_table(
 
 
 def _spread(roots: int, distance: Floats, key: Floats) -> float:
-    """By how much to move one subject after the other up, so that whole steps stay exact."""
+    """By how much to shift each subject further up; whole steps must stay exact."""
     if roots == 1:
         return 0.0
     spread = 1.0 + max(distance.max(initial=0.0), key.max(initial=0.0))
@@ -244,7 +243,7 @@ def _joined(parts: Sequence[Indices]) -> Indices:
 
 
 def _ties(levels: Sequence[Level]) -> Indices:
-    """The ties of every explanation in order of growth, filled up with NO_TIE."""
+    """The ties of every explanation in order of growth, padded with NO_TIE."""
     rows, total = levels[-1].size - 1, sum(len(level) for level in levels[1:])
     ties = np.full((rows, total), NO_TIE, np.int32)
     first = 0
@@ -256,12 +255,12 @@ def _ties(levels: Sequence[Level]) -> Indices:
 
 def _kept(
     levels: Sequence[Level], blocks: Sequence[PairBlock], pairs: Indices, roots: int
-) -> tuple[Indices, "KeyBook"]:
-    """Number the subtree behind every mask of every explanation; -1 for a gap."""
+) -> tuple[Indices, "SubtreeIndex"]:
+    """The number of the subtree that every mask of every explanation keeps; -1 for a gap."""
     for salt in range(8):
-        book = KeyBook(tie_words(pairs, salt), roots)
+        index = SubtreeIndex(tie_words(pairs, salt), roots)
         try:
-            return _kept_with(levels, blocks, book), book
+            return _kept_with(levels, blocks, index), index
         except CollisionError:
             continue
     raise AssertionError("keys collided under eight salts, which cannot be chance")
@@ -271,7 +270,7 @@ class CollisionError(Exception):
     """Two different subtrees got the same key."""
 
 
-class KeyBook:
+class SubtreeIndex:
     """Finds a subtree's number by the key of its root and set of ties."""
 
     def __init__(self, words: Keys, roots: int) -> None:
@@ -281,7 +280,7 @@ class KeyBook:
         self.firsts = [0]
 
     def add(self, level: Level, *, searchable: bool) -> None:
-        """Enter a level; one that is the last is never looked up and need not be sorted."""
+        """Enter a level; the last one is never looked up and need not be sorted."""
         key = self.keys[-1][level.owner] + self.words[level.ties[-1]]
         self.firsts.append(self.firsts[-1] + len(self.keys[-1]))
         self.keys.append(key)
@@ -298,28 +297,30 @@ class KeyBook:
         return order[np.searchsorted(ordered, keys)] + self.firsts[size - 1]
 
 
-def _kept_with(levels: Sequence[Level], blocks: Sequence[PairBlock], book: KeyBook) -> Indices:
+def _kept_with(
+    levels: Sequence[Level], blocks: Sequence[PairBlock], index: SubtreeIndex
+) -> Indices:
     """Which subtree each mask keeps.
 
-    A mask without the last tie keeps what it keeps in the tree below. One with it keeps that and
-    the last tie, if the node this hangs on is kept.
+    A mask without the last tie keeps what it keeps in the tree below. A mask with it also keeps the
+    last tie, if the node that this hangs on is kept.
     """
     kept = np.empty(sum(block.masks * block.count for block in blocks), np.int32)
     below = np.empty((0, len(levels[0])), np.int32)
     for level, block in zip(levels[1:], blocks, strict=True):
-        book.add(level, searchable=level.size < levels[-1].size)
-        every = np.concatenate(book.keys[:-1])
+        index.add(level, searchable=level.size < levels[-1].size)
+        every = np.concatenate(index.keys[:-1])
         table = block.of(kept)
         complete = 1 << (level.size - 2)
         for mask, row in enumerate(below):
             np.take(row, level.owner, out=table[mask], mode="clip")
-        np.add(level.owner, book.firsts[level.size - 2], out=table[complete - 1])
-        word, parent = book.words[level.ties[-1]], level.parent[-1]
+        np.add(level.owner, index.firsts[level.size - 2], out=table[complete - 1])
+        word, parent = index.words[level.ties[-1]], level.parent[-1]
         for mask in range(complete - 1):
             base, row = table[mask], table[complete + mask]
             row.fill(-1)
             holds = np.array([(2 * mask + 1) >> place & 1 for place in range(level.size - 1)], bool)
             some = np.flatnonzero(holds[parent] & (base >= 0))
-            row[some] = book.number(mask.bit_count() + 2, every[base[some]] + word[some])
+            row[some] = index.number(mask.bit_count() + 2, every[base[some]] + word[some])
         below = table
     return kept

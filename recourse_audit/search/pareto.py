@@ -4,7 +4,7 @@ One pair dominates another if it is at least as good in both objectives and bett
 (Definition 2 of the paper). Equal pairs do not dominate each other, so ties all stay.
 
 Everything starts from one sort: explanations by subject, then by simulatability, best first.
-Explanations that are equal in both are one step of the staircase that a front is.
+Explanations that are equal in both form one step of a staircase, which is the shape of a front.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from recourse_audit.graph.neighbourhoods import spans
 class Staircase:
     """Explanations in order of subject and simulatability; `starts` is where each step begins.
 
-    Of explanations that are alike in simulatability, any may come first.
+    Explanations with equal simulatability come in any order.
     """
 
     order: Ints
@@ -28,7 +28,7 @@ class Staircase:
 
     @classmethod
     def build(cls, distance: Floats) -> "Staircase":
-        """Sort by distance, ascending, each subject's being apart from all others'. O(n log n)."""
+        """Sort by distance, ascending; those of different subjects do not overlap. O(n log n)."""
         order = np.argsort(distance)
         ordered = distance[order]
         change = np.empty(len(order), bool)
@@ -41,13 +41,13 @@ class Staircase:
         return np.append(self.starts, len(self.order))
 
     def only(self, wanted: Ints) -> "Staircase":
-        """What is left with some of the steps, which are ascending."""
+        """The staircase with only some of the steps, given in ascending order."""
         places, step = spans(self._ends, wanted)
         starts = np.flatnonzero(np.diff(step, prepend=-1))
         return Staircase(order=self.order[places], starts=starts)
 
     def ranks(self, number: Ints, root: Indices, before: Ints) -> Ints:
-        """Competition ranks of explanations, the best first; equal ones share the best position.
+        """Competition ranks of explanations, the best first; equal ones share the best rank.
 
         Each stands for `number` pairs; `before` counts those of earlier subjects.
         """
@@ -59,10 +59,10 @@ class Staircase:
         return ranks
 
     def front(self, best: Floats) -> Ints:
-        """The explanations that no other of their subject's dominates, ascending.
+        """The explanations that no other one of the same subject dominates, ascending.
 
-        `best` is the largest relevance of each, those of a later subject being larger than all
-        of an earlier one's.
+        `best` is the largest relevance of each; those of a later subject are larger than all those
+        of an earlier one.
         """
         highest = np.maximum.reduceat(best[self.order], self.starts)
         before = np.empty_like(highest)

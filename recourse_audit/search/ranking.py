@@ -1,7 +1,7 @@
 """Which pairs to show: the winner, the front, and diverse others, for every subject of a table.
 
-Nothing here asks the model; all is arithmetic over a `PairTable`. Pairs are named by their places
-in it. Lists of pairs that hold several subjects' are sorted by subject.
+Nothing here asks the model; it is all arithmetic over a `PairTable`. Pairs are identified by their
+places in it. Lists with the pairs of several subjects are sorted by subject.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LAYERS_SEARCHED = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What is compared of some pairs: both objectives in steps of the resolution, and ranks."""
+    """What is compared about some pairs: both objectives in steps of the resolution, and ranks."""
 
     root: Indices
     simulatability: Floats
@@ -75,7 +75,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """The pairs of one non-dominated layer, by subject, and what is compared of them."""
+    """The pairs of one non-dominated layer, by subject, and what is compared about them."""
 
     number: int
     pairs: Ints
@@ -90,7 +90,7 @@ class Layer:
 
 
 class Layers:
-    """Peels the Pareto front, then the front of what remains, layer by layer, 25 at most.
+    """Peels off the Pareto front, then the front of what remains, and so on: at most 25 layers.
 
     A pair on a front has the largest relevance of its explanation among the pairs that remain,
     so one sweep over explanations finds it.
@@ -105,9 +105,9 @@ class Layers:
         self._number = 0
 
     def peel(self, wanted: NDArray[np.bool_] | None = None) -> Layer:
-        """The next layer of the subjects flagged, or of all; empty if there is none.
+        """The next layer of the wanted subjects, or of all; empty if there is none.
 
-        A subject that is left out once stays out.
+        A subject that is left out once is left out of all later layers.
         """
         table = self._ranking.table
         if self._number:
@@ -174,7 +174,7 @@ def canonical_firsts(table: PairTable, pairs: Ints, root: Indices) -> Ints:
 def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number]) -> Ints:
     """Order pairs by subject, removed ties, nodes, the explanation's ties, then the removed ones.
 
-    `leading` columns count before all of these but the subject.
+    `leading` columns come right after the subject.
     """
     explanation, mask = table.places(pairs)
     every, gone = table.tie_columns(pairs)
@@ -185,9 +185,9 @@ def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The pairs chosen for each subject, a row a subject, and the layers they were taken from.
+    """The pairs chosen, one row per subject, and the layers they were taken from.
 
-    Rows are filled up with -1.
+    Rows are padded with -1.
     """
 
     pairs: Ints
@@ -195,11 +195,11 @@ class Selection:
 
 
 def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: int) -> Selection:
-    """Choose pairs for the largest least Jaccard distance between removed ties.
+    """Choose pairs that maximise the smallest Jaccard distance between removed ties.
 
-    Starts from `first`, one pair a subject; takes from the front, and from a later layer only
-    when nothing in the earlier ones removes anything new. `layers` has given the front. Ties go
-    to the better rank sum, then to canonical order.
+    Starts from `first`, one pair per subject. Takes pairs from the front, and from a later layer
+    only when nothing in the earlier ones removes anything new. `front` is the first layer of
+    `layers`. Ties are broken by rank sum, then by canonical order.
     """
     chosen = Selector(table, first, count)
     layer = front
@@ -227,7 +227,7 @@ class Selector:
 
     @property
     def wanting(self) -> NDArray[np.bool_]:
-        """Which subjects have fewer than they should."""
+        """Which subjects have fewer pairs than they should."""
         return (self._number > 0) & (self._number < self._most)
 
     def _enter(self, pairs: Ints, root: Indices, layer: int) -> None:
@@ -238,7 +238,7 @@ class Selector:
         self._number[root] += 1
 
     def take_from(self, layer: Layer) -> None:
-        """Add from a layer, the farthest first, while something in it removes anything new."""
+        """Add pairs from a layer, the most distant first, while one removes anything new."""
         table = self._table
         here = np.flatnonzero(self.wanting[layer.root])
         pairs, root, total = layer.pairs[here], layer.root[here], layer.figures.rank_sum[here]
@@ -261,8 +261,8 @@ class Selector:
 def dominated_by(ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[np.bool_]) -> Ints:
     """Count, for each of some pairs, the pairs of its subject that it dominates.
 
-    Nothing is better in both than a pair of the front, so its ranks say how many are no better
-    in either; those that are alike lie on the front too. Others are counted one by one.
+    No pair is better in both objectives than a pair of the front, so its ranks say how many are no
+    better in either; pairs equal to it lie on the front too. Other pairs are compared with all.
     """
     table, own = ranking.table, ranking.figures(pairs)
     counts = ranking.number[own.root] - own.rank_sum + 2

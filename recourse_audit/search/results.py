@@ -1,7 +1,6 @@
-"""Arrays become records: the winner, its diverse company, the front, in the user's own ids.
+"""Turns arrays into records: the winner, diverse others and the front, in the user's own ids.
 
-The subjects of a batch are ranked, chosen for and named together; only the records themselves are
-made one by one.
+The subjects of a batch are ranked and named together; only the records are made one by one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,9 +60,9 @@ class Finding:
     """Everything evaluated for some subjects: their subtrees level by level, and the scores.
 
     The subjects are the roots of the local graph, in its order; either all of them have ties or
-    none has. `totals` are the numbers of all their subtrees. Of a sampled search, which has one
-    subject, `sample` says how much it has seen and `winner` where it has moved to; without it the
-    best rank sum wins.
+    none of them has. `totals` are the numbers of all their subtrees. `sample` and `winner` are set
+    by a sampled search, which is about one subject: what it has seen, and the pair it has moved to.
+    Without a `winner`, the best rank sum wins.
     """
 
     subjects: Ints
@@ -93,7 +92,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """How numbers are turned into the user's words."""
+    """Turns numbers of nodes, ties and classes into the user's names."""
 
     graph: Graph
     classes: tuple[str, ...]
@@ -104,7 +103,7 @@ class Naming:
         return tuple(self.graph.ids[nodes].tolist())
 
     def ties(self, local: LocalGraph, columns: Indices) -> list[tuple[Tie, ...]]:
-        """The ends of local ties as ids: a tuple for each column, without the filling."""
+        """The ends of local ties as ids: one tuple per column, without the padding."""
         real = columns.T != NO_TIE
         used, which = np.unique(columns.T[real], return_inverse=True)
         pairs = local.pairs[used]
@@ -127,12 +126,12 @@ def rounded(values: Floats) -> Floats:
 
 
 def shown(value: float) -> float:
-    """One figure as it is shown."""
+    """One figure, rounded as it is shown."""
     return round(value, SHOWN_DIGITS) + 0.0
 
 
 def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outcome]:
-    """Rank and choose for every subject; or say which subgraph the model could not answer."""
+    """The result for every subject, or which of its subgraphs got an answer that is no number."""
     values = finding.scores.simulatability
     broken = np.flatnonzero(~np.isfinite(values))
     roots = len(finding.subjects)
@@ -175,9 +174,9 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
 
 
 class BatchRecords:
-    """The choices for all subjects, made once, named together, written out as records.
+    """Chooses the pairs to show for all subjects of a batch, and writes them out as records.
 
-    All pairs that are shown stand in one list: first those chosen, subject by subject, then each
+    All pairs that are shown are in one list: first those chosen, subject by subject, then each
     subject's baselines, then each subject's front as far as it is listed.
     """
 
@@ -212,7 +211,7 @@ class BatchRecords:
         self._ranks = figures.ranks(len(chosen))
         on_front = layer == 1
         if finding.winner is not None:
-            on_front[0] = False  # a move may have led to where no front is known
+            on_front[0] = False  # a move may have led away from the front of the sample
         self._dominates = dominated_by(ranking, front, chosen, on_front).tolist()
         self._layers = layer.tolist()
         whole = subtree[: len(chosen)]
@@ -226,12 +225,12 @@ class BatchRecords:
         return tuple(self._counterfactual(root, place) for place in places)
 
     def baselines(self, root: int) -> dict[str, FrontPair]:
-        """What other ways of choosing would have shown."""
+        """The pairs that the baselines would show."""
         places = range(self._baselines[root], self._baselines[root + 1])
         return {n: self._pair(place) for n, place in zip(self._baseline_names, places, strict=True)}
 
     def front(self, root: int) -> tuple[FrontPair, ...]:
-        """The pairs of the Pareto front, most simulatable first; no more than can be read."""
+        """The pairs of the Pareto front, most simulatable first; at most as many as are listed."""
         return tuple(map(self._pair, range(self._listed[root], self._listed[root + 1])))
 
     def _pair(self, place: int) -> FrontPair:
@@ -274,7 +273,7 @@ def _until(first: int, counts: Sequence[int]) -> list[int]:
 
 
 def _listed(table: PairTable, front: Layer) -> Ints:
-    """The fronts in the order they are shown in, as far as they are."""
+    """The pairs of the fronts that are listed, in the order in which they are shown."""
     ordered = front.pairs[canonical_order(table, front.pairs, -front.figures.simulatability)]
     place = np.arange(len(ordered)) - front.root.searchsorted(front.root)
     return ordered[place < FRONT_LISTED]
@@ -294,7 +293,7 @@ def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _broken(finding: Finding, naming: Naming, subtree: int) -> str:
-    """Name the subgraph that got an answer which is not a number."""
+    """Say which subgraph got an answer that is not a number."""
     names = ", ".join(naming.nodes(_nodes_of(finding, subtree)))
     for level in finding.levels:
         if subtree < len(level):

@@ -1,11 +1,11 @@
-"""Subjects with too many subtrees: a uniform sample of them, then moves that only improve.
+"""For subjects with too many subtrees: a uniform sample of them, then moves that only improve.
 
-With n subtrees drawn uniformly, each with its at most p = 2^(C-1) - 1 parts that have a tie, an
-explanation among them that none of the sample dominates is, with confidence 1 - δ, dominated
+Draw n subtrees uniformly, each with its at most p = 2^(C-1) - 1 parts that have a tie. An
+explanation among them that nothing in the sample dominates is, with confidence 1 - δ, dominated
 through at most ε = (ln np + ln 1/δ) / (n - 1) of all subtrees: a part of one draw escapes the
-n - 1 others with a chance of (1 - ε)^(n - 1) at most, and there are np parts.
-A move to a pair that dominates the one before keeps the bound: what dominates the new one also
-dominates the old.
+n - 1 others with a probability of at most (1 - ε)^(n - 1), and there are np parts.
+A move to a pair that dominates the one before keeps the bound: what dominates the new pair also
+dominates the old one.
 """
 
 from math import ceil, log
@@ -76,7 +76,7 @@ def _fill(
 ) -> int:
     """Draw without replacement while the trees drawn, with all their parts, fit the budget.
 
-    How many are drawn depends on how many trees there are, never on what the model answers.
+    How many are drawn depends on how many trees there are, never on the model's answers.
     """
     drawn = 0
     seen = {size: KeyIndex() for size in range(2, max_nodes + 1)}
@@ -88,7 +88,7 @@ def _fill(
         walks = min(ceil(wanted / share), MOST_WALKS * wanted)
         by_shape = [(t, turn) for t, turn in sampler.draw(generator, walks) if len(t)]
         if not by_shape:
-            continue  # a walk of one tie is a subtree, so this ends
+            continue  # every walk of one tie is a subtree, so this ends
         last = np.sort(np.concatenate([turn for _, turn in by_shape]))[:wanted][-1]
         early_ones = [trees.take(np.flatnonzero(turn <= last)) for trees, turn in by_shape]
         for early in stacked(early_ones):
@@ -133,7 +133,7 @@ def _improve(
 
 
 def neighbours(local: LocalGraph, tree: Trees, max_nodes: int) -> list[Trees]:
-    """The trees that differ by one leaf from a single one: one more, or one for another."""
+    """The trees that differ from a single one by one leaf: one more, or one exchanged."""
     bases = [tree] if tree.size < max_nodes else []
     parents = set(tree.parent[:, 0].tolist())
     for leaf in range(1, tree.size):
@@ -177,7 +177,7 @@ def _ranked(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ran
 
 
 def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Trees, int]:
-    """A pair's explanation, and its place in its level, where it stays when more come in."""
+    """A pair's explanation, and its place in its level, which later trees do not change."""
     place = int(table.explanation(np.array([pair]))[0]) + 1
     for level in levels:
         if place < len(level):

@@ -1,11 +1,11 @@
 """The shapes that rooted trees come in, and uniform draws of subtrees by shape.
 
-A shape is the sorted tuple of its root's children's shapes; a leaf is (). Walking a shape into the
-graph from the subject, each child going to any neighbour of its parent's node, gives the shape's
-*walks*. They are counted exactly by dynamic programming and drawn uniformly from the top down. A
-walk that visits no node twice is a subtree, and each subtree of a shape is met by as many walks as
-the shape has automorphisms. So draw a shape with a chance proportional to walks over
-automorphisms, draw a walk, keep it if it is a subtree: all subtrees are equally likely.
+A shape is the sorted tuple of its root's children's shapes; a leaf is (). A *walk* of a shape maps
+it into the graph: the root goes to the subject, and each child to any neighbour of its parent's
+node. Walks are counted exactly by dynamic programming and drawn uniformly from the top down. A walk
+that visits no node twice is a subtree, and each subtree of a shape is found by as many walks as the
+shape has automorphisms. So draw a shape with a probability proportional to walks over
+automorphisms, draw a walk, and keep it if it is a subtree: all subtrees are equally likely.
 """
 
 from collections import Counter
@@ -54,10 +54,10 @@ def automorphisms(shape: Shape) -> int:
 
 
 class SubtreeSampler:
-    """Draws subtrees of the only root of a local graph, uniformly, independently.
+    """Draws subtrees of the only root of a local graph, uniformly and independently.
 
-    Setting up costs one product with the adjacency matrix for each shape that occurs; a draw
-    costs a binary search a node.
+    Setting up costs one product with the adjacency matrix for each shape that occurs; a draw costs
+    one binary search per node.
     """
 
     def __init__(self, local: LocalGraph, max_nodes: int) -> None:
@@ -76,7 +76,7 @@ class SubtreeSampler:
         self.kept = 0
 
     def draw(self, generator: np.random.Generator, count: int) -> list[tuple[Trees, Ints]]:
-        """Walk `count` times; return the subtrees met, by shape, and when their turns were."""
+        """Draw `count` walks; return the subtrees among them, by shape, and when each was drawn."""
         chosen = generator.multinomial(count, self.weights / self.weights.sum())
         turns = generator.permutation(count)
         drawn, first = [], 0
@@ -89,11 +89,11 @@ class SubtreeSampler:
         return drawn
 
     def estimated_total(self) -> float:
-        """How many subtrees there are, by the share of walks that were subtrees; with the root."""
+        """How many subtrees there are, judging by the share of walks that are; root included."""
         return 1.0 + float(self.weights.sum()) * self.kept / max(self.walked, 1)
 
     def _walked(self, shape: Shape) -> Floats:
-        """From how many walks of a shape each node is the start."""
+        """How many walks of a shape start at each node."""
         if shape not in self._walks:
             walks = np.ones(len(self._local.nodes))
             for child in shape:
@@ -126,7 +126,7 @@ class SubtreeSampler:
         return trees, keep
 
     def _step(self, start: Indices, child: Shape, generator: np.random.Generator) -> Ints:
-        """Choose a neighbour of each node, with a chance proportional to its walks."""
+        """Choose a neighbour of each node, with a probability proportional to its walks."""
         starts = self._local.starts
         chance = generator.random(len(start))
         if child == LEAF:
@@ -134,8 +134,8 @@ class SubtreeSampler:
             step: Ints = np.minimum((chance * degree).astype(np.int64), degree - 1)
             return starts[start] + step
         if child not in self._sums:
-            # Each node's list is scaled to add up to one: beside a great hub the plain sums of
-            # others would vanish.
+            # Each node's list is scaled to add up to one: beside those of a large hub, the plain
+            # sums of other nodes would vanish.
             along = self._walked(child)[self._local.neighbour]
             owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
             total = np.bincount(owner, weights=along, minlength=len(starts) - 1)

@@ -1,9 +1,9 @@
-"""Every subtree that holds a root, level by level, each exactly once, with array operations.
+"""Every subtree that contains a root, level by level, each exactly once, with array operations.
 
 A rooted subtree with k nodes grows from the one with k-1 nodes that remains when its largest leaf
-(the root never counts as one) is taken away. So a tree is grown only by leaves larger than all
-its other leaves, and no tree is ever made twice: nothing needs to be compared or thrown away but
-the ties that would close a cycle.
+is taken away (the root never counts as a leaf). So a tree is grown only by leaves larger than all
+its other leaves, and no tree is built twice: nothing needs to be compared or discarded except ties
+that would close a cycle.
 
 Trees are stored as columns: entry [j, t] is the j-th node of tree t in order of growth. Trees of
 one root are contiguous, because growing keeps the order.
@@ -26,9 +26,9 @@ Whole = TypeVar("Whole", bound=np.integer)
 class Level:
     """Rooted subtrees with the same number of nodes.
 
-    `root` numbers the root among the local graph's roots, `parent[j]` is the place in `nodes` of
-    the node that node j + 1 hangs on, `owner` the place in the level below of the tree it grew
-    from.
+    `root` is the number of the root among the local graph's roots. `parent[j]` is the place in
+    `nodes` of the node that node j + 1 hangs on. `owner` is the place, in the level below, of the
+    tree that this one grew from.
     """
 
     root: Indices
@@ -46,7 +46,7 @@ class Level:
         return int(self.nodes.shape[1])
 
     def of_root(self, root: int, owner_shift: int) -> tuple["Level", slice]:
-        """The trees of one root as if it were the only one, and where they lie in the level.
+        """The trees of one root as if it were the only one, and their place in the level.
 
         Owners are counted from `owner_shift`.
         """
@@ -86,7 +86,7 @@ def roots_alone(local: LocalGraph) -> Level:
 def subtrees(local: LocalGraph, max_nodes: int) -> Iterator[Level]:
     """Yield the subtrees of every root, smallest first: one node, two nodes, up to `max_nodes`.
 
-    Costs a few array operations for each entry; memory is that of the largest level.
+    Costs a few array operations per entry; memory is that of the largest level.
     """
     level = roots_alone(local)
     yield level
@@ -123,7 +123,7 @@ def grow(local: LocalGraph, level: Level) -> Level:
 
 
 def leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
-    """Where the leaves that may grow on each node of each tree begin in its list, and how many.
+    """Where the leaves that may grow on each node of each tree begin in its list, and their number.
 
     Leaves that are in the tree already are still counted. Both arrays are [tree, node].
     """
@@ -143,7 +143,7 @@ def leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
 
 
 def _with_row(rows: NDArray[Whole], trees: Indices, last: NDArray[Whole]) -> NDArray[Whole]:
-    """Take some columns, and put one row below."""
+    """Take some columns, and append one row."""
     taken = np.empty((len(rows) + 1, len(trees)), rows.dtype)
     for place, row in enumerate(rows):
         np.take(row, trees, out=taken[place])

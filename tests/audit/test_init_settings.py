@@ -149,7 +149,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
     out.write_text("mine", encoding="utf-8")
     refused = command("init", model, *options, "--out", out)
     assert refused.code == 2
-    assert one_line(refused).startswith(f"error: {out}: is there already")
+    assert one_line(refused).startswith(f"error: {out}: already exists")
     assert out.read_text(encoding="utf-8") == "mine"
     assert command("init", model, *options, "--out", out, "--force").code == 0
     assert out.read_text(encoding="utf-8") != "mine"
@@ -158,7 +158,6 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "init needs the model file"),
         (["model.onnx"], "init needs the graph"),
         (["model.onnx", "--nodes", "people.csv"], "init needs the graph"),
         (["gone.onnx", "--npz", "graph.npz"], "gone.onnx: there is no such file; correct the"),
@@ -183,12 +182,6 @@ def test_what_init_cannot_use_is_named_as_it_was_typed(
     finished = command("init", *words)
     assert finished.code == 2
     assert one_line(finished).startswith(f"error: {complaint}")
-
-
-def test_the_schema_goes_to_stdout_alone() -> None:
-    finished = command("init", "--schema")
-    assert (finished.code, finished.err) == (0, "")
-    assert finished.document["title"] == "Settings"
 
 
 def test_init_reads_graphml_and_names_what_its_nodes_have(tmp_path: Path) -> None:

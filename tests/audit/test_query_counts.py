@@ -68,7 +68,7 @@ def test_every_kind_of_model_is_counted_to_the_last_graph(
 ) -> None:
     path = small_audit(tmp_path, old="[search]", new=ADDS)
     size = {"nodes": 14, "arcs": 60, "form": "edges"} if form == "fixed" else {"form": form}
-    sum_network(tmp_path / "model.onnx", trap=trap, **size)  # type: ignore[arg-type]
+    sum_network(tmp_path / "model.onnx", trap=trap, **size)
     audit = load_audit(path)
     for name in IDS:
         asked.clear()

@@ -173,8 +173,8 @@ def test_times_taken_in_turn_are_compared_with_the_goals(
     assert f"{CF_AUTHORS}: not measured" in without
     assert "The 2 versions of CF-GNNExplainer remove the same ties on 3 of 4 nodes." in without
     assert "Cora, 3 test nodes, each explained by all methods in turn:" in page
-    taken = f"1/{theirs / 0.03:.3g} of its time (goal: 1/100, {verdict})"
-    assert f"{CF_AUTHORS}: GNN-MOExp takes {taken}, or 1/" in page
+    told = f"1/{theirs / 0.03:.3g} of its time (goal: 1/100, {verdict})"
+    assert f"{CF_AUTHORS}: GNN-MOExp takes {told}, or 1/" in page
     assert "The 3 versions of CF-GNNExplainer remove the same ties on 2 of 3 nodes." in page
 
 

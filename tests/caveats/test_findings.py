@@ -158,7 +158,7 @@ def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ('stratum = "genre"', "caveats.stratum: 'genre' is no column"),
+        ('stratum = "genre"', "caveats.stratum: the nodes have no column 'genre'"),
         ("draws = 1", "caveats.draws: must be 0, or at least 2"),
         ("draws = -1", "caveats.draws: must be at least 0"),
         ("weakens_below = 0.3", "reverses_below must not be more than weakens_below"),

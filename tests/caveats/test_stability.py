@@ -1,5 +1,6 @@
 """Explanations move when the mechanism does and stay when it does not; distances are measured."""
 
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -8,6 +9,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.reporter import whole_answers
+from recourse_audit.audit.stability import by_models
 from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, moved, standing
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
@@ -22,7 +26,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.stability import StabilityReport, StabilityRow
 from recourse_audit.render.charts.stability_curves import stability_picture
 from recourse_audit.search.results import Scope
-from tests.audits import SAMPLES, lending_audit, small_audit
+from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command, one_line
 from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network
 from tests.search.engine import new_search, open_batcher, results_by_subject
@@ -217,6 +221,30 @@ def test_new_ties_are_tried_for_each_subject_and_repeat(tmp_path: Path) -> None:
     assert command(*words).out == first.out
     view = command(*words[:-1])
     assert "2 subjects, new ties to other people: 4 comparisons" in view.out
+
+
+def test_answers_that_are_not_numbers_are_no_decisions_and_are_not_compared(
+    tmp_path: Path,
+) -> None:
+    path = small_audit(tmp_path, "some_nan")
+    broken = sum_network(tmp_path / "broken.onnx", trap="some_nan", seed=6)
+    subjects = list(range(len(IDS)))
+    sound = load_audit(path)
+    assert sound.decisions.usable(whole_answers(sound, np.array(subjects))).all()
+    shutil.copy(broken, tmp_path / "model.onnx")
+    audit = load_audit(path)
+    usable = audit.decisions.usable(whole_answers(audit, np.array(subjects)))
+    lost = {IDS[number] for number in np.flatnonzero(~usable)}
+    assert 0 < len(lost) < len(IDS)
+    before = by_models(audit, subjects, [broken], with_options=False)
+    assert lost <= set(before.unanswered)
+    # An answer that only the copy lacks is not a changed decision either.
+    after = by_models(sound, subjects, [broken], with_options=False)
+    assert lost - set(after.unanswered)
+    for report in (before, after):
+        assert report.rows
+        assert not lost & {row.subject for row in report.rows}
+        assert all(np.isfinite(row.strength) for row in report.rows)
 
 
 def test_a_model_that_looks_different_is_refused(tmp_path: Path) -> None:

@@ -188,12 +188,15 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("drop a-z", "names no two people and a kind of tie of this graph; write drop ID-ID:KIND"),
+        (
+            "drop a-z",
+            "does not name two people and a kind of tie of this graph; write drop ID-ID:KIND",
+        ),
         ("drop a-c", "there is no tie between the two"),
         ("f7=1", "there is no feature 'f7'; choose from"),
         ("f1=many", "'many' is not a finite number"),
         ("gender=f", "the model does not see 'gender'"),
-        ("more", "is none of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE"),
+        ("more", "is not one of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE"),
     ],
 )
 def test_a_change_that_cannot_be_tried_is_one_line_and_ends_with_2(
@@ -241,3 +244,21 @@ def test_the_commands_in_the_documentation_exist_with_their_options() -> None:
             assert options <= known, f"{page.name}: recourse-audit {line}"
             seen.add(name)
     assert seen == set(commands)
+
+
+def test_the_schema_of_every_document_goes_to_stdout_alone() -> None:
+    for name, title in (
+        ("settings", "Settings"),
+        ("subject", "SubjectReport"),
+        ("groups", "GroupReport"),
+        ("stability", "StabilityReport"),
+        ("inspection", "ModelReport"),
+        ("verification", "Verification"),
+        ("manifest", "Manifest"),
+    ):
+        finished = command("schema", name)
+        assert (finished.code, finished.err) == (0, ""), name
+        assert finished.document["title"] == title
+    refused = command("schema", "nothing")
+    assert refused.code == 2
+    assert "there is no such document; known: settings, subject, groups" in one_line(refused)

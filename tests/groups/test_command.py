@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from recourse_audit.bundle.layout import FILES
-from recourse_audit.cli import groups as cli_groups
+from recourse_audit.cli.groups import groups as groups_command
 from recourse_audit.errors import AuditError
 from recourse_audit.groups.report import groups_of
+from recourse_audit.records.codec import LOG_LINE
 from recourse_audit.records.groups import CommunityMethod
+from recourse_audit.records.log import LogLine
 from tests.audits import SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
@@ -133,7 +135,7 @@ def test_the_days_of_the_audit_are_those_of_its_log(
     times: list[str], ran: dict[str, str] | None, tmp_path: Path
 ) -> None:
     folder = bundle(tmp_path)
-    log = "".join(json.dumps({"at": time, "event": "piece"}) + "\n" for time in times)
+    log = "".join(LOG_LINE.write(LogLine(at=time, event="chunk")) + "\n" for time in times)
     (folder / "run.jsonl").write_text(f'{log}{{"at":"cut off', encoding="utf-8")
     assert command("groups", folder, "--json").document["ran"] == ran
 
@@ -163,7 +165,7 @@ def test_without_communities_the_view_says_so_first(tmp_path: Path) -> None:
             {"attributes": ["origin"], "reference": {"origin": "east"}},
             "there is nobody whose 'origin' is 'east'; known: north, south",
         ),
-        ({"attributes": "origin"}, "is not what `run` wrote"),
+        ({"attributes": "origin"}, "settings.json: was changed, or written by another version"),
     ],
 )
 def test_settings_that_do_not_fit_are_one_sentence(groups: Any, words: str, tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ def test_what_is_no_bundle_is_one_sentence(tmp_path: Path) -> None:
     assert "there is no such folder" in refused(tmp_path / "nowhere")
     assert "holds no audit" in refused(tmp_path)
     folder = bundle(tmp_path)
-    assert "--fail-on bias: is not gap" in refused(folder, "--fail-on", "bias")
+    assert "--fail-on bias: must be gap" in refused(folder, "--fail-on", "bias")
     assert "cannot be written" in refused(folder, "--csv", tmp_path / "no" / "file.csv")
     (folder / "settings.json").unlink()
     assert "settings.json: cannot be read" in refused(folder)
@@ -234,10 +236,10 @@ def test_only_a_finished_audit_without_a_flag_passes(
     gap: float, finished: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = replace(groups_of(bundle(tmp_path, gap=gap)), finished=finished, done=1, total=2)
-    monkeypatch.setattr(cli_groups, "groups_of", lambda _: report)
+    monkeypatch.setattr("recourse_audit.api.bundle.Bundle.groups", lambda _: report)
     ended_with = 0
     try:
-        cli_groups.groups(tmp_path, as_json=True, fail_on="gap")
+        groups_command(tmp_path, as_json=True, fail_on="gap")
     except AuditError as error:
         ended_with = error.exit_code
     assert ended_with == code

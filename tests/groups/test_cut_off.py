@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from recourse_audit.groups.common_options import Kinds, choose
-from recourse_audit.records.groups import Change, CutOff, Do, GroupReport
+from recourse_audit.records.groups import (
+    Change,
+    CutOff,
+    Do,
+    GroupReport,
+)
 from tests.groups.stores import FOUND, INFEASIBLE, Person, Step, report_on, settings
 
 NORTH, SOUTH = {"origin": "north"}, {"origin": "south"}

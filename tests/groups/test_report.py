@@ -15,7 +15,8 @@ from recourse_audit.groups.csv_table import COLUMNS, groups_csv
 from recourse_audit.groups.verdicts import give_verdicts
 from recourse_audit.groups.wording import chance, communities, p_value, round_points, signed_points
 from recourse_audit.records.codec import GROUPS
-from recourse_audit.records.groups import Comparison, GroupReport, GroupTable, Measure
+from recourse_audit.records.group_figures import Comparison, Measure
+from recourse_audit.records.groups import GroupReport, GroupTable
 from tests.groups.stores import (
     ERROR,
     FOUND,

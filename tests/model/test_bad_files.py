@@ -351,7 +351,7 @@ def other_rows(path: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["graph", "tie"])
 def test_a_model_whose_rows_are_not_nodes_is_refused(kind: str, tmp_path: Path) -> None:
     message = refused_on_probing(other_rows(tmp_path / "model.onnx", kind))
-    assert "so it is no node classifier; name another with model.output_name" in message
+    assert "so it is not a node classifier; name another output with model.output_name" in message
 
 
 def test_a_wrong_declaration_of_the_index_layout_ends_in_one_sentence(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_text_inputs_are_refused_even_if_declared(tmp_path: Path) -> None:
     model.graph.input.append(names)
     onnx.save(model, path)
     assert "'names' (string [N]) fits no role" in refused(path)
-    assert "holds no numbers" in refused(path, roles={"names": "node_ids"})
+    assert "does not take numbers" in refused(path, roles={"names": "node_ids"})
 
 
 def test_the_digest_of_a_single_file_is_what_sha256sum_prints(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class TieRow:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """The tables a user has: a row a person, a row a tie, and perhaps ties that could be made."""
+    """The tables a user has: one row per person, one per tie, and perhaps new ties to offer."""
 
     ids: tuple[str, ...]
     columns: Mapping[str, tuple[float, ...]]

@@ -22,8 +22,9 @@ def changed(policy: Policy, subject: int, actions: Sequence[Action]) -> Graph:
     rows: list[dict[str, Any]] = []
     for action in actions:
         if isinstance(action, SetAction):
-            for one in (action, *action.implied):
-                put(policy, features, subject, one)
+            put(policy, features, subject, action)
+            for implied in action.implied:
+                put(policy, features, subject, implied)
             continue
         ends = [graph.find(end) for end in action.tie]
         code = ties.kinds.index(action.kind)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recourse_audit.audit.reporter import explain
-from recourse_audit.records.recourse import Option, SetAction, TieAction
+from recourse_audit.records.recourse import Move, Option, SetAction, TieAction
 from tests.recourse.brute_force import Policy, World, rounded
 from tests.recourse.random_worlds import (
     FEATURES,
@@ -216,7 +216,8 @@ def broken_by_attribute(policy: Policy, subject: int, action: SetAction) -> Iter
     expected = {implied["name"]: implied["by"] for implied in rule.get("implies", ())}
     if {implied.attribute for implied in action.implied} != set(expected):
         yield "not what the rule implies"
-    for moved in (action, *action.implied):
+    every: tuple[SetAction | Move, ...] = (action, *action.implied)
+    for moved in every:
         yield from broken_by_value(policy, moved.attribute, moved.after)
         if moved is not action and steps is not None:
             other = moved.attribute

@@ -74,7 +74,7 @@ def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
 @pytest.mark.parametrize(
     ("language", "yes", "no"),
     [
-        ("en", "A: from no to yes", "A: from yes to no"),
+        ("en", "A: change from no to yes", "A: change from yes to no"),
         ("de", "A: von Nein auf Ja ändern", "A: von Ja auf Nein ändern"),
         ("fr", "A : passer de non à oui", "A : passer de oui à non"),
         ("es", "A: cambiar de no a sí", "A: cambiar de sí a no"),
@@ -104,7 +104,7 @@ def test_what_may_be_another_number_stays_a_number(rule: dict[str, Any], levels:
 
 def test_a_range_of_0_to_1_in_the_rule_makes_it_yes_or_no() -> None:
     rule = {"direction": "down", "min": 0, "max": 1}
-    assert "A: from yes to no" in text_of(move("a", 1.0, 0.0), rule)
+    assert "A: change from yes to no" in text_of(move("a", 1.0, 0.0), rule)
 
 
 PHRASES = {

@@ -12,10 +12,10 @@ MANY = {"guarantor": 4}
 # With one person, with any of three, for several new ties, and what is said of a tie to end.
 WORDS = {
     "en": (
-        "This worked with one particular person, whom this letter does not name",
+        "This worked with one particular person, who is not named here",
         "This worked with any one of 3 particular people",
         "This worked with particular people",
-        "we tried it with a particular one",
+        "we tested it with a particular one",
     ),
     "de": (
         "Das ging mit einer bestimmten Person, die wir hier zum Schutz ihrer Daten nicht nennen",
@@ -37,13 +37,13 @@ WORDS = {
     ),
 }
 ASKS = {
-    "en": "whether somebody whom you have in mind would do",
+    "en": "whether it would also work with someone you have in mind",
     "de": "ob jemand in Frage kommt, an den Sie denken",
     "fr": "un à qui vous pensez conviendrait",
     "es": "si serviría alguien en quien usted piensa",
 }
 ALIKE = {
-    "en": "This stands for 3 of the options that we found.",
+    "en": "This describes 3 of the options that we found.",
     "de": "Das steht für 3 der Möglichkeiten, die wir gefunden haben.",
     "fr": "Cela représente 3 des possibilités que nous avons trouvées.",
     "es": "Esto representa 3 de las opciones que hemos encontrado.",
@@ -124,15 +124,15 @@ def test_all_options_of_the_report_are_accounted_for() -> None:
     assert letter.found == len(found.recourse.options)
     text = text_of(found)
     assert "We found 8 options." in text
-    assert "This stands for 2 of the options that we found." in text
-    assert "There are 3 more options, for which this letter has no room." in text
-    assert "There is one more option that we cannot put in a letter" in text
+    assert "This describes 2 of the options that we found." in text
+    assert "There are 3 more options that do not fit in this letter." in text
+    assert "There is one more option that we cannot describe in this letter" in text
 
 
 @pytest.mark.parametrize(
     ("language", "one", "several", "more"),
     [
-        ("en", "exactly this change to", "exactly these changes to", "one more option"),
+        ("en", "exactly this change and", "exactly these changes and", "one more option"),
         ("de", "genau diese Änderung vor", "genau diese Änderungen vor", "eine weitere Mögl"),
         ("fr", "exactement ce changement", "exactement ces changements", "encore une possib"),
         ("es", "exactamente este cambio", "exactamente estos cambios", "una opción más"),

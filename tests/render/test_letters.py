@@ -41,7 +41,7 @@ def test_an_option_is_told_by_kinds_and_own_attributes() -> None:
     text = text_of(found)
     assert "Guarantors: end one of your connections of this kind" in text
     assert "Savings: raise from €2,000 to €17,000" in text
-    assert "(2 changes, all together)" in text
+    assert "(2 changes, made together)" in text
     assert "P1000" not in text
 
 
@@ -55,7 +55,7 @@ def test_a_letter_in_german_uses_the_words_and_numbers_of_german() -> None:
 
 def test_what_moves_along_is_said() -> None:
     found = report(option(move("savings", 2000.0, 2500.0, debt_ratio=(0.42, 0.4))))
-    assert "We took it that this also changes: debt ratio from 0.42 to 0.4." in text_of(found)
+    assert "We assumed that this also changes: debt ratio from 0.42 to 0.4." in text_of(found)
 
 
 def test_a_phrase_of_the_user_takes_the_place_of_ours() -> None:
@@ -113,7 +113,7 @@ def test_what_is_between_others_or_protected_is_left_to_staff() -> None:
     letter = written(found, writer(known_kinds=["payment"]))
     assert (len(letter.options), letter.withheld) == (1, 3)
     text = text_of(found)
-    assert "There are 3 more options that we cannot put in a letter" in text
+    assert "There are 3 more options that we cannot describe in this letter" in text
     assert "origin" not in text
 
 
@@ -152,7 +152,7 @@ def test_that_none_exists_and_that_none_was_found_are_different_letters() -> Non
 
 def test_a_policy_that_permits_nothing_is_said_to() -> None:
     text = text_of(report(status="certified_infeasible", permitted={}))
-    assert "Our rules permit no change that we could suggest to you." in text
+    assert "Our rules do not allow us to suggest any change to you." in text
     assert "We tried" not in text
 
 
@@ -216,7 +216,7 @@ def test_an_option_that_is_not_told_brings_no_caution() -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "On Option 1 and Option 3: With other information"),
+        ("en", "About Option 1 and Option 3: With different information"),
         ("de", "Zu Möglichkeit 1 und Möglichkeit 3: Mit anderen Angaben"),
         ("fr", "Pour Possibilité 1 et Possibilité 3 : Avec d"),
         ("es", "Sobre Opción 1 y Opción 3: Con otros datos"),
@@ -251,10 +251,10 @@ def test_what_a_person_does_not_have_is_not_called_a_part_of_the_result(
 
 def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
     text = text_of(report())
-    assert "<strong>DRAFT.</strong> This is a draft. Nobody has signed it off" in text
+    assert "<strong>DRAFT.</strong> This is a draft. It has not been signed off" in text
     assert "<title>DRAFT: " in text
     assert 'data-draft="DRAFT"' in text
-    assert "set on sign-off" in text
+    assert "to be set at sign-off" in text
 
 
 def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:

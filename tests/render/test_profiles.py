@@ -100,7 +100,7 @@ def test_a_european_letter_says_which_part_the_machine_played(
     )
     assert words in text
     assert others not in text
-    assert "This is how it goes: It compares cases." in text
+    assert "This is how the decision is made: It compares cases." in text
     assert "you can contest the decision" in text
 
 

@@ -68,7 +68,7 @@ def test_no_message_is_left_that_nothing_says() -> None:
 @pytest.mark.parametrize(
     ("language", "one", "several"),
     [
-        ("en", "1 change", "2 changes, all together"),
+        ("en", "1 change", "2 changes, made together"),
         ("de", "1 Änderung", "2 Änderungen, alle zusammen"),
         ("fr", "1 changement", "2 changements, tous ensemble"),
         ("es", "1 cambio", "2 cambios, todos juntos"),
@@ -82,7 +82,7 @@ def test_numbers_choose_the_plural_form(language: str, one: str, several: str) -
 
 def test_french_counts_nothing_in_the_singular() -> None:
     assert Wording("fr", Templates()).say_count("option.changes", 0) == "0 changement"
-    assert ENGLISH.say_count("option.changes", 0) == "0 changes, all together"
+    assert ENGLISH.say_count("option.changes", 0) == "0 changes, made together"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ LAYERS = 25
 
 @dataclass(frozen=True, kw_only=True)
 class SmallGraph:
-    """A graph as a user has it: a row of features a node, a row a tie, perhaps with weights."""
+    """A graph as a user has it: one row per node, one per tie, perhaps with weights."""
 
     features: tuple[tuple[float, ...], ...]
     rows: tuple[Tie, ...]

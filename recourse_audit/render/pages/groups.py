@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recourse_audit.records.groups import PRIMARY, CutOffTable, GroupReport
+from recourse_audit.records.group_figures import PRIMARY
+from recourse_audit.records.groups import CutOffTable, GroupReport
 from recourse_audit.render.pages.groups_charts import (
     Figure,
     common_figure,

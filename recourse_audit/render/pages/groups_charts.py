@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from recourse_audit.records.group_figures import Interval, Measure
 from recourse_audit.records.groups import (
     CommonOption,
     CutOffTable,
     GroupReport,
     GroupTable,
-    Interval,
-    Measure,
 )
 from recourse_audit.render.charts.common_options import CommonOption as Bar
 from recourse_audit.render.charts.common_options import common_options

@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.records.groups import CommonOption, CutOff, CutOffTable, GroupReport
+from recourse_audit.records.groups import (
+    CommonOption,
+    CutOff,
+    CutOffTable,
+    GroupReport,
+)
 from recourse_audit.render.pages.groups_charts import changes_of
 from recourse_audit.render.pages.groups_words import NOTHING, percent, ratio
 from recourse_audit.render.pages.tables import Column, Table, cells

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
-from recourse_audit.records.groups import PRIMARY, Comparison, GroupReport, GroupTable, Verdict
+from recourse_audit.records.group_figures import PRIMARY, Comparison, Verdict
+from recourse_audit.records.groups import GroupReport, GroupTable
 from recourse_audit.render.pages.groups_words import (
     MEASURES,
     SHORT,

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from recourse_audit.records.groups import (
+from recourse_audit.records.group_figures import (
     PRIMARY,
     Comparison,
     Group,
-    GroupReport,
-    GroupTable,
     Measure,
-    Suppressed,
 )
+from recourse_audit.records.groups import GroupReport, GroupTable, Suppressed
 from recourse_audit.render.pages.groups_words import (
     MEASURES,
     NOTHING,

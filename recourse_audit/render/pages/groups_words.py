@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from recourse_audit.records.groups import (
+from recourse_audit.records.group_figures import (
     Comparison,
     Group,
-    GroupReport,
-    GroupTable,
     Interval,
     Measure,
     Quartiles,
     Verdict,
     WhyWithheld,
 )
+from recourse_audit.records.groups import GroupReport, GroupTable
 from recourse_audit.render.text import plain
 
 NOTHING = "\N{EN DASH}"

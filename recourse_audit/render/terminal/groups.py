@@ -15,18 +15,20 @@ from recourse_audit.groups.wording import (
     signed_points,
     two_p_values,
 )
-from recourse_audit.records.groups import (
+from recourse_audit.records.group_figures import (
     PRIMARY,
-    Communities,
     Comparison,
-    CutOffTable,
     DecisionCounts,
     Group,
-    GroupReport,
-    GroupTable,
     Outcomes,
     Quartiles,
     Rate,
+)
+from recourse_audit.records.groups import (
+    Communities,
+    CutOffTable,
+    GroupReport,
+    GroupTable,
 )
 from recourse_audit.render.text import columns, number, plain
 
