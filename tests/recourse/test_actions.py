@@ -164,6 +164,6 @@ def test_two_changes_that_exclude_each_other_are_no_option() -> None:
     levels = table.records(np.flatnonzero(table.move == 0)[:2])
     assert "move along with each other" in broken_rule(policy, 0, levels, 2)
     ties = table.records(np.array([0, 1, 2]))
-    assert broken_rule(policy, 0, ties, 2) == "it has 3 changes, and at most 2 may be"
-    assert broken_rule(policy, 0, (), 2) == "it has 0 changes, and at most 2 may be"
+    assert broken_rule(policy, 0, ties, 2) == "it has 3 changes, but at most 2 are allowed"
+    assert broken_rule(policy, 0, (), 2) == "it has 0 changes, but at most 2 are allowed"
     assert "twice" in broken_rule(policy, 0, (ties[0], ties[0]), 2)

@@ -15,6 +15,11 @@ from tests.recourse.worlds import KINDS, policy_of, star, town
 
 SAVINGS = {"name": "savings", "step": 500}
 
+NEVER_MATCHES = (
+    "recourse.ties[1]: can never match, because recourse.ties[0] matches everything that it does; "
+    "put the narrower rule first, or leave one out"
+)
+
 
 def tie(kind: str = "*", allow: tuple[str, ...] = ("drop",), **more: Any) -> dict[str, Any]:
     return {"kind": kind, "allow": list(allow), **more}
@@ -41,19 +46,19 @@ def tie(kind: str = "*", allow: tuple[str, ...] = ("drop",), **more: Any) -> dic
         ),
         (
             {"ties": [tie("*"), tie("payment")]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] takes all that it does",
+            NEVER_MATCHES,
         ),
         (
             {"ties": [tie("payment"), tie("payment", ())]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] takes all that it does",
+            NEVER_MATCHES,
         ),
         (
             {"ties": [tie("payment", whose="any"), tie("payment", whose="others")]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] takes all that it does",
+            NEVER_MATCHES,
         ),
         (
             {"ties": [tie("payment", whose="outgoing"), tie("payment", whose="own")]},
-            "recourse.ties[1]: can never match, because recourse.ties[0] takes all that it does",
+            NEVER_MATCHES,
         ),
         (
             {"attributes": [{**SAVINGS, "name": "saving"}]},
@@ -88,7 +93,7 @@ def test_a_policy_that_does_not_fit_is_named_by_its_key(
 
 def test_a_column_that_is_no_feature_cannot_be_changed() -> None:
     with pytest.raises(
-        SettingsError, match=r"'gender' is a column of the nodes, but no feature: the"
+        SettingsError, match=r"'gender' is a column of the nodes but not a feature: the"
     ):
         policy_of(star(), groups=(), attributes=[{**SAVINGS, "name": "gender"}])
 

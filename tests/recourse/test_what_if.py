@@ -197,7 +197,7 @@ def test_what_the_policy_would_not_suggest_is_said(tmp_path: Path) -> None:
     assert said("add a-b:guarantor") == ["add a-b:guarantor: this tie already exists"]
     assert said("savings=0.5") == ["savings=0.5: 'savings' may only go up (from 1)"]
     assert said("savings=1.7") == ["savings=1.7: is not a whole number of steps of 0.5 from 1"]
-    assert said("savings=99") == ["savings=99: lies outside 1 to 9"]
+    assert said("savings=99") == ["savings=99: is outside 1 to 9"]
     assert said("income=1") == ["income=1: no rule allows 'income' to change"]
     assert said("savings=1") == ["savings=1: is the value it has already"]
     three = said("drop a-b:payment", "drop a-b:guarantor", "savings=2")
