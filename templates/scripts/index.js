@@ -1,10 +1,10 @@
 "use strict";
 /* The table of subjects: search, filters, sorting and pages, all in this file and without a network.
 
-   Subjects arrive by columns and already in the order of their ids. A view is a list of places in
-   those columns. Sorting counts instead of comparing: every column knows the rank of each of its
-   values, so that one more key costs one more pass, ties keep the order they had, and what is
-   missing comes last in both directions. All of the state is in the address, after the #. */
+   Subjects come in columns, sorted by id. A view is a list of places in those columns. Sorting
+   counts instead of comparing: every column knows the rank of each of its values, so that one more
+   key costs one more pass, equal values keep their order, and missing values come last in both
+   directions. The whole state is in the address, after the #. */
 (() => {
   const data = JSON.parse(document.getElementById("subjects-data").textContent);
   const ROWS = 50;
@@ -88,7 +88,7 @@
     return found;
   }
 
-  // Rows that pass everything, and how many each word of a filter would leave.
+  // The rows that pass all filters, and how many rows each word of a filter would leave.
   function filtered(state) {
     const found = searched(state.query);
     const facets = Object.keys(FACETS).map((facet) => {
@@ -158,7 +158,7 @@
     return `#${address}`;
   }
 
-  // Typing replaces the address; everything else is a step that Back takes back.
+  // Typing replaces the address; everything else is a step that Back undoes.
   function change(changes, { step = true } = {}) {
     state = { ...state, page: 1, ...changes };
     show();
@@ -170,7 +170,7 @@
 
   function restore() {
     if (location.hash && !location.hash.includes("=")) {
-      // A link to a place on this page: the reader is there now, and the state stays.
+      // A link to a place on this page: the browser goes there, and the state stays.
       history.replaceState(null, "", addressOf(state));
       return;
     }
@@ -210,7 +210,7 @@
 
   const results = {};
 
-  // The last result, if it was worked out from the same parts: turning a page sorts nothing.
+  // The last result, if nothing it depends on has changed: turning a page does not sort again.
   function kept(name, parts, work) {
     const last = results[name];
     const same = last?.parts.length === parts.length;
@@ -258,7 +258,7 @@
 
   const pattern = patternOfRow();
 
-  // One row of the table without its words; copying it is faster than making every cell anew.
+  // One row of the table without its text; copying it is faster than making every cell again.
   function patternOfRow() {
     const line = element("tr", { role: "row" });
     const name = element("th", { role: "rowheader", scope: "row", "data-title": "Subject" });
@@ -338,7 +338,7 @@
 
   let pending = 0;
 
-  // The sentence is there at once; a screen reader hears it when the typing pauses.
+  // The sentence appears at once; a screen reader reads it out when the typing pauses.
   function showCount() {
     const { order, page, pages } = shown;
     const all = whole.format(data.count);
@@ -395,7 +395,7 @@
     return [...find("rows").rows].map((row) => row.querySelector("a") ?? row.cells[0]);
   }
 
-  // Up and down through rows and over the ends of a page; left and right between links of a row.
+  // Up and down through rows and across pages; left and right between the links of a row.
   function moveInRows(event) {
     const rows = targets();
     const here = event.target.closest("tr");

@@ -1,15 +1,18 @@
 """The names that other programs rely on, whatever was found."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.audits import IDS, lending_audit, small_audit
+from recourse_audit.records.codec import INSPECTION
+from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command
 
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
-    *("probes", "notes", "front_size", "picks", "recourse", "cloud", "surroundings"),
+    *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
+    *("what_if", "queries", "note", "error"),
 }
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
 
@@ -17,11 +20,11 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 1
+    assert document["format"] == 2
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {
-        *("max_nodes", "max_hops", "subgraphs", "pairs", "coverage", "queries")
+        *("max_nodes", "max_hops", "subgraphs", "pairs", "coverage", "queries", "sample")
     }
     assert document["search"]["coverage"] == "exhaustive"
     assert set(document["explanation"]) == EXPLANATION
@@ -34,17 +37,22 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
         assert set(found["ranks"]) == {"simulatability", "relevance", "sum"}
     for pair in document["front"]:
         assert set(pair) == {"edges", "removed", "simulatability", "relevance"}
-    cloud = document["cloud"]
-    assert set(cloud) == {"simulatability", "relevance", "columns", "rows", "counts"}
-    assert sum(count for _, count in cloud["counts"]) == document["search"]["pairs"]
-    assert max(cell for cell, _ in cloud["counts"]) < cloud["columns"] * cloud["rows"]
-    assert cloud["simulatability"][1] == document["front"][0]["simulatability"]
-    around = document["surroundings"]
+    grid = document["objective_grid"]
+    assert set(grid) == {"simulatability", "relevance", "columns", "rows", "counts"}
+    assert sum(count for _, count in grid["counts"]) == document["search"]["pairs"]
+    assert max(cell for cell, _ in grid["counts"]) < grid["columns"] * grid["rows"]
+    assert grid["simulatability"][1] == document["front"][0]["simulatability"]
+    around = document["ego_network"]
     assert set(around) == {"nodes", "ties", "shown", "total", "hops", "limit"}
     assert set(around["nodes"][0]) == {"id", "hops", "decision", "favourable"}
-    assert set(around["ties"][0]) == {"ends", "kind"}
+    assert set(around["ties"][0]) == {"ends", "kind", "count"}
     for caveat in document["caveats"]:
-        assert set(caveat) == {*("kind", "grade", "about", "text", "letter", "variables", "effect")}
+        assert set(caveat) == {
+            *("kind", "grade", "counterfactual", "about", "text", "letter", "variables", "effect")
+        }
+    assert document["what_if"] is None
+    assert document["note"] == document["error"] == ""
+    assert document["queries"] >= document["search"]["queries"]
 
 
 POLICY = """
@@ -101,6 +109,26 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
     assert kinds == {"drop", "add", "set"}
 
 
+def test_an_option_says_on_what_it_was_verified(tmp_path: Path) -> None:
+    found = command("explain", lending_audit(tmp_path), "P0029", "--json").document["recourse"]
+    assert {"verified_on", "robustness", "side_effects"} <= set(found["options"][0])
+    assert found["options"][0]["verified_on"] == "whole graph"
+    assert found["evaluated_on"] in ("neighbourhood", "whole graph")
+
+
+def test_inspect_gives_the_documented_names() -> None:
+    document = command("inspect", SAMPLES / "gcn.onnx", "--json").document
+    assert set(document) == {"format", "sha256", "inputs", "output", "probes", "problem"}
+    assert document["format"] == 2
+    for port in document["inputs"]:
+        assert set(port) == {"name", "dtype", "shape", "role", "why"}
+    assert set(document["output"]) == {"name", "dtype", "shape", "kind", "classes", "why"}
+    assert set(document["probes"]) == {
+        *("deterministic", "node_order", "tie_order", "ties_matter", "packing", "depth", "notes")
+    }
+    assert INSPECTION.read(json.dumps(document)).to_dict() == document
+
+
 def test_the_winner_comes_first_and_its_ties_are_removed_or_kept(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     winner, *others = document["counterfactuals"]
@@ -143,18 +171,18 @@ def test_the_names_are_there_when_nothing_was_found(
     settings = small_audit(tmp_path, trap)
     ids = [subject] * 2 if subject else IDS
     documents = command("explain", settings, *ids, "--json").document
-    document = next(document for document in documents if extra in document)
-    assert set(document) == NAMES | {extra}
+    document = next(document for document in documents if document[extra])
+    assert set(document) == NAMES
     assert document["explanation"] is None
     assert document["counterfactuals"] == document["front"] == document["caveats"] == []
-    assert document["cloud"] is None
+    assert document["objective_grid"] is None
 
 
 def test_a_failed_probe_is_in_every_subjects_document_and_on_stderr(tmp_path: Path) -> None:
     finished = command("explain", small_audit(tmp_path, "tie_order"), "a", "--json")
     document = finished.document
     assert document["probes"]["tie_order"] is False
-    assert document["notes"]["tie_order"] in finished.err
+    assert document["probes"]["notes"]["tie_order"] in finished.err
 
 
 def test_ids_stay_what_they_are_whatever_the_stream_can_hold(tmp_path: Path) -> None:

@@ -1,14 +1,20 @@
 """What a person reads: everything that matters, as text, at any width."""
 
+import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from recourse_audit.records.notes import NO_TIE_MOVES
+from recourse_audit.records.recourse import AskedOn
+from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.text import plain
 from tests.audits import SAMPLES, lending_audit, small_audit
 from tests.command import command
+from tests.render.subject_reports import made_report, with_recourse
 
 
 def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_path: Path) -> None:
@@ -19,7 +25,7 @@ def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_
     for words in (
         *("├── ", "✂ ", "whole graph", "explanation", "counterfactual", "█", "░"),
         *("Diverse counterfactuals", "simulatability ν", "relevance |μ|", "dominates"),
-        *("subgraphs of at most 4 people within 2 hops", "Caution. "),
+        *("subgraphs of up to 4 people within 2 hops", "Caution. "),
     ):
         assert words in finished.out, words
 
@@ -88,14 +94,43 @@ def test_options_are_shown_with_all_that_goes_with_them(columns: int, tmp_path: 
     settings.write_text(text, encoding="utf-8")
     out = command("explain", settings, "P0029", columns=columns).out
     words = " ".join(out.split())
-    assert "What could change it: 1 option that the model confirms" in words
+    assert "What could change it: 1 option that the model confirms on the whole graph." in words
     for part in ("drop the address tie P0029 - P1761", "approved 0.220 → 0.534", "+0.068"):
         assert part in words or columns > 100, part
     assert "with other ties" in words
     assert re.search(r"\(\d+ of \d+: \d+ to \d+%\)", words) or columns > 100
     assert "worse for P0727" in words
-    assert "Of 7 combinations of at most 3 permitted changes 4 were tried; the rest hold" in words
+    assert "4 of 7 combinations (up to 3 changes) were tried; the others contain one that" in words
     assert max(len(line) for line in out.splitlines()) <= columns
+
+
+@pytest.mark.parametrize(
+    ("asked_on", "words"),
+    [
+        (("whole graph", "whole graph"), "2 options that the model confirms on the whole graph."),
+        (
+            ("neighbourhood", "neighbourhood"),
+            "2 options that the model confirms on the neighbourhood.",
+        ),
+        (
+            ("neighbourhood", "whole graph"),
+            "2 options that the model confirms on the whole graph or on the neighbourhood.",
+        ),
+    ],
+)
+def test_where_options_were_verified_is_said_as_it_was(
+    asked_on: tuple[AskedOn, AskedOn], words: str
+) -> None:
+    report = made_report()
+    assert report.recourse is not None
+    options = tuple(
+        replace(option, verified_on=place)
+        for option, place in zip(report.recourse.options, asked_on, strict=True)
+    )
+    console = Console(file=io.StringIO(), width=200)
+    with console.capture() as captured:
+        show_subject(console, with_recourse(report, options=options))
+    assert f"What could change it: {words}" in captured.get()
 
 
 def test_no_option_is_said_with_its_proof_or_its_budget(tmp_path: Path) -> None:
@@ -103,14 +138,14 @@ def test_no_option_is_said_with_its_proof_or_its_budget(tmp_path: Path) -> None:
     text = settings.read_text(encoding="utf-8").split("[recourse]")[0]
     settings.write_text(text, encoding="utf-8")
     words = " ".join(command("explain", settings, "P0002", "P0001").out.split())
-    assert "No combination of at most 3 permitted changes changes the decision." in words
-    assert "All 987 combinations of at most 3 permitted changes were tried." in words
+    assert "No combination of up to 3 permitted changes changes the decision." in words
+    assert "All 987 combinations (up to 3 changes) were tried." in words
     assert "Permitted: 18 ties to drop. Never suggested: 2 ties." in words
-    assert "The decision is favourable already: there is nothing to change." in words
+    assert "The decision is already favourable: there is nothing to change." in words
     settings.write_text(f"{text}\n[recourse]\nbudget = 200\n", encoding="utf-8")
     words = " ".join(command("explain", settings, "P0002").out.split())
     assert "No option was found within the budget; there may be one." in words
-    assert "all of those of at most 2 changes included. Permitted: 18 ties" in words
+    assert "including all of up to 2 changes. Permitted: 18 ties" in words
     nothing = '[[recourse.ties]]\nkind = "*"\nallow = []\n'
     settings.write_text(f"{text}\n{nothing}", encoding="utf-8")
     words = " ".join(command("explain", settings, "P0002").out.split())
@@ -161,7 +196,7 @@ def test_plain_text_stays_as_it_is() -> None:
 def test_where_no_tie_moves_the_answer_no_explanation_is_shown(tmp_path: Path) -> None:
     out = command("explain", small_audit(tmp_path, trap="saturated"), "a").out
     assert NO_TIE_MOVES in " ".join(out.split())
-    assert "What carried it" not in out
+    assert "What the decision rests on" not in out
     assert "Caution" not in out
     assert "pairs" in out, "how much was tried is still told"
 
@@ -185,8 +220,7 @@ def test_the_effect_says_which_way_and_who_held_the_decision_back(
             for one in document["counterfactuals"]
         ]
         assert out.count("(held it back)") == sum(raised)
-        assert ("held the decision back rather than carried it" in " ".join(out.split())) == (
-            raised[0]
-        )
+        against_it = "the decision does not rest on them; they held it back"
+        assert (against_it in " ".join(out.split())) == raised[0]
         against += sum(raised)
     assert against, "this graph has ties of both directions"

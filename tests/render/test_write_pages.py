@@ -22,7 +22,7 @@ from recourse_audit.render.batch import FINISHED, RenderOptions, file_name, make
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.redaction import LEVELS, Level
-from recourse_audit.render.pages.write_pages import PageOptions, write_pages
+from recourse_audit.render.pages.write_pages import PageMakers, PageOptions, write_pages
 from recourse_audit.render.templates import Templates
 from tests.audits import quick_audit
 from tests.bundles import contents
@@ -32,6 +32,8 @@ from tests.render.reading import read_pdf
 
 SEALS = ("manifest.json", "checksums.txt")
 TWO_WORKERS = RenderOptions(workers=2)
+# Worker processes take a while to start; only where they are tested are there any.
+ALONE = ("--workers", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +68,7 @@ def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missi
     made: Path, audited: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "bundle"
-    words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SUBJECTS))
+    words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SUBJECTS), *ALONE)
     finished = command(*words, "--fail-on", "gap")
     assert finished.code == 0, finished.err
     assert f"{out / 'pages' / 'index.html'}: start here" in finished.err
@@ -95,7 +97,7 @@ def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Pat
     paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
     assert "The audit ran on 1 May 2026" in " ".join(one.text for one in paper.elements)
     before = contents(bundle)
-    write_pages(bundle, options=TWO_WORKERS)
+    write_pages(bundle)
     assert contents(bundle) == before
 
 
@@ -118,7 +120,7 @@ def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path)
     path.write_text(re.sub(r"(?m)^contact = .*$", "", text), encoding="utf-8")
     for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
         shutil.copy(audited / name, tmp_path)
-    words = ("run", path, "--out", tmp_path / "bundle", "--sample", "2")
+    words = ("run", path, "--out", tmp_path / "bundle", "--sample", "2", *ALONE)
     first, second = command(*words), command(*words)
     assert (first.code, second.code) == (0, 0)
     warnings = [line for line in first.err.splitlines() if line.startswith("! letters")]
@@ -135,11 +137,11 @@ def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_
         first, second = stored.names().values()
     rows = f"id,name\n{first},{chr(0x10FFFF)}\n{second},Łódź\n"
     addresses.write_text(rows, encoding="utf-8")
-    finished = command("letters", bundle, "--addresses", addresses, "--workers", "1")
+    finished = command("letters", bundle, "--addresses", addresses, *ALONE)
     assert finished.code == 0
     advice = "install a font that has them, such as Noto, and make the letters again"
     assert f"{advice}: {first}\n" in finished.err
-    assert "no font" not in command("letters", bundle, "--workers", "1").err
+    assert "no font" not in command("letters", bundle, *ALONE).err
 
 
 def test_an_interrupted_command_resumes_where_it_stopped(made: Path, bundle: Path) -> None:
@@ -190,7 +192,7 @@ def test_an_interrupt_is_answered_with_how_to_resume(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"recourse_audit.api.Bundle.write_{made_by}", interrupt)
+    monkeypatch.setattr(f"recourse_audit.api.bundle.Bundle.write_{made_by}", interrupt)
     finished = command(name, bundle)
     assert finished.code == 130
     said = f"interrupted; rerun the same command to resume from what is in {bundle}\n"
@@ -215,10 +217,11 @@ def test_a_second_run_keeps_letters_that_are_signed_off_and_pages_for_reviewers(
     bundle = tmp_path / "bundle"
     shutil.copytree(made, bundle)
     signed = ("--sign-off", "A. Clerk", "--date", "2026-03-31")
-    assert command("letters", bundle, *signed).code == 0
-    assert command("report", bundle, "--level", "reviewer").code == 0
+    assert command("letters", bundle, *signed, *ALONE).code == 0
+    assert command("report", bundle, "--level", "reviewer", *ALONE).code == 0
     before = contents(bundle)
-    finished = command("run", audited / "audit.toml", "--out", bundle, "--sample", str(SUBJECTS))
+    again = ("run", audited / "audit.toml", "--out", bundle, "--sample", str(SUBJECTS))
+    finished = command(*again, *ALONE)
     assert finished.code == 0, finished.err
     assert contents(bundle) == before
     assert f"{SUBJECTS} letters for {SUBJECTS} subjects, kept as they are" in finished.err
@@ -256,7 +259,7 @@ def test_a_date_that_leaves_no_day_to_hold_until_is_refused(made: Path) -> None:
 
 
 def test_reports_go_on_paper_when_asked(bundle: Path) -> None:
-    write_pages(bundle, PageOptions(pdf=True), TWO_WORKERS)
+    write_pages(bundle, PageOptions(pdf=True))
     papers = sorted((bundle / "pages" / "subjects").glob("*.pdf"))
     assert len(papers) == SUBJECTS
     with pikepdf.open(papers[0]) as paper:
@@ -279,16 +282,17 @@ def test_the_index_holds_nobodys_protected_attribute(audited: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_only_the_auditors_pages_name_others_and_protected_attributes(
-    level: Level, bundle: Path
+    level: Level, audited: Path
 ) -> None:
-    write_pages(bundle, PageOptions(level=level))
-    with open_finished_audit(bundle) as stored:
+    folder = audited / "bundle"
+    with open_finished_audit(folder) as stored:
         [one, *_] = stored.names()
         report = stored.report(one)
     assert report.ego_network is not None
     others = {node.id for node in report.ego_network.nodes} - {report.subject.id}
-    page = bundle / "pages" / "subjects" / f"{file_name(one, report.subject.id)}.html"
-    text = page.read_text(encoding="utf-8")
+    makers = PageMakers(bundle=folder, pages=PageOptions(level=level), on_paper=False)
+    [page] = makers.open().files(one, report).values()
+    text = page.decode()
     assert any(name in text for name in others) == (level == "auditor")
     assert ("Age_band" in text) == (level == "auditor")
 
@@ -356,7 +360,9 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert changes == 1
     filled.write_text(named, encoding="utf-8")
     finished = command(
-        "letters", bundle, "--sign-off", "A. Clerk", "--date", "2026-03-31", "--settings", filled
+        *("letters", bundle, "--sign-off", "A. Clerk", "--date", "2026-03-31"),
+        *("--settings", filled),
+        *ALONE,
     )
     assert finished.code == 0, finished.err
     page = next((bundle / "letters").glob("*.html")).read_text(encoding="utf-8")
@@ -394,7 +400,7 @@ def test_without_pango_pages_are_made_and_the_end_says_how_to_get_paper(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     for name in ("letters", "report"):
-        finished = command(name, bundle, "--workers", "1")
+        finished = command(name, bundle, *ALONE)
         assert finished.code == 4
         assert "install libpango" in finished.err
     assert len(list((bundle / "letters").glob("*.html"))) == SUBJECTS
@@ -410,12 +416,12 @@ def test_templates_of_the_user_are_used_and_a_mistake_in_them_is_named(
     page = own / "pages" / "base.html"
     text = page.read_text(encoding="utf-8")
     page.write_text(text.replace("</main>", "<p>Our own words.</p></main>"), encoding="utf-8")
-    assert command("report", bundle, "--templates", own).code == 0
+    assert command("report", bundle, "--templates", own, *ALONE).code == 0
     first = next((bundle / "pages" / "subjects").glob("*.html"))
     before = first.read_text(encoding="utf-8")
     assert before.count("Our own words.") == 1
     page.write_text(f"{text}\n{{% nonsense %}}", encoding="utf-8")
-    finished = command("report", bundle, "--templates", own)
+    finished = command("report", bundle, "--templates", own, *ALONE)
     assert finished.code == 2
     line = len(text.split("\n")) + 1
     assert f"{page}:{line}: " in one_line(finished)

@@ -7,13 +7,13 @@ from math import floor, log10
 from recourse_audit.render.charts.svg import Drawing
 
 SMALL = 12
-# One for each line of a chart, with the colour that goes with it; told apart without colour.
+# One per line of a chart, so that lines can be told apart without colour.
 DASHES = (None, "7 4", "2 3", "9 3 2 3", "4 2", "12 4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """From values to pixels, along one axis; `start` may be the larger pixel."""
+    """Maps values to pixels along one axis; `start` may be larger than `end`."""
 
     low: float
     high: float
@@ -26,7 +26,7 @@ class Scale:
 
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """A range that can be drawn, also of one value only."""
+    """A range that can be drawn, even if all values are equal."""
     if high - low > 1e-9 * max(abs(low), abs(high), 1e-3):
         return low, high
     room = abs(low) / 10 or 0.5
@@ -34,7 +34,7 @@ def widened(low: float, high: float) -> tuple[float, float]:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round values within a range, at most as many as asked for."""
+    """Round values within a range, at most about as many as asked for."""
     rough = (high - low) / most
     power = 10.0 ** floor(log10(rough))
     step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * (1 - 1e-9))
@@ -51,14 +51,14 @@ def figure(value: float, step: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share in whole per cent; one that is not quite all or nothing does not look it."""
+    """A share in whole per cent; one just short of all or nothing is not rounded to it."""
     if 0 < value < 0.005:
         return "<1 %"
     return ">99 %" if 0.995 <= value < 1 else f"{value:.0%}".replace("%", " %")
 
 
 def percent_axis(drawing: Drawing, scale: Scale, top: float, bottom: float, words: str) -> None:
-    """Upright lines at every quarter of a share, and what the axis shows."""
+    """Vertical lines at every quarter of a share, and the title of the axis."""
     for quarter in range(5):
         x = scale(quarter / 4)
         drawing.line(x, top, x, bottom, "lines")
@@ -70,7 +70,7 @@ def percent_axis(drawing: Drawing, scale: Scale, top: float, bottom: float, word
 
 
 def apart(wished: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Heights of labels near those wished, in their order, at least a gap apart where they fit."""
+    """Positions of labels close to those wished, in order, at least a gap apart if they fit."""
     order = sorted(range(len(wished)), key=lambda place: wished[place])
     found = [0.0] * len(wished)
     before = low - gap
@@ -83,5 +83,5 @@ def apart(wished: Sequence[float], gap: float, low: float, high: float) -> list[
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
+    """Names as a list in a sentence."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

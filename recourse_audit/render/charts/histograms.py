@@ -1,6 +1,6 @@
-"""What the model answers, class by class: on the whole graph, the explanation, the counterfactual.
+"""Class probabilities as bars: on the whole graph, the explanation and the counterfactual.
 
-The figures stand beside the bars, so that nothing has to be read off them.
+The figures are printed beside the bars, so that nothing has to be read off them.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ LETTERS = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Class probabilities on one graph, under the name of that graph."""
+    """Class probabilities on one graph, and the name of that graph."""
 
     graph: str
     probabilities: Mapping[str, float]
 
 
 def histograms(answers: tuple[Answer, ...], looks: Mapping[str, Look]) -> Picture:
-    """A row of bars for each class, a column for each graph; the likeliest classes of the first."""
+    """One row of bars per class, one column per graph; the likeliest classes on the first graph."""
     first = answers[0].probabilities
     ordered = sorted(first, key=lambda name: -first[name])
     shown, left = ordered[:LIMIT], len(ordered) - LIMIT

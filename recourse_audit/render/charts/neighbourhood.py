@@ -39,7 +39,7 @@ class Pair:
 
 
 def neighbourhood_pair(found: Neighbourhood) -> Pair:
-    """Draw everybody near the subject, and beside it the explanation in the same places."""
+    """Draw everybody near the subject, and the explanation with everybody in the same place."""
     shown = limited(found)
     layout = layout_of(shown)
     return Pair(whole=_whole(shown, layout), explanation=_explanation(shown, layout))

@@ -71,7 +71,7 @@ def _draw_axes(drawing: Drawing, across: Scale, up: Scale) -> None:
 
 
 def _draw_cells(drawing: Drawing, found: ObjectiveGrid, across: Scale, up: Scale) -> None:
-    """One path for each shade, so that a full grid stays small."""
+    """One path per shade, so that a full grid stays a small file."""
     width, height = _cell(found, across, up)
     left, bottom = across(found.simulatability[0]), up(found.relevance[0])
     paths: list[list[str]] = [[] for _ in SHADES]
@@ -88,7 +88,7 @@ def _draw_cells(drawing: Drawing, found: ObjectiveGrid, across: Scale, up: Scale
 
 
 def _cell(found: ObjectiveGrid, across: Scale, up: Scale) -> tuple[float, float]:
-    """The size of a cell; the smallest that can be seen where all pairs have one value."""
+    """The size of a cell; a small visible one if all pairs have the same value."""
     (left, right), (low, high) = found.simulatability, found.relevance
     width = (across(right) - across(left)) / found.columns
     return width or 4.0, (up(low) - up(high)) / found.rows or 4.0
@@ -120,7 +120,7 @@ def _draw_choices(drawing: Drawing, choices: list[Point]) -> None:
     for (x, y), numbers in discs:
         words = ", ".join(map(str, numbers))
         width = 2 * MARK + 9.5 * (len(words) - 1)
-        # Towards the middle, so that a long one stays inside.
+        # Shifted towards the middle, so that a long one stays inside the chart.
         left = min(max(x - width / 2, LEFT), RIGHT - width)
         box = {"x": left, "y": y - MARK, "width": width, "height": 2 * MARK, "rx": MARK}
         drawing.add("rect", fill="ink", stroke="paper", stroke_width=1.5, **box)

@@ -1,9 +1,9 @@
-"""Places on rings around a middle at which no two equal cells overlap, whatever the graph.
+"""Places on concentric rings at which no two equal cells overlap, whatever the graph.
 
 Every node gets a cell, a box with its mark and its label. In units of a cell, rings are √2 apart,
-and so are neighbours on a ring, at least: two unit squares whose middles are √2 apart never
-overlap. Four rings take 61 nodes. A ring holds the nodes of one distance where that needs no more
-than `RINGS` rings; in long, thin graphs the rings are filled up in order of distance instead.
+and neighbours on a ring at least that: two unit squares whose centres are √2 apart never overlap.
+Four rings hold 61 nodes. A ring holds the nodes at one distance if that takes no more than `RINGS`
+rings; in long, thin graphs the rings are filled in order of distance instead.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from math import asin, atan2, cos, floor, pi, sin, sqrt, tau
 
 SPACING = sqrt(2)
 RINGS = 5
-# Against rounding: neighbours stand this much further apart than they must.
+# Against rounding: neighbours are this much further apart than they need to be.
 SLACK = 1e-6
 
 Place = tuple[float, float]
 
 
 def ring_places(hops: Sequence[int], ties: Sequence[tuple[int, int]]) -> tuple[list[Place], int]:
-    """Where each node stands, in cells from the middle, and how many rings there are.
+    """The place of each node, in cells from the centre, and the number of rings.
 
-    `hops` are distances from node 0, which stands in the middle. Each node is wished into the
-    middle of its part of a radial tree, and stands as near to that as its ring has room.
+    `hops` are distances from node 0, which is at the centre. The wish for each node is the middle
+    of its part of a radial tree; it is placed as close to that as its ring allows.
     O(n log n + ties).
     """
     wished = _wished(hops, ties)
@@ -37,7 +37,7 @@ def ring_places(hops: Sequence[int], ties: Sequence[tuple[int, int]]) -> tuple[l
 
 
 def capacity(ring: int) -> int:
-    """How many cells a ring takes; rings are counted from 1."""
+    """How many cells fit on a ring; rings are counted from 1."""
     return floor(tau / (2 * asin(1 / (2 * ring)) + SLACK) + 1e-5)
 
 
@@ -65,7 +65,7 @@ def _wished(hops: Sequence[int], ties: Sequence[tuple[int, int]]) -> list[float]
 
 
 def _rings(hops: Sequence[int], wished: Sequence[float]) -> list[list[int]]:
-    """Which nodes stand on which ring."""
+    """The nodes on each ring."""
     order = sorted(range(1, len(hops)), key=lambda node: (hops[node], wished[node], node))
     rings: list[list[int]] = []
     for hop in sorted(set(hops[1:])):
@@ -81,7 +81,7 @@ def _rings(hops: Sequence[int], wished: Sequence[float]) -> list[list[int]]:
 
 
 def _dealt(members: list[int], first: int) -> list[list[int]]:
-    """Nodes of one distance on as few rings as take them, each with its share from everywhere."""
+    """Nodes at one distance, spread evenly over as few rings as can hold them."""
     sizes: list[int] = []
     while sum(sizes) < len(members):
         sizes.append(capacity(first + len(sizes)))
@@ -93,10 +93,10 @@ def _dealt(members: list[int], first: int) -> list[list[int]]:
 
 
 def _spread(wished: list[float], gap: float) -> list[float]:
-    """Angles at least `gap` apart and as near as can be to ascending wishes, in the same order.
+    """Angles at least `gap` apart and as close as possible to those wished, in the same order.
 
     The circle is cut where it is emptiest and the rest is an isotonic regression (least squares,
-    by pooling neighbours that are too close). Where that meets itself, all are evenly spaced.
+    by pooling neighbours that are too close). If the ends then overlap, all are spaced evenly.
     """
     count = len(wished)
     following = [*wished[1:], wished[0] + tau]

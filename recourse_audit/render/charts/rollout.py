@@ -1,4 +1,4 @@
-"""The model's computation on an explanation, layer by layer, and which variables play a part."""
+"""The model's computation on an explanation, layer by layer, and the role of each variable."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ ROLES = {
     "mediator": ("class-0", "diamond", "mediator: carries the effect"),
     "confounder": ("class-2", "triangle", "confounder: acts on both"),
     "outcome": ("ink", "circle", "outcome: the answer"),
-    "other": ("muted", "circle", "no part in it"),
+    "other": ("muted", "circle", "plays no part"),
 }
 
 
@@ -27,7 +27,7 @@ def fits(names: Sequence[str], depth: int) -> bool:
 
 
 def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
-    """Variables as marks, a row for each node and a column for each layer; arcs go rightwards.
+    """Variables as marks, one row per node and one column per layer; arcs point to the right.
 
     Nodes of the roll-out are places in `names`.
     """
@@ -74,7 +74,7 @@ def _draw_arcs(drawing: Drawing, rolled: RollOut) -> None:
 
 
 def _confounding(rolled: RollOut) -> set[tuple[Variable, Variable]]:
-    """The arcs by which confounders act on mediators, and past them on the outcome."""
+    """The arcs by which confounders act on mediators, and on the outcome past the mediators."""
     past = rolled.graph.subgraph(rolled.graph.nodes - rolled.mediators - rolled.treatment)
     reached = set(rolled.confounders)
     for variable in rolled.confounders:

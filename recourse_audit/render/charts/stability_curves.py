@@ -1,4 +1,4 @@
-"""Stability as a picture: how far explanations move as the answer does, as one SVG file."""
+"""Stability as a chart: how far explanations move when the answer moves, as one SVG file."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -9,7 +9,7 @@ from recourse_audit.render.charts.svg import Drawing, points
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 620, 76, 340
-# Colour, mark and dash, so that the two are told apart without colour.
+# Colour, mark and dash, so that the curves can be told apart without colour.
 LOOKS = {"changed": ("class-1", "circle", None), "unchanged": ("class-0", "square", "6 4")}
 TITLES = {
     "links": "Explanations when a new tie is made",
@@ -18,7 +18,7 @@ TITLES = {
 
 
 def stability_picture(report: StabilityReport) -> str:
-    """Mean Jaccard distance of explanations over the move of the answer, changed and unchanged."""
+    """Mean Jaccard distance of explanations by how far the answer moved, one curve per outcome."""
     curves = {"changed": report.changed, "unchanged": report.unchanged}
     most = max((point.strength for points in curves.values() for point in points), default=0.0)
     most = max(ceil(10 * most), 1) / 10

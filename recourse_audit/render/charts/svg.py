@@ -1,8 +1,8 @@
-"""A small SVG builder: colours by name, numbers short, a user's text as text, a text alternative.
+"""A small SVG builder: named colours, short numbers, escaped text, a text alternative.
 
-A colour is written twice: as a plain attribute, which prints and which every program reads, and as
-a class (`fill-ink`), through which a page's style sheet follows its reader into dark mode. Programs
-that make PDF files know no `var()` in SVG and would paint it black.
+A colour is written twice: as a plain attribute, which prints and which every program understands,
+and as a class (`fill-ink`), through which the style sheet of a page adapts it to dark mode.
+Programs that make PDFs do not know `var()` in SVG and would paint it black.
 """
 
 import unicodedata
@@ -30,7 +30,7 @@ COLOURS = {
     "class-other": "#57606a",
 }
 SHAPES = ("circle", "square", "diamond", "triangle", "pentagon", "hexagon")
-# Corners of a shape, how it is turned, and its radius beside that of a circle that looks as large.
+# Corners of a shape, its rotation, and its radius relative to a circle that looks as large.
 _CORNERS = {
     "square": (4, pi / 4, 1.22),
     "diamond": (4, 0.0, 1.25),
@@ -38,7 +38,7 @@ _CORNERS = {
     "pentagon": (5, -pi / 2, 1.15),
     "hexagon": (6, 0.0, 1.12),
 }
-# How far from its centre any shape of radius 1 reaches.
+# The farthest that any shape of radius 1 extends from its centre.
 LARGEST = 1.3
 FONTS = "'Source Sans 3', 'Source Sans 3 Extended', system-ui, sans-serif"
 _NARROW = frozenset("iljftrI.,:;'|!()[]-/ ")
@@ -47,18 +47,18 @@ _BROAD = frozenset("mwMW@%…—")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A drawing as SVG text, and words that can stand in its place."""
+    """A drawing as SVG, and its text alternative."""
 
     svg: str
     alt: str
 
     def __html__(self) -> str:
-        """Goes into a page as it is: whatever a user's files gave was escaped by the builder."""
+        """Goes into a page unchanged: the builder has escaped whatever came from a user's files."""
         return self.svg
 
 
 class Drawing:
-    """An SVG drawing in the making; `width` and `height` are the size of its own pixels."""
+    """An SVG drawing that elements are added to; `width` and `height` are in pixels."""
 
     def __init__(self, width: float, height: float, alt: str) -> None:
         self._alt = plain(alt)
@@ -99,7 +99,7 @@ class Drawing:
         return element
 
     def group(self, *, within: Xml.Element | None = None, **values: object) -> Xml.Element:
-        """Elements that belong together."""
+        """A group of elements."""
         return self.add("g", "", within, **values)
 
     def text(
@@ -140,7 +140,7 @@ class Drawing:
         within: Xml.Element | None = None,
         **values: object,
     ) -> Xml.Element:
-        """A circle, or one of the other shapes that looks as large."""
+        """A circle, or another shape that looks as large."""
         if name == "circle":
             return self.add(
                 "circle", "", within, cx=float(x), cy=float(y), r=float(radius), **values
@@ -161,24 +161,24 @@ class Drawing:
         return Picture(svg=Xml.tostring(self._root, encoding="unicode"), alt=self._alt)
 
     def file(self) -> str:
-        """The finished drawing as a file of its own, one element a line."""
+        """The finished drawing as a file of its own, one element per line."""
         Xml.indent(self._root)
         return Xml.tostring(self._root, encoding="unicode") + "\n"
 
 
 def short(value: object) -> str:
-    """A number with at most two decimals, and none that say nothing."""
+    """A number with at most two decimals and no trailing zeros."""
     words = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if words == "-0" else words
 
 
 def points(places: Iterable[tuple[float, float]]) -> str:
-    """Corners as a polygon or polyline has them."""
+    """Corners in the syntax of a polygon or polyline."""
     return " ".join(f"{short(x)},{short(y)}" for x, y in places)
 
 
 def width_of(words: str, size: float) -> float:
-    """How wide a line of text is at most, whatever font without serifs it comes out in."""
+    """An upper bound on the width of a line of text, in any sans-serif font."""
     return size * sum(_width(letter) for letter in plain(words))
 
 
@@ -191,7 +191,7 @@ def _width(letter: str) -> float:
 
 
 def shortened(words: str, most: int) -> str:
-    """Text of at most `most` characters: the middle gives way, as ids often differ at their end."""
+    """Text cut to `most` characters, in the middle, as ids often differ at their end."""
     words = plain(words)
     if len(words) <= most:
         return words

@@ -1,4 +1,4 @@
-"""Tables and lists as a page shows them: every cell is text already."""
+"""Tables and lists as a page shows them; every cell is finished text."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,9 +8,9 @@ Kind = Literal["plain", "figures", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A heading, and how the cells under it stand: `plain`, `figures` at the right, `whole` lines.
+    """A heading, and the layout of its cells: `plain`, `figures` (aligned right) or `whole`.
 
-    Whole lines are never broken; they are for short ones only.
+    Lines of `whole` cells are never broken; use it for short lines only.
     """
 
     heading: str
@@ -28,7 +28,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something known by name; `code` marks what is to be copied or compared letter by letter."""
+    """A name and a value; `code` marks values to be copied or compared letter by letter."""
 
     name: str
     value: str
@@ -36,5 +36,5 @@ class Fact:
 
 
 def cells(*values: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """A row; a cell of one line may be given as that line."""
+    """A row; a cell of one line may be given as a string."""
     return tuple((value,) if isinstance(value, str) else value for value in values)
