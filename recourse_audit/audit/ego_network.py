@@ -1,7 +1,7 @@
-"""Who is near a subject and what the model decides on them: what a picture of the place needs.
+"""Who is near a subject, and what the model decides on them: everything a picture needs.
 
-The nodes within the hops that explanations may reach, nearest first, as many as can be drawn; and
-of those every tie.
+These are the nodes within the hops that explanations may reach, nearest first, as many as can be
+drawn, with every tie between them.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ class EgoNetworks:
         *,
         complete: bool,
     ) -> None:
-        """`answers` are those on the whole graph; not `complete`, some nodes were not asked about.
+        """`answers` are those on the whole graph.
 
-        These are then asked about when they are shown.
+        If they are not `complete`, nodes without an answer are asked about when they are shown.
         """
         self._graph = graph
         self._batcher = batcher
@@ -44,7 +44,7 @@ class EgoNetworks:
         self._complete = complete
 
     def of(self, subject: int, search: SearchResult | None) -> EgoNetwork | None:
-        """Those near a subject; None without any ties. Walks the neighbourhood once."""
+        """The ego network of a subject; None without ties. Walks the neighbourhood once."""
         if not self._graph.degree(subject):
             return None
         near = neighbourhood(self._graph, np.array([subject]), self._hops)
@@ -67,7 +67,7 @@ class EgoNetworks:
         )
 
     def _missing(self, nodes: Indices, search: SearchResult | None) -> Ints:
-        """All nodes of the counterfactuals, if any of them is not among these."""
+        """All nodes of the counterfactuals, if any of them is missing from `nodes`."""
         found = () if search is None else search.counterfactuals
         wanted = {name for one in found for name in one.explanation.nodes}
         if wanted <= set(self._graph.ids[nodes].tolist()):
@@ -117,6 +117,6 @@ class EgoNetworks:
 
 
 def _with_all(nearest: Ints, wanted: Ints) -> Ints:
-    """The places wanted, filled up with the nearest others to as many as are shown, ascending."""
+    """The wanted places and the nearest others, as many as are shown, in ascending order."""
     others = nearest[~np.isin(nearest, wanted)]
     return np.sort(np.concatenate((wanted, others[: max(MOST_SHOWN - len(wanted), 0)])))

@@ -44,7 +44,7 @@ def bin_labels(edges: Sequence[float]) -> list[str]:
 
 
 def check_groups(graph: Graph, settings: GroupSettings) -> None:
-    """Refuse groups that could not be compared, before anybody works for hours."""
+    """Refuse groups that could not be compared, before any work is done."""
     known = [*graph.attributes, *graph.feature_names]
     column = settings.communities
     if settings.attributes and column is not None and column not in known:
@@ -78,8 +78,8 @@ def _check_numbers(graph: Graph, settings: GroupSettings, attribute: str) -> Non
     if different > MOST_NUMBERS:
         middle = _figure(np.float64(f"{float(np.median(finite)):.3g}"))
         raise SettingsError(
-            f"groups.attributes: {attribute!r} has {different:,} different numbers, too many to be "
-            f"groups; name edges between groups, as in bins = {{ {attribute} = [{middle}] }}"
+            f"groups.attributes: {attribute!r} has {different:,} different numbers, too many for "
+            f"groups; give the edges between groups, as in bins = {{ {attribute} = [{middle}] }}"
         )
 
 

@@ -31,7 +31,7 @@ MOST_NAMED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """What is guessed of a graph: settings to read it with, how they are written, its groups."""
+    """What is guessed about a graph: the settings to read it with, as text too, and its groups."""
 
     settings: GraphSettings
     lines: list[str]
@@ -105,7 +105,7 @@ def _model_section(found: Inspection, model: Path, folder: Path) -> list[str]:
     lines.append(f"# depth = {2 if depth is None else depth}    # {measured}")
     if found.weighs:
         lines.append(
-            "# CHECK: was anything prepared outside the model? As it stands here: nothing."
+            "# CHECK: is anything prepared outside the model? These settings say: nothing."
         )
         lines += [f"#{line[1:]}" for line in PREPARATION[1:]]
     if found.problem:
@@ -130,7 +130,9 @@ def _from_tables(nodes: Path, edges: Path, signature: Signature, folder: Path) -
         lines.append(f"edge_attributes = {_list(attributes)}    # CHECK: in the model's order")
     lines += [f"# CHECK: {doubt}", *_feature_lines(features), DIRECTED]
     if not features:
-        raise InputError(f"{nodes}: no column beside the id holds numbers, so none is a feature")
+        raise InputError(
+            f"{nodes}: no column except the id holds numbers, so there are no features"
+        )
     unused = [c for c in columns if c.name not in {identifier, *features}]
     settings = GraphSettings(
         nodes=nodes,
@@ -167,7 +169,7 @@ def _from_graphml(path: Path, signature: Signature, folder: Path) -> _Start:
     columns, directed = survey_graphml(path)
     features, doubt = _features(columns, "", signature.feature_count)
     if not features:
-        raise InputError(f"{path}: no attribute of its nodes holds numbers, so none is a feature")
+        raise InputError(f"{path}: no node attribute holds numbers, so there are no features")
     unused = [column for column in columns if column.name not in features]
     return _Start(
         settings=GraphSettings(graphml=path, features=tuple(features), directed=directed),
@@ -187,8 +189,8 @@ def _columns_of_x(names: Sequence[str]) -> list[str]:
     if len(names) > MOST_NAMED:
         return [f"# features: {len(names):,} columns of x, {names[0]!r} to {names[-1]!r}"]
     return [
-        "# CHECK: the columns of x, by the archive's feature_names or else by number; give them",
-        "# names in their order, since rules and protected attributes go by these",
+        "# CHECK: the columns of x, named by the archive's feature_names or numbered; give them",
+        "# names in this order: rules and protected attributes refer to them",
         *_feature_lines(names),
     ]
 
@@ -211,15 +213,15 @@ def _rest(found: Inspection, groups: list[str]) -> list[str]:
         f"attributes = {_list(groups)}",
         "",
         "[search]",
-        "max_nodes = 4       # people in an explanation, at most",
+        "max_nodes = 4       # at most this many people in an explanation",
         "# max_hops = 2      # the model's depth if absent",
-        "budget = 200000     # subgraphs evaluated for one person, at most",
+        "budget = 200000     # at most this many subgraphs evaluated per person",
         "",
         "[recourse]",
-        "max_changes = 3     # changes in one option, at most",
-        "budget = 5000       # evaluations on the whole graph for one person, at most",
-        "# CHECK: without rules own ties may be dropped at cost 1, and nothing else may change.",
-        "# Family and its like are never suggested, and protected attributes never change.",
+        "max_changes = 3     # at most this many changes in one option",
+        "budget = 5000       # at most this many combinations of changes tried per person",
+        "# CHECK: without rules, own ties may be dropped at cost 1, and nothing else may change.",
+        "# Ties such as family are never suggested, and protected attributes never change.",
         "# [[recourse.ties]]",
         '# kind = "*"',
         '# allow = ["drop", "add"]',
@@ -254,7 +256,7 @@ def _end_columns(columns: list[Column], path: Path) -> tuple[str, str]:
 
 
 def _kind_column(columns: list[Column]) -> str:
-    """The column that is named like one; the usual name if there is none."""
+    """The column with a name for this purpose; the usual name if there is none."""
     names = {column.name.lower(): column.name for column in columns}
     return next((names[name] for name in KIND_NAMES if name in names), KIND_NAMES[0])
 
@@ -276,10 +278,10 @@ def _features(columns: list[Column], identifier: str, wanted: int | None) -> tup
     if wanted is None:
         return plain, "the model does not say how many features it takes; these are numbers"
     if len(plain) == wanted:
-        return plain, f"the model takes {wanted} features, and so many columns hold numbers"
+        return plain, f"the model takes {wanted} features, and that many columns hold numbers"
     if len(numeric) == wanted:
         return numeric, (
-            f"the model takes {wanted} features, and so many columns hold numbers, protected "
+            f"the model takes {wanted} features, and that many columns hold numbers, protected "
             "attributes included"
         )
     return plain[:wanted], (

@@ -1,4 +1,4 @@
-"""A first look at a model: its ports, what they probably mean, and what may be relied on."""
+"""A first look at a model: its inputs and output, their likely meaning, what the probes find."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from recourse_audit.records.probes import ProbeReport
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
 PREPARATION = (
-    "The model takes weights of ties: ask its makers what they put in, and write",
+    "The model takes weights of ties: ask whoever trained it how they were made, and set",
     '  self_loops = "add"             # or "none", if they added no self-loops',
     '  normalisation = "symmetric"    # or "row", or "none", if the model does it itself',
     '  tie_weights = "column"         # or "ones", if every tie counts the same',
@@ -26,7 +26,7 @@ PREPARATION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """What can be said of a model from outside; `problem` where it cannot be asked at all.
+    """What can be said about a model from outside; `problem` says why it cannot be asked, if so.
 
     `made_up` says that the probes had no graph to draw features from.
     """
@@ -69,12 +69,12 @@ class Inspection:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to write into the settings where a guess is wrong."""
+        """What to put into the settings where a guess is wrong."""
         roles = ", ".join(f'"{port.name}" = "{port.role or "…"}"' for port in self.signature.inputs)
         lines = []
         if self.made_up and not self.problem:
             lines.append("Probed with made-up features; --graph FILE probes with those of a graph.")
-        lines.append(f"If a guess is wrong, write what is right into {self.settings_file}:")
+        lines.append(f"If a guess is wrong, correct it in {self.settings_file}:")
         lines += ["  [model]", f"  roles = {{ {roles} }}"]
         if self.signature.output.kind:
             kinds = " or ".join(f'"{kind}"' for kind in get_args(OutputKind))
@@ -102,12 +102,12 @@ class Inspection:
 
     @property
     def weighs(self) -> bool:
-        """Whether something may have to be prepared outside the model that nobody can see."""
+        """Whether inputs may need preparation outside the model, which cannot be seen."""
         return any(self.signature.port(role) for role in ("edge_weight", "adjacency"))
 
 
 def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
-    """What is known of a model that was opened and probed already."""
+    """What is known about a model that is already open and probed."""
     return Inspection(
         name=str(audit.settings.model.path),
         signature=audit.model.signature,
@@ -164,7 +164,7 @@ def inspect_with(settings: ModelSettings, graph: Graph | None) -> Inspection:
 
 
 def check_given(path: Path, option: str) -> None:
-    """Refuse a path from the command line that leads to no file, naming the option it came from."""
+    """Refuse a path from the command line that is not a file, naming the option it came from."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name the file inside it in {option}")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Everybody in the graph, subject or not: what was decided on them, and what they belong to."""
+"""Everybody in the graph, subject or not: the decision on them, and their groups."""
 
 from collections.abc import Iterator
 

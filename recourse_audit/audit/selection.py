@@ -29,9 +29,9 @@ class Selection:
 
 
 def selected(audit: LoadedAudit, answers: Floats, selection: Selection) -> Ints:
-    """The numbers of the subjects, ascending; nobody at all is refused."""
+    """The numbers of the subjects, in ascending order; an empty selection is refused."""
     if selection.stratify is not None and selection.sample is None:
-        raise InputError("--stratify needs --sample N: how many to draw")
+        raise InputError("--stratify needs --sample N, the size of the sample")
     chosen = _chosen(audit, answers, selection.subjects)
     if not len(chosen):
         raise SubjectError(
@@ -57,7 +57,7 @@ def _chosen(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
 
 
 def _refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
-    """Who was not decided on favourably; also those for whom the model gave no number."""
+    """Who did not get a favourable decision, including those whose answer is not a number."""
     return ~audit.decisions.favourable(answers)
 
 
@@ -84,7 +84,7 @@ def _listed(audit: LoadedAudit, path: Path) -> Ints:
 
 
 def _ids(path: Path, column: str) -> list[str]:
-    """An id a line; of a CSV file, the column of ids, as `data/subjects.csv` has it or raw."""
+    """One id per line; from a CSV file, the column of ids, guarded against formulas or not."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             text = file.read()
@@ -94,7 +94,7 @@ def _ids(path: Path, column: str) -> list[str]:
             "ATTRIBUTE=VALUE"
         ) from None
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path}: cannot be read as text in UTF-8; write an id a line") from None
+        raise InputError(f"{path}: is not UTF-8 text; write one id per line") from None
     if path.suffix != ".csv":
         return [line.strip() for line in text.splitlines() if line.strip()]
     rows = csv.DictReader(io.StringIO(text, newline=""))
@@ -105,7 +105,7 @@ def _ids(path: Path, column: str) -> list[str]:
 
 
 def _drawn(audit: LoadedAudit, chosen: Ints, count: int, stratify: str | None) -> Ints:
-    """A uniform sample; with strata, each in proportion and none left out while there is room."""
+    """A uniform sample; with strata, in proportion to their sizes and at least one of each."""
     generator = np.random.default_rng((audit.scope.seed, SALT))
     if stratify is None:
         return np.sort(generator.permutation(chosen)[:count])
@@ -120,7 +120,7 @@ def _drawn(audit: LoadedAudit, chosen: Ints, count: int, stratify: str | None) -
 
 
 def _shares(sizes: Ints, count: int) -> Ints:
-    """Cut a number in proportion to sizes by largest remainders, one for each first if it does."""
+    """Divide a number in proportion to sizes by largest remainders, at least one each."""
     least = np.ones_like(sizes) if count >= len(sizes) else np.zeros_like(sizes)
     exact = (sizes - least) * (count - least.sum()) / max(int((sizes - least).sum()), 1)
     shares: Ints = least + exact.astype(np.int64)

@@ -26,11 +26,11 @@ SALT = 11
 
 
 def nobody() -> None:
-    """Nothing to tell."""
+    """Nobody wants to know."""
 
 
 def some_subjects(audit: LoadedAudit, count: int) -> list[int]:
-    """Draw subjects whom the model refused; among everybody, if it refused nobody."""
+    """Draw subjects from those whom the model refused; from everybody, if it refused nobody."""
     every = np.arange(audit.graph.node_count)
     answers = whole_answers(audit, every)
     usable = audit.decisions.usable(answers)
@@ -86,7 +86,7 @@ def by_models(
 def standings(
     audit: LoadedAudit, subjects: Sequence[int], *, with_options: bool
 ) -> dict[int, Standing | None]:
-    """Where subjects stand; None for one whom the model gave no number."""
+    """Where subjects stand; None where the model's answer is not a number."""
     wanted: Ints = np.unique(np.asarray(subjects, dtype=np.int64))
     answers = whole_answers(audit, wanted)
     decisions = audit.decisions
@@ -122,7 +122,7 @@ def _opened(audit: LoadedAudit, path: Path) -> LoadedAudit:
     model = OnnxModel(settings)
     if _face(model.signature) != _face(audit.model.signature):
         raise ModelError(
-            f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is no "
+            f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is not a "
             "perturbed copy of it; export it the same way"
         )
     probes = probe(model, settings, pool_of(audit.graph))
@@ -144,8 +144,8 @@ def _face(signature: Signature) -> tuple[object, ...]:
 def _check_reach(audit: LoadedAudit) -> None:
     if audit.probes.depth is None and audit.settings.search.max_hops is None:
         raise InputError(
-            f"{audit.model.path}: how many hops reach a node is not known, so explanations before "
-            "and after cannot be compared; declare model.depth or search.max_hops"
+            f"{audit.model.path}: the number of hops that reach a node is unknown, so explanations "
+            "before and after cannot be compared; declare model.depth or search.max_hops"
         )
 
 

@@ -1,4 +1,4 @@
-"""The folder that an audit writes: whose it is, how far it has come, and how files get into it."""
+"""The folder that an audit writes: whether it is ours, how far it is, and how it is written."""
 
 import os
 import shutil
@@ -63,7 +63,7 @@ class BundleFolder:
         return self.work / "work.sqlite"
 
     def state(self) -> State:
-        """How far it has come; a folder that holds anything else is refused."""
+        """How far the audit has come; a folder with anything else in it is refused."""
         if not self.folder.exists():
             return "new"
         if not self.folder.is_dir():
@@ -77,8 +77,8 @@ class BundleFolder:
         if not there or ("work" in there and names <= NAMES):
             return "new"
         raise InputError(
-            f"{self.folder}: is not empty and no audit of ours; choose another --out, or an empty "
-            "folder"
+            f"{self.folder}: is not empty and does not hold an audit; choose another --out, or an "
+            "empty folder"
         )
 
     def begin(self) -> None:

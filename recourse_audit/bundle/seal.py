@@ -1,4 +1,4 @@
-"""A sealed folder is checked against its manifest in one way: the bundle, and what is made from it.
+"""How a sealed folder is checked against its manifest, be it a bundle or what is made from one.
 
 Each problem is one line that begins with the file it is about, as it is named inside the folder.
 """
@@ -39,13 +39,13 @@ class SealedFolder:
                 yield f"{name}: was changed"
 
     def unsigned(self, public_key: str | None) -> Iterator[str]:
-        """That it is not signed with the key it should be."""
+        """A problem if it is not signed with the expected key."""
         if public_key is not None and self.signed_by != public_key:
             lacking = "is not signed" if self.signed_by is None else "is signed with another key"
             yield f"{MANIFEST}: {lacking}"
 
     def unchecked(self) -> Iterator[str]:
-        """That the checksums are not those of the manifest."""
+        """A problem if the checksums are not those of the manifest."""
         content = read(self.folder / CHECKSUMS)
         if content is None:
             yield f"{CHECKSUMS}: is missing"

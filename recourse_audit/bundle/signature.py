@@ -21,12 +21,12 @@ class Signer:
     public: str
 
     def sign(self, text: str) -> str:
-        """The file that goes beside what is signed."""
+        """The content of the signature file."""
         return written(self.public, self.key.sign(text.encode()).hex())
 
 
 def written(public: str, signature: str) -> str:
-    """The one way to write a signature down."""
+    """The content of a signature file."""
     record = {"algorithm": ALGORITHM, "public_key": public, "signature": signature}
     return f"{json.dumps(record, indent=1)}\n"
 
@@ -41,14 +41,14 @@ def read_signer(path: Path) -> Signer:
         key = load_pem_private_key(content, None)
     except TypeError:
         raise InputError(
-            f"{path}: is locked with a password; --sign takes a key without one"
+            f"{path}: is protected by a password; --sign takes a key without one"
         ) from None
     except ValueError:
         key = None
     if not isinstance(key, Ed25519PrivateKey):
         raise InputError(
-            f"{path}: is no Ed25519 private key in PEM; `openssl genpkey -algorithm ed25519` makes "
-            "one"
+            f"{path}: is not an Ed25519 private key in PEM; make one with `openssl genpkey "
+            "-algorithm ed25519`"
         )
     return Signer(key=key, public=key.public_key().public_bytes_raw().hex())
 
@@ -64,13 +64,14 @@ def read_public_key(path: Path) -> str:
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise InputError(
-            f"{path}: is no Ed25519 public key in PEM; `openssl pkey -in KEY -pubout` makes one"
+            f"{path}: is not an Ed25519 public key in PEM; make one with `openssl pkey -in KEY "
+            "-pubout`"
         )
     return key.public_bytes_raw().hex()
 
 
 def is_signed(text: bytes, signature: str, public: str) -> bool:
-    """Whether a signature file is that of the text by the key."""
+    """Whether a signature file holds the signature of a text by a key."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

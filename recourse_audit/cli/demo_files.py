@@ -29,7 +29,7 @@ def sample_folder() -> Path:
 def prepare_demo(out: Path) -> Path:
     """Copy the lending sample to `out`, replacing what an earlier demo left there."""
     if out.exists() and not (out / MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: is there and is not an earlier demo; choose another --out")
+        raise InputError(f"{out}: already exists and is not an earlier demo; choose another --out")
     try:
         shutil.copytree(sample_folder() / "lending", out, dirs_exist_ok=True)
         (out / MARK).write_text(MARK_TEXT, encoding="utf-8")

@@ -81,7 +81,7 @@ def _table(graph: Graph) -> dict[str, Any]:
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an array beside the file and put it in its place."""
+    """Write an array under another name, then put it in its place."""
     new = path.with_suffix(".new")
     with new.open("wb") as file:
         np.save(file, values, allow_pickle=False)
@@ -89,7 +89,7 @@ def save_array(path: Path, values: NDArray[Any]) -> None:
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """Map an array into memory; a small one is read, since nothing maps what is empty."""
+    """Map an array into memory; a small one is read, because an empty file cannot be mapped."""
     mode: Literal["r"] | None = "r" if path.stat().st_size >= SMALL else None
     values: NDArray[Any] = np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
     return values

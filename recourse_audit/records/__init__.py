@@ -1,5 +1,5 @@
-"""What passes between the stages: frozen facts, each with the words that go with it.
+"""What passes between the stages: frozen, typed facts, which are also the documents we write.
 
-A module a stage that makes them, each importing only from those before it: `probes`, `search`,
-`recourse`, `caveats`, `report`, `stability`.
+`base` has what all records share, `codec` reads and writes them as JSON, and each other module
+holds the records of one stage or one document.
 """

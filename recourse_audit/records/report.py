@@ -95,6 +95,13 @@ class SubjectReport(Record):
     note: str = ""
     error: str = ""
 
+    def __repr__(self) -> str:
+        options = 0 if self.recourse is None else len(self.recourse.options)
+        return (
+            f"SubjectReport({self.subject.id!r}: {self.subject.decision or 'no decision'}, "
+            f"{self.status}, {len(self.counterfactuals)} counterfactuals, {options} options)"
+        )
+
     @property
     def status(self) -> RecourseStatus:
         """The status of the recourse, or `error` if anything at all went wrong."""

@@ -1,4 +1,4 @@
-"""CSV files that people open: no text in them is a formula, and every text can be read again.
+"""CSV cells that are safe to open: no text is a formula, and every text can be read back.
 
 A cell that begins with = + - @, a tab or a line break may be run when somebody opens the file. As
 OWASP advises (CSV injection), such a text gets an apostrophe in front. So that it can always be
@@ -31,7 +31,7 @@ def unguarded(cell: str) -> str:
 
 
 def csv_lines(rows: Iterable[Iterable[Cell]]) -> Iterator[str]:
-    """A line a row, texts guarded; yes and no are true and false, what is unknown is empty."""
+    """One line per row, texts guarded; booleans are true and false, None is empty."""
     # Some versions of Python quote a carriage return only if lines end with one.
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     for row in rows:

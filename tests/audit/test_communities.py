@@ -120,6 +120,6 @@ def test_none_are_sought_where_no_groups_are_compared_or_there_are_too_many_ties
     monkeypatch.setattr(communities, "MOST_PAIRS", 10)
     many = communities_of(graph, SETTINGS, 0)
     assert (many.method, many.numbers) == ("none", None)
-    assert "name a column that tells them in groups.communities" in many.reason
+    assert "name a column of communities in groups.communities" in many.reason
     column = GroupSettings(attributes=("sex",), communities="village")
     assert communities_of(graph, column, 0).method == "column"

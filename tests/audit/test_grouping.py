@@ -52,7 +52,7 @@ def test_few_different_numbers_are_groups_as_they_are() -> None:
     [
         (
             {"attributes": ["age"]},
-            "groups.attributes: 'age' has 30 different numbers, too many to be groups; name edges",
+            "groups.attributes: 'age' has 30 different numbers, too many for groups; give",
         ),
         ({"attributes": ["share"]}, "groups.attributes: 'share' has 30 different numbers"),
         (

@@ -188,13 +188,13 @@ def test_a_finished_bundle_without_the_signature_asked_for_is_not_passed_off(fol
         ),
         (
             ["run", "--no-pages", "audit.toml", "--sign", "nodes.csv"],
-            "nodes.csv: is no Ed25519 private key",
+            "nodes.csv: is not an Ed25519 private key",
         ),
         (
             ["run", "--no-pages", "audit.toml", "--sign", "mine.pub"],
-            "mine.pub: is no Ed25519 private key",
+            "mine.pub: is not an Ed25519 private key",
         ),
-        (["verify", "bundle", "--key", "mine.pem"], "mine.pem: is no Ed25519 public key"),
+        (["verify", "bundle", "--key", "mine.pem"], "mine.pem: is not an Ed25519 public key"),
         (["verify", "gone"], "gone: there is no such folder"),
         (["verify", "bundle", "--replay", "2"], "--replay needs --settings FILE"),
     ],

@@ -161,7 +161,7 @@ def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> 
         ('stratum = "genre"', "caveats.stratum: the nodes have no column 'genre'"),
         ("draws = 1", "caveats.draws: must be 0, or at least 2"),
         ("draws = -1", "caveats.draws: must be at least 0"),
-        ("weakens_below = 0.3", "reverses_below must not be more than weakens_below"),
+        ("weakens_below = 0.3", "reverses_below must not exceed weakens_below"),
         ("shrinks_below = 2", "caveats.shrinks_below: must be at most 1"),
     ],
 )

@@ -222,7 +222,10 @@ def test_options_that_could_not_be_worked_out_end_with_4(
     finished = command("explain", settings, *IDS)
     assert finished.code == 4
     assert f"No options found for {len(refused)} of {len(IDS)}: " in finished.err
-    assert "No options worked out: the model's answer is not a number after drop" in finished.out
+    assert (
+        "The options could not be determined: the model's answer is not a number after"
+        in finished.out
+    )
 
 
 def test_the_commands_in_the_documentation_exist_with_their_options() -> None:

@@ -35,7 +35,9 @@ def test_a_foreign_folder_is_left_alone_also_one_with_an_audit_in_it(tmp_path: P
     (tmp_path / "audit.toml").write_text("mine", encoding="utf-8")
     refused = command("demo", "--out", tmp_path)
     assert refused.code == 2
-    assert one_line(refused).startswith(f"error: {tmp_path}: is there and is not an earlier demo")
+    assert one_line(refused).startswith(
+        f"error: {tmp_path}: already exists and is not an earlier demo"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["audit.toml"]
     assert (tmp_path / "audit.toml").read_text(encoding="utf-8") == "mine"
 

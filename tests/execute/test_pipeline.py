@@ -359,7 +359,7 @@ def test_fresh_starts_over_in_a_bundle_only(folder: Path, tmp_path: Path) -> Non
     run_here(replace(asked, fresh=True))
     assert contents(asked.out) == first
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="is not empty and no audit of ours"):
+    with pytest.raises(InputError, match="is not empty and does not hold an audit"):
         run_here(replace(asked, out=tmp_path, fresh=True))
     assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
 

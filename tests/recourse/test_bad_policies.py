@@ -92,8 +92,12 @@ OUT_OF_RANGE: list[tuple[dict[str, Any], str, str]] = [
     (attributes(DEBT, {**DEBT, "step": 1}), "recourse.attributes", "'debt'"),
     (attributes({**DEBT, "implies": [{"name": "cards"}]}), "implies[0].by", "missing"),
     (implying("debt"), "recourse.attributes[0]", "'debt'"),
-    (ties({**DROP, "whose": "others", "allow": ["add"]}), "recourse.ties[0]", "others"),
-    (ties({**DROP, "whose": "others", "allow": ["drop", "add"]}), "recourse.ties[0]", "others"),
+    (ties({**DROP, "whose": "others", "allow": ["add"]}), "recourse.ties[0]", "two other people"),
+    (
+        ties({**DROP, "whose": "others", "allow": ["drop", "add"]}),
+        "recourse.ties[0]",
+        "two other people",
+    ),
 ]
 UNKNOWN: list[tuple[dict[str, Any], str, str]] = [
     (ties({**DROP, "kind": "lone"}), "recourse.ties[0].kind", "did you mean 'loan'?"),

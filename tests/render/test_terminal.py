@@ -184,7 +184,7 @@ def test_a_model_that_takes_weights_is_shown_with_the_settings_for_them() -> Non
 def test_the_advice_names_the_settings_file_that_was_given(tmp_path: Path) -> None:
     settings = small_audit(tmp_path)
     finished = command("inspect", settings)
-    assert f"write what is right into {settings}:" in finished.err
+    assert f"correct it in {settings}:" in finished.err
     assert "made-up" not in finished.err
 
 

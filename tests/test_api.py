@@ -1,0 +1,161 @@
+"""The two objects of the front door, used as the documentation shows them."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import recourse_audit as ra
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.recourse import STATUSES, WhatIf
+from recourse_audit.records.report import SubjectReport
+from tests.audits import quick_audit
+from tests.command import command
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    quick_audit(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def audit(folder: Path) -> ra.Audit:
+    return ra.Audit.from_toml(folder / "audit.toml")
+
+
+@pytest.fixture(scope="module")
+def bundle(audit: ra.Audit, folder: Path) -> ra.Bundle:
+    return audit.run(folder / "out", sample=4, workers=0)
+
+
+def test_the_lines_of_the_documentation_run_as_they_are_written(tmp_path: Path) -> None:
+    """The code block of the README's part on the library, in a process of its own."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [block] = [part for part in text.split("```python\n")[1:] if "Audit.from_toml" in part]
+    code = block.split("```")[0].replace("sample=100", 'subjects="ids.txt"')
+    quick_audit(tmp_path)
+    (tmp_path / "ids.txt").write_text("P0004\nP0002\n", encoding="utf-8")
+    indented = "".join(f"    {line}\n" for line in code.splitlines())
+    (tmp_path / "script.py").write_text(f'if __name__ == "__main__":\n{indented}', encoding="utf-8")
+    finished = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "out" / "pages" / "index.html").is_file()
+    assert list((tmp_path / "out" / "letters").glob("*.html"))
+
+
+def test_an_audit_inspects_explains_and_tries_changes(audit: ra.Audit) -> None:
+    found = audit.inspect()
+    assert found.probes is not None
+    assert found.probes.depth == 2
+    report = audit.explain("P0004")
+    assert isinstance(report, SubjectReport)
+    assert report.subject.id == "P0004"
+    assert audit.explain_many(["P0002", "P0004"])[1] == report
+    tried = audit.what_if("P0004", ["savings=9000"])
+    assert isinstance(tried, WhatIf)
+    assert audit.explain_many(["P0004"], what_if=["savings=9000"])[0].what_if == tried
+
+
+def test_a_bundle_gives_back_what_explain_returned(audit: ra.Audit, bundle: ra.Bundle) -> None:
+    reports = list(bundle)
+    assert len(reports) == len(bundle) == sum(bundle.statuses.values()) == 4
+    assert set(bundle.statuses) == set(STATUSES)
+    for report in reports:
+        assert bundle[report.subject.id] == report == audit.explain(report.subject.id)
+    with pytest.raises(ra.AuditError, match="there is no subject 'nobody' in this audit"):
+        bundle["nobody"]
+    assert ra.open_bundle(bundle.folder)[reports[0].subject.id] == reports[0]
+
+
+def test_a_bundle_has_groups_pages_letters_tables_and_is_verified(bundle: ra.Bundle) -> None:
+    assert isinstance(bundle.groups(), GroupReport)
+    assert bundle.write_pages(level="reviewer", workers=1).subjects == 4
+    letters = bundle.write_letters(language="de", workers=1)
+    assert letters.letters == 4
+    page = next((bundle.folder / "letters").glob("*.html")).read_text(encoding="utf-8")
+    assert '<html lang="de"' in page
+    assert bundle.verify().problems == ()
+    table = bundle.to_arrow()
+    assert isinstance(table, pa.Table)
+    assert table.num_rows == 4
+    assert table.column("id").to_pylist() == [report.subject.id for report in bundle]
+    (bundle.folder / "pages" / "index.html").write_text("x", encoding="utf-8")
+    assert bundle.verify().problems == ("pages/index.html: was changed",)
+
+
+def test_a_second_run_says_that_everything_was_done(audit: ra.Audit, bundle: ra.Bundle) -> None:
+    assert not bundle.was_finished
+    again = audit.run(bundle.folder, sample=4, workers=0)
+    assert again.was_finished
+    assert again.statuses == bundle.statuses
+
+
+def test_a_graph_made_in_memory_is_audited_and_is_part_of_what_the_audit_is_of(
+    folder: Path, tmp_path: Path
+) -> None:
+    settings = ra.load_settings(folder / "audit.toml")
+    read = ra.read_graph(settings.graph)
+    ties = read.ties
+
+    def graph(scale: float) -> Graph:
+        return ra.from_arrays(
+            read.features * np.float32(scale),
+            np.stack((ties.source, ties.target)),
+            ids=read.ids.tolist(),
+            feature_names=read.feature_names,
+            attributes=dict(read.attributes),
+            kind=[ties.kinds[kind] for kind in ties.kind.tolist()],
+            directed=False,
+        )
+
+    same = ra.Audit(settings=settings, graph=graph(1.0))
+    from_files = ra.Audit(settings=settings)
+    assert same.explain("P0004").counterfactuals == from_files.explain("P0004").counterfactuals
+    out = tmp_path / "out"
+    same.run(out, sample=1, workers=0)
+    assert same.run(out, sample=1, workers=0).was_finished
+    other = ra.Audit(settings=settings, graph=graph(1.5))
+    with pytest.raises(ra.AuditError, match="holds a different audit: the graph"):
+        other.run(out, sample=1, workers=0)
+
+
+def test_records_show_themselves(audit: ra.Audit, bundle: ra.Bundle) -> None:
+    report = audit.explain("P0004")
+    assert repr(report).startswith("SubjectReport('P0004': denied")
+    assert "P0004" in (report._repr_html_() or "")
+    assert report.to_dict()["subject"]["id"] == "P0004"
+    assert repr(bundle) == f"Bundle({str(bundle.folder)!r}, 4 subjects)"
+    assert repr(audit).startswith("Audit(")
+    html = bundle.groups()._repr_html_()
+    assert html is not None
+    assert "origin" in html
+
+
+def test_only_a_dozen_names_are_public_and_each_has_a_docstring() -> None:
+    assert len(ra.__all__) == 12
+    assert dir(ra) == sorted(ra.__all__)
+    for name in ra.__all__:
+        assert inspect.getdoc(getattr(ra, name)), name
+    with pytest.raises(AttributeError, match="no attribute 'run_audit'"):
+        ra.run_audit  # noqa: B018
+
+
+def test_what_the_command_prints_is_what_the_library_returns(folder: Path, audit: ra.Audit) -> None:
+    shown = command("explain", folder / "audit.toml", "P0004", "--json").document
+    assert shown == audit.explain("P0004").to_dict()
