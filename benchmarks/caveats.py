@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench
 from benchmarks.search_speed import SAMPLE, open_sample, report, some_subjects
-from recourse_audit.caveats.findings import Caveats
+from recourse_audit.caveats.effects import Caveats
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import CaveatSettings
 

@@ -15,8 +15,7 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.search.blocks import Block
-from recourse_audit.search.moexp import Search
+from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import DecisionSettings, ModelSettings
 

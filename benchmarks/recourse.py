@@ -26,7 +26,7 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.options import RecourseSearch

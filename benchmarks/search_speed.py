@@ -16,7 +16,7 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench, plain_search, search_against_runtime
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.search.blocks import Block, subtree_bounds
+from recourse_audit.search.moexp import Block, subtree_bounds
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import load_settings
 

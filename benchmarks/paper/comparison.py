@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from recourse_audit.search.objectives import RESOLUTION
+from recourse_audit.search.pareto import RESOLUTION
 
 LEVEL = 0.05
 Column = NDArray[np.floating]

@@ -14,7 +14,7 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, open_bench
 from benchmarks.paper.cache import fingerprint
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.search.blocks import subtree_bounds
+from recourse_audit.search.moexp import subtree_bounds
 from recourse_audit.search.results import Scope
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
 from recourse_audit.records.search import FrontPair, SearchResult
-from recourse_audit.search.blocks import Block
-from recourse_audit.search.moexp import Search
+from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Scope
 
 BALANCED = "MOEB"

@@ -2,8 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from recourse_audit.render.charts.axes import DASHES, SMALL, Scale, apart, figure, ticks, widened
-from recourse_audit.render.charts.svg import SHAPES, Drawing, points, width_of
+from recourse_audit.render.charts.svg import (
+    DASHES,
+    SHAPES,
+    SMALL,
+    Drawing,
+    Scale,
+    apart,
+    figure,
+    points,
+    ticks,
+    widened,
+    width_of,
+)
 
 WIDTH, HEIGHT = 640, 380
 LEFT, TOP, BOTTOM = 74, 52, 316

@@ -12,7 +12,7 @@ from benchmarks.paper.explanations import Pairs, nodes_of, parts
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import side_by_side, with_pairs
-from recourse_audit.search.objectives import Whole, comparable, figures, simulatability
+from recourse_audit.search.pareto import Whole, comparable, figures, simulatability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from recourse_audit.audit.loaded import LoadedAudit
     from recourse_audit.graph.arrays import Graph
     from recourse_audit.model.onnx import OnnxModel
+    from recourse_audit.records.caveats import StabilityReport
     from recourse_audit.records.recourse import WhatIf
     from recourse_audit.records.report import SubjectReport
-    from recourse_audit.records.stability import StabilityReport
     from recourse_audit.settings import Settings
 
 SECONDS_PER_CHUNK = 3600.0
@@ -54,7 +54,7 @@ class Audit:
     ) -> "Audit":
         """Read an `audit.toml` and everything that it names."""
         from recourse_audit.audit.loaded import load_audit
-        from recourse_audit.render.terminal.consoles import steps_on_stderr
+        from recourse_audit.render.terminal.progress import steps_on_stderr
 
         audit = cls.__new__(cls)
         with steps_on_stderr(shown=progress) as steps:
@@ -94,7 +94,7 @@ class Audit:
         With `what_if`, each report also says what the model decides after these changes.
         """
         from recourse_audit.audit.reporter import explain
-        from recourse_audit.render.terminal.consoles import steps_on_stderr
+        from recourse_audit.render.terminal.progress import steps_on_stderr
 
         with steps_on_stderr(shown=progress) as steps:
             steps.begin("Explaining decisions", len(set(subjects)))
@@ -122,7 +122,7 @@ class Audit:
         """
         from recourse_audit.audit.loaded import find_subjects
         from recourse_audit.audit.stability import by_links, by_models, some_subjects
-        from recourse_audit.render.terminal.consoles import steps_on_stderr
+        from recourse_audit.render.terminal.progress import steps_on_stderr
 
         audit = self.loaded
         chosen = find_subjects(audit, subjects) if subjects else some_subjects(audit, sample)
@@ -171,7 +171,7 @@ class Audit:
         from recourse_audit.bundle.signature import read_signer
         from recourse_audit.execute.executors import executor_for
         from recourse_audit.execute.pipeline import Request, run_audit
-        from recourse_audit.render.terminal.consoles import audit_progress_on_stderr
+        from recourse_audit.render.terminal.progress import audit_progress_on_stderr
 
         request = Request(
             audit=self.loaded,

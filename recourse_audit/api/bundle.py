@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from recourse_audit.records.groups import GroupReport
+    from recourse_audit.records.manifest import Verification
     from recourse_audit.records.recourse import RecourseStatus
     from recourse_audit.records.report import SubjectReport
-    from recourse_audit.records.verification import Verification
     from recourse_audit.render.batch import RenderOptions
     from recourse_audit.render.letters.letter import SignOff
     from recourse_audit.render.letters.write_letters import WrittenLetters
@@ -191,7 +191,7 @@ def _render_options(
 ) -> "Iterator[RenderOptions]":
     from recourse_audit.bundle.signature import read_signer
     from recourse_audit.render.batch import RenderOptions
-    from recourse_audit.render.terminal.consoles import steps_on_stderr
+    from recourse_audit.render.terminal.progress import steps_on_stderr
 
     with steps_on_stderr(shown=progress) as steps:
         yield RenderOptions(

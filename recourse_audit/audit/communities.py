@@ -1,18 +1,23 @@
-"""Communities: the clusters within which people are not independent of each other.
+"""Everybody in the graph: the decision on them, their groups, and their communities.
+
+Communities are the clusters within which people are not independent of each other.
 
 Either a column of the nodes names them, or they are sought in the ties: Louvain's method, as
 networkx has it, on who is tied to whom, whatever the kinds, weights and directions of the ties.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import networkx as nx
 import numpy as np
 
-from recourse_audit.audit.grouping import group_values
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.audit.grouping import group_values, groups_by
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.groups import Communities as CommunityRecord
+from recourse_audit.records.summary import Member, Person
 from recourse_audit.settings import GroupSettings
 
 # For this many pairs, in a graph without any communities, networkx needs 45 seconds and 230 MB;
@@ -95,3 +100,30 @@ def _numbered(label: Ints) -> Ints:
     rank[np.argsort(first)] = np.arange(len(first))
     numbers: Ints = rank[place]
     return numbers
+
+
+def people_of(
+    graph: Graph, answers: Floats, decisions: Decisions, communities: Communities
+) -> Iterator[Person]:
+    """Everybody with the decision on the whole graph; `answers` are those of `whole_answers`."""
+    names = decisions.names_of(answers)
+    favourable: list[bool] = decisions.favourable(answers).tolist()
+    numbers = communities.numbers
+    own = [None] * len(names) if numbers is None else numbers.tolist()
+    rows = zip(graph.ids.tolist(), names, favourable, own, strict=True)
+    for number, (name, decision, good, community) in enumerate(rows):
+        yield Person(
+            number=number,
+            id=name,
+            decision=decision,
+            favourable=good if decision else None,
+            community=community,
+        )
+
+
+def members_of(graph: Graph, settings: GroupSettings) -> Iterator[Member]:
+    """Everybody's groups, by the name of the attribute."""
+    names = sorted(settings.attributes)
+    columns = [groups_by(graph, settings, name) for name in names]
+    for number, values in enumerate(zip(*columns, strict=True)):
+        yield from ((number, name, value) for name, value in zip(names, values, strict=True))

@@ -12,8 +12,7 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records.inspection import FORMAT, ModelInput, ModelOutput, ModelReport
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import FORMAT, ModelInput, ModelOutput, ModelReport, ProbeReport
 from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
 
 PREPARATION = (

@@ -13,7 +13,7 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import Settings, load_settings

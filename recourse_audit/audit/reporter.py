@@ -8,23 +8,24 @@ import numpy as np
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
-from recourse_audit.caveats.findings import Caveats
+from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.notes import (
+from recourse_audit.records.recourse import WhatIf
+from recourse_audit.records.report import (
     FIRST_MOVES_NOTHING,
+    FORMAT,
     NO_TIE_MOVES,
     NO_TIES,
     TIES_DO_NOT_MATTER,
+    Decision,
+    SubjectReport,
 )
-from recourse_audit.records.recourse import WhatIf
-from recourse_audit.records.report import FORMAT, Decision, SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.what_if import Change, read_changes
-from recourse_audit.search.blocks import Block
-from recourse_audit.search.moexp import Search
+from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Naming, Outcome
 
 NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"

@@ -18,8 +18,8 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
+from recourse_audit.records.caveats import FORMAT, StabilityReport, StabilityRow
 from recourse_audit.records.search import SearchFailure
-from recourse_audit.records.stability import FORMAT, StabilityReport, StabilityRow
 from recourse_audit.search.moexp import Search
 
 SALT = 11

@@ -10,11 +10,18 @@ from contextlib import closing, contextmanager
 from operator import attrgetter
 from pathlib import Path
 
-from recourse_audit.bundle.results import Findings, Result
-from recourse_audit.bundle.store import MEMBERS, PEOPLE, PERSON, VERSION, insert_rows
+from recourse_audit.bundle.store import (
+    MEMBERS,
+    PEOPLE,
+    PERSON,
+    VERSION,
+    Findings,
+    Result,
+    insert_rows,
+)
 from recourse_audit.errors import InputError
 from recourse_audit.records.codec import SUBJECT
-from recourse_audit.records.people import Member, Person
+from recourse_audit.records.summary import Member, Person
 
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",

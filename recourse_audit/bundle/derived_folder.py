@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from recourse_audit.bundle.digests import digest, digest_of
 from recourse_audit.bundle.layout import CHECKSUMS, FOLDERS, MANIFEST, NEW, SIGNATURE
-from recourse_audit.bundle.seal import SealedFolder, checksums_text, read
+from recourse_audit.bundle.seal import SealedFolder, checksums_text, digest, digest_of, read
 from recourse_audit.bundle.signature import Signer, is_signed
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.codec import DERIVED_MANIFEST

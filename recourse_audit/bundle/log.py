@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from recourse_audit.bundle.digests import digest_of
+from recourse_audit.bundle.seal import digest_of
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.codec import LOG_LINE
-from recourse_audit.records.log import LogLine
+from recourse_audit.records.manifest import LogLine
 
 
 class RunLog:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from recourse_audit.bundle.digests import digest, digest_of, versions
 from recourse_audit.bundle.layout import CHECKSUMS, FILES, MANIFEST, SIGNATURE, BundleFolder
-from recourse_audit.bundle.seal import checksums_text, read
+from recourse_audit.bundle.seal import checksums_text, digest, digest_of, read, versions
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, compact
 from recourse_audit.records.manifest import (
@@ -28,7 +27,7 @@ from recourse_audit.records.manifest import (
     Sealed,
     Started,
 )
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import STATUSES
 
 SHORTEST_KEY = 16

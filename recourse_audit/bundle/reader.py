@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recourse_audit.bundle.checkpoint import open_checkpoint
-from recourse_audit.bundle.digests import digest
 from recourse_audit.bundle.layout import CHECKSUMS, SETTINGS, STORE, BundleFolder
 from recourse_audit.bundle.log import days_of
 from recourse_audit.bundle.manifest import read_manifest
-from recourse_audit.bundle.results import Result
-from recourse_audit.bundle.store import fill_store, meta_of, open_store
+from recourse_audit.bundle.seal import digest
+from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import InputError
 from recourse_audit.records.codec import COMMUNITIES, FINGERPRINT, SUBJECT
 from recourse_audit.records.groups import Communities

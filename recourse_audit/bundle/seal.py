@@ -1,14 +1,36 @@
-"""How a sealed folder is checked against its manifest, be it a bundle or what is made from one.
+"""Digests, and how a sealed folder is checked against them: a bundle, or what is made from one.
 
 Each problem is one line that begins with the file it is about, as it is named inside the folder.
 """
 
+import hashlib
+import platform
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
-from recourse_audit.bundle.digests import digest
 from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
+
+PACKAGES = ("recourse-audit", "networkx", "numpy", "onnxruntime", "pyarrow", "scipy")
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """The program first, then packages by name, then Python and SQLite."""
+    found = {name: version(name) for name in PACKAGES}
+    return found | {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

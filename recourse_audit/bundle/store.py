@@ -1,19 +1,47 @@
 """The SQLite store of an audit: written in one go, in one order, so that its bytes depend on its
-content alone; read by every later stage. `docs/bundle.md` describes the tables.
+content alone; read by every later stage. `Findings` is what it is written from, and
+`docs/bundle.md` describes the tables.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 
-from recourse_audit.bundle.results import Findings, Result
 from recourse_audit.errors import InputError
 from recourse_audit.records.recourse import Action, TieAction
+from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
-from recourse_audit.records.summary import COLUMNS, Value, summary_of
+from recourse_audit.records.summary import COLUMNS, Member, Person, Value, summary_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What was found about one subject: the document as it is kept, and the report in it."""
+
+    subject: int
+    chunk: int
+    document: str
+    report: SubjectReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What is known about an audit, about everybody, and about the subjects that are done.
+
+    All rows come in the order of their numbers. They are read anew each time, because those of a
+    million people do not fit into memory.
+    """
+
+    meta: dict[str, str]
+    people: Callable[[], Iterator[Person]]
+    members: Callable[[], Iterator[Member]]
+    groups: Callable[[int], dict[str, str]]
+    results: Callable[[], Iterator[Result]]
+
 
 # 1: the first. 2: people have ids and communities, numeric attributes are in bins, and what could
 # be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`

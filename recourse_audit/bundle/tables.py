@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from recourse_audit.bundle.reader import StoredAudit
-from recourse_audit.bundle.results import Findings, Result
-from recourse_audit.bundle.store import StoreWriter
+from recourse_audit.bundle.store import Findings, Result, StoreWriter
 from recourse_audit.records.spreadsheets import csv_lines
 from recourse_audit.records.summary import COLUMNS, ColumnType, Value, summary_of
 from recourse_audit.settings import Settings

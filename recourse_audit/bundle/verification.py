@@ -14,8 +14,7 @@ from recourse_audit.bundle.seal import SealedFolder, read
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.manifest import Manifest
-from recourse_audit.records.verification import FORMAT, Verification
+from recourse_audit.records.manifest import VERIFICATION_FORMAT, Manifest, Verification
 
 
 def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
@@ -29,13 +28,13 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
         )
     content = read(folder / MANIFEST)
     if content is None:
-        return Verification(format=FORMAT, problems=(f"{MANIFEST}: is missing",))
+        return Verification(format=VERIFICATION_FORMAT, problems=(f"{MANIFEST}: is missing",))
     try:
         manifest = parse_manifest(content)
     except DocumentError as error:
-        return Verification(format=FORMAT, problems=(f"{MANIFEST}: {error}",))
+        return Verification(format=VERIFICATION_FORMAT, problems=(f"{MANIFEST}: {error}",))
     return Verification(
-        format=FORMAT,
+        format=VERIFICATION_FORMAT,
         problems=tuple(_problems(bundle, manifest, content, public_key)),
         subjects=manifest.counts.subjects,
         signed_by=manifest.signed_by,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ties, build_graph
+from recourse_audit.records.caveats import StabilityPoint, StabilityRow
 from recourse_audit.records.recourse import Action, Recourse, SetAction
 from recourse_audit.records.search import SearchResult
-from recourse_audit.records.stability import StabilityPoint, StabilityRow
 from recourse_audit.recourse.variants import new_ties
 
 POINTS = 5

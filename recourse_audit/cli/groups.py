@@ -27,8 +27,8 @@ def groups(
     """Compare the groups of an audit: gaps, their uncertainty, and whom the advice cuts off."""
     from recourse_audit.api.bundle import Bundle
     from recourse_audit.groups.csv_table import groups_csv
-    from recourse_audit.render.terminal.consoles import steps_on_stderr
     from recourse_audit.render.terminal.groups import show_groups, unfinished
+    from recourse_audit.render.terminal.progress import steps_on_stderr
 
     if fail_on not in (None, GAP):
         raise InputError(f"--fail-on {fail_on}: must be {GAP}")

@@ -20,7 +20,7 @@ def init(
 ) -> None:
     """Write a commented audit.toml from a model and the files of a graph."""
     from recourse_audit.audit.init_settings import starting_settings
-    from recourse_audit.render.terminal.consoles import steps_on_stderr
+    from recourse_audit.render.terminal.progress import steps_on_stderr
 
     if out.is_dir():
         raise InputError(f"{out}: is a folder; name the file to write: --out {out / 'audit.toml'}")

@@ -19,7 +19,7 @@ def inspect(
 ) -> None:
     """Show a model's inputs, the roles guessed for them, and what the probes found."""
     from recourse_audit.audit.inspection import inspect_model
-    from recourse_audit.render.terminal.consoles import steps_on_stderr
+    from recourse_audit.render.terminal.progress import steps_on_stderr
     from recourse_audit.render.terminal.subject import show_model
 
     with steps_on_stderr(shown=True) as steps:

@@ -31,7 +31,7 @@ WIDTH = 120
 
 def say(text: str) -> None:
     """Print a message for the person at the terminal."""
-    from recourse_audit.render.terminal.consoles import message_console
+    from recourse_audit.render.terminal.progress import message_console
 
     message_console().print(text)
 

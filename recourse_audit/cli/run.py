@@ -107,7 +107,7 @@ def _check(settings: Path, *, pages: bool, gap: bool) -> None:
             "nothing to test; name some, or leave --fail-on out"
         )
     if pages:
-        from recourse_audit.render.letters.writer import LetterWriter
+        from recourse_audit.render.letters.write_letters import LetterWriter
         from recourse_audit.render.templates import Templates
 
         try:

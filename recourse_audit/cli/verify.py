@@ -10,7 +10,7 @@ from recourse_audit.cli.printing import AsJson, BundleArgument, print_json
 from recourse_audit.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
-    from recourse_audit.records.verification import Verification
+    from recourse_audit.records.manifest import Verification
 
 
 def verify(
@@ -28,7 +28,7 @@ def verify(
 ) -> None:
     """Check a bundle offline: files, counts, events, signature; print one line per problem."""
     from recourse_audit.api.bundle import Bundle
-    from recourse_audit.render.terminal.consoles import steps_on_stderr
+    from recourse_audit.render.terminal.progress import steps_on_stderr
     from recourse_audit.render.text import plain
 
     if replay is not None and settings is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.graph.arrays import Ints
-from recourse_audit.search.blocks import Block, blocks
+from recourse_audit.search.moexp import Block, blocks
 
 SUBJECTS_IN_CHUNK = 16
 # A small audit is cut finer, so that one that is interrupted loses a small share of its work.

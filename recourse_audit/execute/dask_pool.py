@@ -17,8 +17,7 @@ from typing import Any
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
 from recourse_audit.execute.process_pool import Failed, Say
-from recourse_audit.execute.shared_graph import TABLE
-from recourse_audit.execute.worker import AuditJob, Worker
+from recourse_audit.execute.worker import TABLE, AuditJob, Worker
 
 SECONDS_TO_CONNECT = 20.0
 PARTS_PER_WORKER = 3

@@ -1,4 +1,4 @@
-"""Who works on the chunks: this process, processes on this machine, or a Dask cluster."""
+"""Who works on the chunks: this process, others, or a Dask cluster; and who is told of progress."""
 
 from collections.abc import Generator
 from typing import Protocol
@@ -46,3 +46,32 @@ def executor_for(*, workers: int, scheduler: str | None, timeout: float) -> Exec
     if workers == 0:
         return InProcess()
     return ProcessPool[Part, Answers, FinishedChunk](workers, timeout=timeout)
+
+
+class Progress(Protocol):
+    """Whoever wants to know how far the audit has come."""
+
+    def begin(self, total: int, done: int) -> None:
+        """There are `total` subjects, and `done` of them were finished before."""
+        ...
+
+    def advance(self, subjects: int, queries: int) -> None:
+        """Some more subjects are done, with this many queries."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Something happened that a person may want to read."""
+        ...
+
+
+class NoProgress:
+    """Nobody wants to know."""
+
+    def begin(self, total: int, done: int) -> None:
+        """Ignored."""
+
+    def advance(self, subjects: int, queries: int) -> None:
+        """Ignored."""
+
+    def say(self, text: str) -> None:
+        """Ignored."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.selection import Selection
-from recourse_audit.bundle.digests import digest, digest_of, versions
-from recourse_audit.execute.shared_graph import digest_of_graph
+from recourse_audit.bundle.seal import digest, digest_of, versions
+from recourse_audit.execute.worker import digest_of_graph
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
 from recourse_audit.settings import GraphSettings, fingerprint_text

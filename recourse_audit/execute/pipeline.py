@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.communities import communities_of
+from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.population import members_of, people_of
 from recourse_audit.audit.reporter import Reporter
 from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.bundle.checkpoint import Checkpoint, check_idle
@@ -35,9 +34,8 @@ from recourse_audit.bundle.store import meta_of, open_store
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
 from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, chunks_of
-from recourse_audit.execute.executors import Executor
+from recourse_audit.execute.executors import Executor, NoProgress, Progress
 from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
-from recourse_audit.execute.progress import NoProgress, Progress
 from recourse_audit.execute.worker import prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.records.codec import (
@@ -46,8 +44,7 @@ from recourse_audit.records.codec import (
     MANIFEST_DOCUMENT,
     SUBJECT,
 )
-from recourse_audit.records.log import LogLine
-from recourse_audit.records.manifest import Fingerprint
+from recourse_audit.records.manifest import Fingerprint, LogLine
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import settings_text
 

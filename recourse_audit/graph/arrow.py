@@ -24,6 +24,7 @@ from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Indices, Strings
 from recourse_audit.graph.columns import (
     Numbers,
+    Place,
     as_labels,
     as_strings,
     bad_value,
@@ -32,7 +33,6 @@ from recourse_audit.graph.columns import (
     repeated_id,
 )
 from recourse_audit.graph.csv_lines import Lines
-from recourse_audit.graph.places import Place
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")

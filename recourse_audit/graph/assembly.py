@@ -12,6 +12,8 @@ from recourse_audit.graph.arrays import Floats, Graph, Indices, Strings, Ties, b
 from recourse_audit.graph.columns import (
     MOST_KINDS,
     Kinds,
+    Place,
+    Positions,
     as_labels,
     as_strings,
     check_finite,
@@ -22,7 +24,6 @@ from recourse_audit.graph.columns import (
     single_precision,
     to_strings,
 )
-from recourse_audit.graph.places import Place, Positions
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.places import Place
+from recourse_audit.graph.columns import Place
 
 
 class Lines(Place):

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Graph, Ties, build_graph
 from recourse_audit.graph.columns import (
+    Place,
     as_labels,
     bad_value,
     check_column,
     check_finite,
     check_ids,
+    check_is_file,
     code_kinds,
     no_nodes,
     one_kind,
@@ -31,7 +33,6 @@ from recourse_audit.graph.columns import (
     stack_features,
     to_strings,
 )
-from recourse_audit.graph.places import Place, check_is_file
 from recourse_audit.graph.tables import Column
 from recourse_audit.settings import GraphSettings
 

@@ -18,8 +18,7 @@ from scipy import sparse
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import Array, assemble_arrays, check_numbers, check_shape
-from recourse_audit.graph.columns import near_matches
-from recourse_audit.graph.places import Place, Positions, check_is_file
+from recourse_audit.graph.columns import Place, Positions, check_is_file, near_matches
 from recourse_audit.settings import GraphSettings
 
 CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")

@@ -24,13 +24,13 @@ from recourse_audit.graph.arrow import (
 )
 from recourse_audit.graph.columns import (
     check_column,
+    check_is_file,
     code_kinds,
     no_nodes,
     one_kind,
     single_precision,
     stack_features,
 )
-from recourse_audit.graph.places import check_is_file
 from recourse_audit.settings import GraphSettings
 
 

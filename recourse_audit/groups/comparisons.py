@@ -11,7 +11,10 @@ from recourse_audit.groups.clustered import (
     estimate,
     few_communities,
     jackknife,
+    log_rank_scores,
+    mid_ranks,
     ratio_interval,
+    relative_effect,
     sums_of,
 )
 from recourse_audit.groups.iid_tests import (
@@ -25,10 +28,13 @@ from recourse_audit.groups.iid_tests import (
     score_ratio,
 )
 from recourse_audit.groups.measures import quartiles_of
-from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_effect
-from recourse_audit.groups.resampling import gap_test, percentile_interval, smallest_p
 from recourse_audit.groups.sums import Sums
-from recourse_audit.groups.wild_bootstrap import wild_interval
+from recourse_audit.groups.wild_bootstrap import (
+    gap_test,
+    percentile_interval,
+    smallest_p,
+    wild_interval,
+)
 from recourse_audit.records.group_figures import (
     Comparison,
     Direction,

@@ -12,8 +12,7 @@ import numpy as np
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
-from recourse_audit.groups.common_options import MOST_SHOWN, choose, options_by_subject
-from recourse_audit.groups.cut_off import cut_off
+from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.gaps import Members, compared_cells, gaps, members_of
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population

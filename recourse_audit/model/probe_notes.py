@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 
 NOTES = {
     "deterministic": "The same question gets different answers: the model was probably exported "

@@ -35,7 +35,7 @@ from recourse_audit.model.probe_graphs import (
 from recourse_audit.model.probe_notes import NO_ROOM, NOTES, with_declared_depth
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.model.signature import OutputPort
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8

@@ -2,7 +2,8 @@
 
 A document has a name, a format number and a JSON Schema (`recourse-audit schema NAME`). The reader
 takes the current format and the one before it, which it first rewrites; it refuses anything else,
-and anything that is not exactly what the record says: nothing is half read.
+and anything that is not exactly what the record says: nothing is half read. Documents of the last
+format are rewritten here.
 """
 
 import json
@@ -12,26 +13,25 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.base import Record
+from recourse_audit.records.caveats import FORMAT as STABILITY_FORMAT
+from recourse_audit.records.caveats import StabilityReport
 from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
 from recourse_audit.records.groups import Communities, GroupReport
-from recourse_audit.records.inspection import FORMAT as INSPECTION_FORMAT
-from recourse_audit.records.inspection import ModelReport
-from recourse_audit.records.log import LogLine
 from recourse_audit.records.manifest import (
     DERIVED_FORMAT,
+    VERIFICATION_FORMAT,
     DerivedManifest,
     Fingerprint,
+    LogLine,
     MadeWith,
     Manifest,
+    Verification,
 )
 from recourse_audit.records.manifest import FORMAT as MANIFEST_FORMAT
+from recourse_audit.records.model import FORMAT as INSPECTION_FORMAT
+from recourse_audit.records.model import ModelReport
 from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.stability import FORMAT as STABILITY_FORMAT
-from recourse_audit.records.stability import StabilityReport
-from recourse_audit.records.upgrade import subject_from_1
-from recourse_audit.records.verification import FORMAT as VERIFICATION_FORMAT
-from recourse_audit.records.verification import Verification
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -102,7 +102,7 @@ class Document(Generic[T]):
         from pydantic import ValidationError
 
         try:
-            record = self._reader.validate_json(text, strict=True)
+            record: T = self._reader.validate_json(text, strict=True)
         except ValidationError as error:
             return self._read_last_format(text, error)
         if getattr(record, "format", self.format) != self.format:
@@ -142,6 +142,76 @@ class Document(Generic[T]):
             f"this {self.name} document has format {found!r}, and this version of recourse-audit "
             f"reads {formats}; use the version that wrote it"
         )
+
+
+def subject_from_1(data: Json) -> Json:
+    """A subject's document of format 1 as one of format 2: new names, every key there."""
+    search, recourse, grid = data["search"], data["recourse"], data["cloud"]
+    return {
+        "format": 2,
+        "subject": data["subject"],
+        "search": None if search is None else {"sample": None, **search},
+        "explanation": data["explanation"],
+        "counterfactuals": [_counterfactual(one) for one in data["counterfactuals"]],
+        "front": data["front"],
+        "front_size": data["front_size"],
+        "baselines": data["picks"],
+        "objective_grid": grid,
+        "ego_network": None if data["surroundings"] is None else _ego_network(data["surroundings"]),
+        "recourse": None if recourse is None else _recourse(recourse),
+        "caveats": [_caveat(one) for one in data["caveats"]],
+        "probes": {**data["probes"], "notes": data["notes"]},
+        "what_if": data.get("what_if"),
+        "queries": (search or {}).get("queries", 0) + (recourse or {}).get("evaluations", 0),
+        "note": data.get("note", ""),
+        "error": data.get("error", ""),
+    }
+
+
+def _ego_network(data: Json) -> Json:
+    """That format listed a kind of tie between two people once, however many there were."""
+    return {**data, "ties": [{**tie, "count": 1} for tie in data["ties"]]}
+
+
+def _counterfactual(data: Json) -> Json:
+    return _renamed(data, dominates_picks="dominates_baselines")
+
+
+def _recourse(data: Json) -> Json:
+    checked_by = data["checked_by"] or None
+    rest = {key: value for key, value in data.items() if key != "checked_by"}
+    options = [_option(one, checked_by) for one in data["options"]]
+    return {**rest, "options": options, "evaluated_on": checked_by}
+
+
+def _option(data: Json, checked_by: str | None) -> Json:
+    held = data["holds"]
+    return {
+        **_renamed(data, others="side_effects", holds="robustness"),
+        "verified_on": checked_by,
+        "robustness": None if held is None else _robustness(held),
+    }
+
+
+def _robustness(data: Json) -> Json:
+    def survival(what: str) -> Json:
+        low, high = data[f"{what}_interval"]
+        return {"count": data[f"{what}_count"], "share": data[what], "low": low, "high": high}
+
+    return {
+        "draws": data["draws"],
+        "ties": survival("ties"),
+        "attributes": survival("attributes"),
+    }
+
+
+def _caveat(data: Json) -> Json:
+    kind, _, number = data["about"].partition(" ")
+    return {**data, "counterfactual": int(number) if kind == "counterfactual" else None}
+
+
+def _renamed(data: Json, **names: str) -> Json:
+    return {names.get(key, key): value for key, value in data.items()}
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)

@@ -1,10 +1,10 @@
-"""What a bundle is, and of what: digests of inputs and files, counts, and a chain of events."""
+"""The evidence about a bundle: its manifest, its log, and what a verification finds."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import RecourseStatus
 
 # 1: the first. 2: chunks, probes with their notes, the decision rule's inputs by name.
@@ -181,3 +181,37 @@ class DerivedManifest(Record):
     signed_by: str | None
     files: dict[str, str]
     content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LogLine(Record):
+    """One event: when it happened, what it was, and a hash of it and of all lines before it.
+
+    `fingerprint` and `subjects` go with "started", `chunk` and `subjects` with "chunk", `text`
+    with "trouble", `statuses` with "finished".
+    """
+
+    at: str = ""
+    event: Literal["started", "chunk", "trouble", "finished"]
+    fingerprint: str | None = None
+    chunk: int | None = None
+    subjects: int | None = None
+    text: str | None = None
+    statuses: dict[RecourseStatus, int] | None = None
+    hash: str = ""
+
+
+VERIFICATION_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Verification(Record):
+    """What is wrong with a bundle, one line per problem.
+
+    `subjects` and `signed_by` are what the manifest says, if it could be read.
+    """
+
+    format: int
+    problems: tuple[str, ...]
+    subjects: int | None = None
+    signed_by: str | None = None

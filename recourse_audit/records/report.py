@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Counterfactual,
@@ -14,6 +14,18 @@ from recourse_audit.records.search import (
     SearchExtent,
     Tie,
 )
+
+NO_TIES = "This person has no ties to others in the graph, so the decision rests on no tie."
+NO_TIE_MOVES = (
+    "No tie that was tried moves the answer: whichever ties were removed, the model's answer "
+    "stayed the same to six digits. So no tie is shown as one that the decision rests on."
+)
+FIRST_MOVES_NOTHING = (
+    "Removing the ties of the first counterfactual does not measurably move the answer, so the "
+    "decision does not rest on them. Some of the other pairs do move it."
+)
+TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
+
 
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
 # hold their notes; every key is always there.

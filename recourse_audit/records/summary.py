@@ -1,4 +1,4 @@
-"""One subject in one row: the columns of tables, of the store and of the index."""
+"""Rows of the store: one per person, and one per subject with the figures that fit into a row."""
 
 from dataclasses import dataclass, fields
 from types import NoneType
@@ -7,6 +7,25 @@ from typing import get_args, get_type_hints
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.report import SubjectReport
+
+# (person's number, attribute, group); "" is unknown.
+Member = tuple[int, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Person(Record):
+    """Anybody in the graph: what the model decided on them, and their community.
+
+    Where the model's answer is not a number, `decision` is "" and `favourable` is None;
+    `community` is None where communities are not known.
+    """
+
+    number: int
+    id: str
+    decision: str
+    favourable: bool | None
+    community: int | None
+
 
 Value = str | int | float | bool | None
 ColumnType = type[str] | type[int] | type[float] | type[bool]

@@ -13,7 +13,7 @@ from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Certificate, Option, Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import SearchResult, Tie
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table

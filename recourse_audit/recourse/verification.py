@@ -13,7 +13,7 @@ from recourse_audit.errors import AnswerError, ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import AskedOn
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything, receptive_field

@@ -6,11 +6,11 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from recourse_audit.records.base import Record
+from recourse_audit.records.caveats import StabilityReport
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.records.inspection import ModelReport
+from recourse_audit.records.model import ModelReport
 from recourse_audit.records.recourse import WhatIf
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.stability import StabilityReport
 from recourse_audit.render.text import plain
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
             return lambda console: show_what_if(console, record)
         case StabilityReport():
-            from recourse_audit.render.terminal.stability import show_stability
+            from recourse_audit.render.terminal.subject import show_stability
 
             return lambda console: show_stability(console, record)
         case GroupReport():

@@ -17,8 +17,8 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.search.keys import Keys
-from recourse_audit.search.objectives import RESOLUTION, comparable
 from recourse_audit.search.pairs import GAP, PairBlock, PairTable
+from recourse_audit.search.pareto import RESOLUTION, comparable
 from recourse_audit.search.ranking import Ranking, canonical_firsts, least
 
 NAMES = ("random", "simulatability", "relevance", "shapley", "balanced")

@@ -12,8 +12,8 @@ from recourse_audit.model.output import log_probabilities
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
 from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.objectives import Whole, simulatability
 from recourse_audit.search.packing import place_in, sorted_rows, tree_union
+from recourse_audit.search.pareto import Whole, simulatability
 from recourse_audit.search.subtrees import Level
 
 TREES_AT_ONCE = 4096

@@ -1,24 +1,132 @@
 """GNN-MOExp: every small explanation and counterfactual of each subject, and the best of them.
 
 One evaluation of a subtree serves every subject in it, so subjects are taken in blocks of
-neighbours (see `blocks`). For a subject with more subtrees than the budget, a uniform sample of
+neighbours. For a subject with more subtrees than the budget, a uniform sample of
 them is evaluated (see `sampling`). A subject's result depends on neither its block nor its batch.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.search.blocks import Block, blocks
-from recourse_audit.search.counting import count_subtrees
 from recourse_audit.search.evaluation import Evaluator, joined
 from recourse_audit.search.local import local_graph
-from recourse_audit.search.objectives import Whole
+from recourse_audit.search.pareto import Whole
 from recourse_audit.search.results import Finding, Naming, Outcome, Scope, results_of
 from recourse_audit.search.sampling import sampled
-from recourse_audit.search.subtrees import subtrees
+from recourse_audit.search.subtrees import CLOSED_FORM, count_subtrees, subtrees
+
+SUBTREES_IN_BLOCK = 1_500_000
+SUBTREES_IN_GROUP = 8_000_000
+SUBTREES_IN_BATCH = 200_000
+SUBJECTS_IN_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Subjects that are searched together, and a bound on how many subtrees each has."""
+
+    subjects: Ints
+    bounds: Floats
+
+    def batches(self) -> Iterator["Block"]:
+        """Cut the block into runs whose subtrees fit into memory together."""
+        yield from _runs(self.subjects, self.bounds, SUBTREES_IN_BATCH, SUBJECTS_IN_BATCH)
+
+
+def blocks(
+    graph: Graph,
+    subjects: Ints,
+    max_nodes: int,
+    *,
+    budget: int,
+    limit: int = SUBTREES_IN_BLOCK,
+) -> Iterator[Block]:
+    """Cut subjects into blocks; one that may have more subtrees than the budget gets its own.
+
+    So does every subject where explanations may have more than four nodes, since there is no cheap
+    bound on their number.
+    """
+    subjects = np.unique(subjects)
+    if max_nodes > CLOSED_FORM:
+        bounds = np.full(graph.node_count, np.inf)
+    else:
+        bounds = subtree_bounds(graph, max_nodes)
+    alone = bounds[subjects] > budget
+    for subject in subjects[alone]:
+        yield Block(subjects=np.array([subject]), bounds=bounds[[subject]])
+    yield from _grouped(graph, subjects[~alone], bounds, limit)
+
+
+def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
+    """Bound every node's number of subtrees from above, for all nodes at once.
+
+    These are the closed forms of `counting`, without what cycles and the limit on hops take away.
+    They cost a few products with the adjacency matrix.
+    """
+    ties = _adjacency(graph)
+    degree = np.diff(graph.starts).astype(float)
+    bound = 1.0 + degree
+    if max_nodes >= 3:
+        second = ties @ (degree - 1)
+        bound += degree * (degree - 1) / 2 + second
+    if max_nodes >= CLOSED_FORM:
+        bound += degree * (degree - 1) * (degree - 2) / 6
+        bound += ties @ ((degree - 1) * (degree - 2) / 2)
+        bound += ties @ second + second * np.maximum(degree - 1, 0)
+    return bound
+
+
+def _grouped(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterator[Block]:
+    if not len(subjects):
+        return
+    position = np.empty(graph.node_count, np.int64)
+    order = reverse_cuthill_mckee(_adjacency(graph).tocsr(), symmetric_mode=True)
+    position[order] = np.arange(graph.node_count)
+    centre = _centres(graph)[subjects]
+    ordered = np.lexsort((position[subjects], position[centre]))
+    subjects, centre = subjects[ordered], centre[ordered]
+    starts = np.flatnonzero(np.append(True, centre[1:] != centre[:-1]))
+    loads = np.add.reduceat(bounds[subjects], starts)
+    ends = np.append(starts[1:], len(subjects))
+    for run in _runs(np.arange(len(starts)), loads, limit, len(starts)):
+        members = subjects[starts[run.subjects[0]] : ends[run.subjects[-1]]]
+        yield from _runs(members, bounds[members], SUBTREES_IN_GROUP, len(members))
+
+
+def _runs(items: Ints, loads: Floats, limit: float, most: int) -> Iterator[Block]:
+    """Cut a list into runs of at most `limit` load and `most` items; one may exceed `limit`."""
+    first, load = 0, 0.0
+    for place, own in enumerate(loads.tolist()):
+        if place > first and (load + own > limit or place - first == most):
+            yield Block(subjects=items[first:place], bounds=loads[first:place])
+            first, load = place, 0.0
+        load += own
+    if len(items):
+        yield Block(subjects=items[first:], bounds=loads[first:])
+
+
+def _centres(graph: Graph) -> Ints:
+    """The node with the most ties among each node and its neighbours; of several, the first."""
+    count = graph.node_count
+    rank = np.diff(graph.starts) * count + (count - 1 - np.arange(count))
+    best = rank.copy()
+    tied = np.flatnonzero(np.diff(graph.starts))
+    if len(tied):
+        highest = np.maximum.reduceat(rank[graph.neighbour], graph.starts[tied])
+        best[tied] = np.maximum(best[tied], highest)
+    return count - 1 - best % count
+
+
+def _adjacency(graph: Graph) -> sparse.csr_array:
+    count = graph.node_count
+    ones = np.ones(len(graph.neighbour))
+    return sparse.csr_array((ones, graph.neighbour, graph.starts), shape=(count, count))
 
 
 class Search:

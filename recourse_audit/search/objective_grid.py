@@ -12,8 +12,8 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.search.objectives import figures
 from recourse_audit.search.pairs import PairBlock, PairTable
+from recourse_audit.search.pareto import figures
 from recourse_audit.search.ranking import Ranking
 
 COLUMNS = 32

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Indices, Ints
 from recourse_audit.search.keys import Keys, tie_words
-from recourse_audit.search.objectives import comparable
+from recourse_audit.search.pareto import comparable
 from recourse_audit.search.subtrees import Level
 
 Kind = TypeVar("Kind", bound=np.generic)

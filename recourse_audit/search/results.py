@@ -25,8 +25,8 @@ from recourse_audit.search.baselines import baselines
 from recourse_audit.search.evaluation import Scores, joined
 from recourse_audit.search.local import LocalGraph
 from recourse_audit.search.objective_grid import objective_grids
-from recourse_audit.search.objectives import SHOWN_DIGITS
 from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
+from recourse_audit.search.pareto import SHOWN_DIGITS
 from recourse_audit.search.ranking import (
     Layer,
     Layers,

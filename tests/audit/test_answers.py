@@ -10,14 +10,15 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Query
+from recourse_audit.recourse.receptive_field import receptive_field
 from tests.onnx_models import sum_network
 
 PEOPLE = 60
 
 
-def ring_audit(folder: Path, **model: str) -> LoadedAudit:
+def ring_audit(folder: Path, form: str = "edges") -> LoadedAudit:
     """A ring of people with three more ties, and a model of some form."""
-    sum_network(folder / "model.onnx", **model)
+    sum_network(folder / "model.onnx", form=form)
     x = np.random.default_rng(0).normal(size=(PEOPLE, 5)).astype(np.float32)
     ends = np.stack((np.arange(PEOPLE), (np.arange(PEOPLE) + 1) % PEOPLE))
     ends = np.concatenate((ends, np.array([[0, 7, 20], [30, 44, 51]])), axis=1)
@@ -63,8 +64,9 @@ def test_where_a_field_does_not_give_the_whole_graphs_answer_the_whole_graph_is_
     everybody = np.arange(PEOPLE)
     expected = whole_answers(ring_audit(tmp_path), everybody)
     audit = ring_audit(tmp_path, form="target")
-    field = answers.receptive_field
-    monkeypatch.setattr(answers, "receptive_field", lambda graph, node, _: field(graph, node, 0))
+    monkeypatch.setattr(
+        answers, "receptive_field", lambda graph, node, _: receptive_field(graph, node, 0)
+    )
     sizes.clear()
     assert np.array_equal(whole_answers(audit, everybody), expected)
     assert sum(size == PEOPLE for size in sizes) == PEOPLE + answers.COMPARED

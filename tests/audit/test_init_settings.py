@@ -118,7 +118,7 @@ def test_a_model_that_takes_weights_gets_a_mark_about_preparation(tmp_path: Path
     options = write_graph(tmp_path)["npz"]
     out, _ = made(tmp_path, sum_network(tmp_path / "model.onnx", form="weight"), options)
     text = out.read_text(encoding="utf-8")
-    assert "# CHECK: was anything prepared outside the model?" in text
+    assert "# CHECK: is anything prepared outside the model?" in text
     assert '# normalisation = "symmetric"' in text
 
 

@@ -12,13 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.communities import communities_of
+from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
-from recourse_audit.audit.population import members_of, people_of
 from recourse_audit.audit.reporter import reports_on
 from recourse_audit.bundle.checkpoint import Checkpoint
-from recourse_audit.bundle.results import Findings
-from recourse_audit.bundle.store import VERSION, open_store
+from recourse_audit.bundle.store import VERSION, Findings, open_store
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import InputError
 from recourse_audit.records.codec import SUBJECT

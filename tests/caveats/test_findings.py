@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.audit.loaded import load_audit
 from recourse_audit.audit.reporter import explain
-from recourse_audit.caveats.findings import TieFinder
+from recourse_audit.caveats.effects import TieFinder
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.caveats.wording import LETTERS, UNBOUNDED
 from recourse_audit.graph.readers import from_arrays

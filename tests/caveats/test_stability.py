@@ -15,6 +15,7 @@ from recourse_audit.audit.stability import by_models
 from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, moved, standing
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
+from recourse_audit.records.caveats import StabilityReport, StabilityRow
 from recourse_audit.records.recourse import (
     Certificate,
     Option,
@@ -23,7 +24,6 @@ from recourse_audit.records.recourse import (
     SideEffects,
     TieAction,
 )
-from recourse_audit.records.stability import StabilityReport, StabilityRow
 from recourse_audit.render.charts.stability_curves import stability_picture
 from recourse_audit.search.results import Scope
 from tests.audits import IDS, SAMPLES, lending_audit, small_audit

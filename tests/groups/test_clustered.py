@@ -13,17 +13,20 @@ from recourse_audit.groups.clustered import (
     estimate,
     few_communities,
     jackknife,
+    log_rank_scores,
+    mid_ranks,
     ratio_interval,
+    relative_effect,
     sums_of,
 )
 from recourse_audit.groups.iid_tests import detectable
-from recourse_audit.groups.ranks import log_rank_scores, mid_ranks, relative_effect
-from recourse_audit.groups.resampling import (
+from recourse_audit.groups.wild_bootstrap import (
     gap_test,
     percentile_interval,
     permutation_test,
+    wild_test,
+    wild_weights,
 )
-from recourse_audit.groups.wild_bootstrap import wild_test, wild_weights
 
 Drawn = tuple[Floats, Mask, Ints]
 

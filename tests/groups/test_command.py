@@ -19,7 +19,7 @@ from recourse_audit.errors import AuditError
 from recourse_audit.groups.report import groups_of
 from recourse_audit.records.codec import LOG_LINE
 from recourse_audit.records.groups import CommunityMethod
-from recourse_audit.records.log import LogLine
+from recourse_audit.records.manifest import LogLine
 from tests.audits import SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line

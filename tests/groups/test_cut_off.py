@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recourse_audit.groups.common_options import Kinds, choose
+from recourse_audit.groups.cut_off import Kinds, choose
 from recourse_audit.records.groups import (
     Change,
     CutOff,

@@ -15,7 +15,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Action, Recourse, SetAction, TieAction
 from recourse_audit.recourse import options as options_module
 from recourse_audit.recourse import verification

@@ -11,7 +11,7 @@ from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.verification import RecourseContext
 from recourse_audit.settings import DecisionSettings, Settings, parse_settings

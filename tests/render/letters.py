@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from recourse_audit.records.caveats import Caveat, Grade
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -24,7 +24,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.report import Decision, EgoNetwork, EgoNode, EgoTie, SubjectReport
 from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letters.write_letters import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 

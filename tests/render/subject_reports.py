@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 
 from recourse_audit.records.caveats import AdjustedEffect, Caveat
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -37,7 +37,7 @@ from recourse_audit.records.search import (
     Ranks,
     SearchExtent,
 )
-from recourse_audit.render.pages.facts import AuditFacts
+from recourse_audit.render.pages.tables import AuditFacts
 
 DIGEST = "0123456789abcdef" * 4
 CLASSES = ("denied", "approved")

@@ -9,17 +9,27 @@ import pytest
 
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.render.charts.axes import apart, figure, percent, ticks, widened
-from recourse_audit.render.charts.classes import looks_of
 from recourse_audit.render.charts.common_options import CommonOption, common_options
 from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
-from recourse_audit.render.charts.cut_off import CutOff, cut_off
-from recourse_audit.render.charts.histograms import Answer, histograms
+from recourse_audit.render.charts.cut_off import CutOffBar, cut_off
+from recourse_audit.render.charts.histograms import Answer, histograms, looks_of
 from recourse_audit.render.charts.intervals import Gap, intervals
 from recourse_audit.render.charts.neighbourhood import neighbourhood_pair
 from recourse_audit.render.charts.objective_grid import objective_grid
 from recourse_audit.render.charts.rollout import rollout
-from recourse_audit.render.charts.svg import COLOURS, SHAPES, Drawing, Picture, short, shortened
+from recourse_audit.render.charts.svg import (
+    COLOURS,
+    SHAPES,
+    Drawing,
+    Picture,
+    apart,
+    figure,
+    percent,
+    short,
+    shortened,
+    ticks,
+    widened,
+)
 from recourse_audit.render.templates import template_folder
 from tests.render.test_neighbourhood import made
 
@@ -90,8 +100,8 @@ def some_intervals(name: str = "women and men") -> Picture:
 def some_cut_off(name: str = "women") -> Picture:
     return cut_off(
         (
-            CutOff(group=name, droppable=0.51, dropped=0.62),
-            CutOff(group="unknown", droppable=None, dropped=None),
+            CutOffBar(group=name, droppable=0.51, dropped=0.62),
+            CutOffBar(group="unknown", droppable=None, dropped=None),
         )
     )
 

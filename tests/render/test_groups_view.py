@@ -10,8 +10,7 @@ from rich.console import Console
 
 from recourse_audit.records.groups import Days, GroupReport
 from recourse_audit.render.pages.groups import GroupsView, groups_view, verdicts_of
-from recourse_audit.render.pages.groups_sentences import lead
-from recourse_audit.render.pages.groups_words import signed
+from recourse_audit.render.pages.groups_sentences import lead, signed
 from recourse_audit.render.pages.tables import Table
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.groups import show_groups

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from recourse_audit.records.manifest import Command
 from recourse_audit.records.recourse import STATUSES
-from recourse_audit.render.pages.embedded import Embedded
 from recourse_audit.render.pages.index import index_view
-from recourse_audit.render.pages.index_rows import Links, decimals_of, natural
+from recourse_audit.render.pages.index_rows import Embedded, Links, decimals_of, natural
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.templates import Templates
 from tests.render.indexes import HOSTILE, some_subjects, view_of

@@ -8,22 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recourse_audit.render.charts.classes import looks_of
 from recourse_audit.render.charts.ego_network import (
     LABEL,
     LABEL_DROP,
     LIMIT,
     RADIUS,
+    SPACING,
     SUBJECT_DROP,
     SUBJECT_RING,
     Layout,
     Neighbourhood,
     Person,
+    capacity,
     labels_of,
     layout_of,
+    ring_places,
 )
+from recourse_audit.render.charts.histograms import looks_of
 from recourse_audit.render.charts.neighbourhood import neighbourhood_pair
-from recourse_audit.render.charts.rings import SPACING, capacity, ring_places
 from recourse_audit.render.charts.svg import LARGEST, width_of
 
 CLASSES = ("denied", "approved")

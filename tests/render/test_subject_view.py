@@ -8,9 +8,8 @@ import networkx as nx
 import pytest
 
 from recourse_audit.records.codec import SUBJECT
-from recourse_audit.records.notes import NO_TIE_MOVES
 from recourse_audit.records.recourse import AskedOn, RecourseStatus, TieAction, WhatIf
-from recourse_audit.records.report import Decision, EgoTie, SubjectReport
+from recourse_audit.records.report import NO_TIE_MOVES, Decision, EgoTie, SubjectReport
 from recourse_audit.records.search import Sample
 from recourse_audit.render.pages.redaction import LEVELS, SOMEBODY, Level, redacted
 from recourse_audit.render.pages.subject import SubjectView, subject_view

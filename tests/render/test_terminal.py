@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from recourse_audit.records.notes import NO_TIE_MOVES
 from recourse_audit.records.recourse import AskedOn
+from recourse_audit.records.report import NO_TIE_MOVES
 from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.text import plain
 from tests.audits import SAMPLES, lending_audit, small_audit

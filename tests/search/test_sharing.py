@@ -17,8 +17,7 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search import blocks as blocks_module
 from recourse_audit.search import evaluation, objective_grid
-from recourse_audit.search.blocks import Block, blocks, subtree_bounds
-from recourse_audit.search.moexp import Search
+from recourse_audit.search.moexp import Block, Search, blocks, subtree_bounds
 from recourse_audit.search.results import Scope
 from tests.onnx_models import sum_network
 from tests.search.engine import in_full, new_search, open_batcher, results_by_subject

@@ -4,8 +4,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from textwrap import wrap
 
-from recourse_audit.render.charts.axes import SMALL, Scale, percent, percent_axis
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.charts.svg import (
+    SMALL,
+    Drawing,
+    Picture,
+    Scale,
+    percent,
+    percent_axis,
+    shortened,
+)
 from recourse_audit.render.text import number, plain
 
 LIMIT = 10

@@ -5,8 +5,20 @@ People without an option are never left out: a line ends below 100 % by their sh
 
 from dataclasses import dataclass
 
-from recourse_audit.render.charts.axes import DASHES, SMALL, Scale, apart, figure, percent, ticks
-from recourse_audit.render.charts.svg import COLOURS, Drawing, Picture, short, shortened
+from recourse_audit.render.charts.svg import (
+    COLOURS,
+    DASHES,
+    SMALL,
+    Drawing,
+    Picture,
+    Scale,
+    apart,
+    figure,
+    percent,
+    short,
+    shortened,
+    ticks,
+)
 from recourse_audit.render.text import number
 
 LIMIT = len(DASHES)

@@ -5,8 +5,15 @@ Equal shares mean that ties to the group are dropped as often as by chance.
 
 from dataclasses import dataclass
 
-from recourse_audit.render.charts.axes import SMALL, Scale, percent, percent_axis
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.charts.svg import (
+    SMALL,
+    Drawing,
+    Picture,
+    Scale,
+    percent,
+    percent_axis,
+    shortened,
+)
 
 WIDTH = 600
 LEFT, RIGHT, ROW, TOP = 150, 470, 36, 12
@@ -14,7 +21,7 @@ LETTERS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutOff:
+class CutOffBar:
     """One group: its share of all ties that could be dropped, and of those that options drop.
 
     None where the group is too small to be shown.
@@ -25,7 +32,7 @@ class CutOff:
     dropped: float | None
 
 
-def cut_off(groups: tuple[CutOff, ...]) -> Picture:
+def cut_off(groups: tuple[CutOffBar, ...]) -> Picture:
     """Two marks per group on one line: a hollow circle and a filled square."""
     bottom = TOP + ROW * len(groups)
     drawing = Drawing(WIDTH, bottom + 78, _words(groups))
@@ -52,7 +59,7 @@ def cut_off(groups: tuple[CutOff, ...]) -> Picture:
     return drawing.picture()
 
 
-def _words(groups: tuple[CutOff, ...]) -> str:
+def _words(groups: tuple[CutOffBar, ...]) -> str:
     sentences = ["Whom the advice cuts off: the share of ties that lead to each group."]
     for group in groups:
         if group.droppable is None or group.dropped is None:

@@ -1,15 +1,47 @@
 """Class probabilities as bars: on the whole graph, the explanation and the counterfactual.
 
-The figures are printed beside the bars, so that nothing has to be read off them.
+The figures are printed beside the bars, so that nothing has to be read off them. Every class has
+one look on all charts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from recourse_audit.render.charts.axes import SMALL
-from recourse_audit.render.charts.classes import UNKNOWN, Look
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.charts.svg import SHAPES, SMALL, Drawing, Picture, shortened
 from recourse_audit.render.text import share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How a class is drawn."""
+
+    colour: str
+    shape: str
+
+
+UNKNOWN = Look(colour="class-other", shape="circle")
+
+
+def looks_of(classes: Sequence[str], favourable: Collection[str]) -> dict[str, Look]:
+    """The first favourable class is a blue circle, the first other one a vermilion square.
+
+    The rest follow in their order; classes beyond the sixth look alike and differ in name only.
+    """
+    good = [name for name in classes if name in favourable]
+    bad = [name for name in classes if name not in favourable]
+    first = {good[0]: 0} if good else {}
+    second = {bad[0]: 1} if bad else {}
+    taken = {**first, **second}
+    free = [place for place in range(len(SHAPES)) if place not in taken.values()]
+    rest = [name for name in classes if name not in taken]
+    places = taken | dict(zip(rest, free, strict=False))
+    return {
+        name: Look(colour=f"class-{places[name]}", shape=SHAPES[places[name]])
+        if name in places
+        else UNKNOWN
+        for name in classes
+    }
+
 
 LIMIT = 8
 NAME, COLUMN, BAR, ROW, TOP = 130, 142, 84, 28, 30

@@ -6,8 +6,16 @@ assumes independent people and is often too narrow.
 
 from dataclasses import dataclass
 
-from recourse_audit.render.charts.axes import SMALL, Scale, figure, ticks, widened
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.charts.svg import (
+    SMALL,
+    Drawing,
+    Picture,
+    Scale,
+    figure,
+    shortened,
+    ticks,
+    widened,
+)
 
 WIDTH = 640
 NAMES, LEFT, RIGHT, VERDICT = 0, 170, 446, 462

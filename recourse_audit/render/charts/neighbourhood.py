@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from recourse_audit.render.charts.classes import UNKNOWN, Look
 from recourse_audit.render.charts.ego_network import (
     LABEL,
     LABEL_DROP,
@@ -23,6 +22,7 @@ from recourse_audit.render.charts.ego_network import (
     layout_of,
     limited,
 )
+from recourse_audit.render.charts.histograms import UNKNOWN, Look
 from recourse_audit.render.charts.svg import Drawing, Picture, short, width_of
 from recourse_audit.render.text import number, plain
 

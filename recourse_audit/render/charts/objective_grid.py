@@ -6,8 +6,16 @@ A shade shows how many pairs are in a cell, in powers of ten.
 from collections.abc import Sequence
 
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.render.charts.axes import SMALL, Scale, figure, ticks, widened
-from recourse_audit.render.charts.svg import Drawing, Picture, short
+from recourse_audit.render.charts.svg import (
+    SMALL,
+    Drawing,
+    Picture,
+    Scale,
+    figure,
+    short,
+    ticks,
+    widened,
+)
 from recourse_audit.render.text import number
 
 WIDTH, HEIGHT = 560, 392

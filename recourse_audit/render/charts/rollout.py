@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import networkx as nx
 
 from recourse_audit.caveats.rollout import RollOut, Variable
-from recourse_audit.render.charts.axes import SMALL, listed
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened
+from recourse_audit.render.charts.svg import SMALL, Drawing, Picture, listed, shortened
 
 LIMIT_NODES, LIMIT_DEPTH = 12, 6
 LEFT, COLUMN, ROW, TOP = 110, 118, 44, 44

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from math import ceil
 
-from recourse_audit.records.stability import StabilityPoint, StabilityReport
-from recourse_audit.render.charts.axes import Scale
-from recourse_audit.render.charts.svg import Drawing, points
+from recourse_audit.records.caveats import StabilityPoint, StabilityReport
+from recourse_audit.render.charts.svg import Drawing, Scale, points
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 620, 76, 340

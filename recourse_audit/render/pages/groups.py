@@ -13,17 +13,21 @@ from recourse_audit.records.groups import CutOffTable, GroupReport
 from recourse_audit.render.pages.groups_charts import (
     Figure,
     common_figure,
+    common_table,
     curves_figure,
     cut_off_figure,
+    cut_off_table,
     gaps_figure,
 )
-from recourse_audit.render.pages.groups_options import common_table, cut_off_table
 from recourse_audit.render.pages.groups_sentences import (
+    crossed,
     facts,
     glance_note,
     impact_note,
     lead,
+    name_of,
     open_questions,
+    singles,
     tests,
     warnings,
     withheld_note,
@@ -36,7 +40,6 @@ from recourse_audit.render.pages.groups_tables import (
     impact_ratios,
     withheld_list,
 )
-from recourse_audit.render.pages.groups_words import crossed, name_of, singles
 from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts
 from recourse_audit.render.pages.tables import Fact, Table
 from recourse_audit.render.text import plain

@@ -1,11 +1,12 @@
-"""The charts of the group report, made from its records."""
+"""The charts of the group report and the tables of options, made from its records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from recourse_audit.records.group_figures import Interval, Measure
 from recourse_audit.records.groups import (
     CommonOption,
+    CutOff,
     CutOffTable,
     GroupReport,
     GroupTable,
@@ -13,10 +14,11 @@ from recourse_audit.records.groups import (
 from recourse_audit.render.charts.common_options import CommonOption as Bar
 from recourse_audit.render.charts.common_options import common_options
 from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
-from recourse_audit.render.charts.cut_off import CutOff, cut_off
+from recourse_audit.render.charts.cut_off import CutOffBar, cut_off
 from recourse_audit.render.charts.intervals import Gap, intervals
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.pages.groups_words import counted, name_of
+from recourse_audit.render.pages.groups_sentences import NOTHING, counted, name_of, percent, ratio
+from recourse_audit.render.pages.tables import Column, Table, cells
 from recourse_audit.render.text import plain
 
 AXES: dict[Measure, str] = {
@@ -75,11 +77,11 @@ def curves_figure(table: GroupTable) -> Figure | None:
 def cut_off_figure(table: CutOffTable) -> Figure | None:
     """Whom the options cut off, by one attribute."""
     rows = [
-        CutOff(group=one.group, droppable=one.droppable_share, dropped=one.dropped_share)
+        CutOffBar(group=one.group, droppable=one.droppable_share, dropped=one.dropped_share)
         for one in table.by_group
         if one.droppable
     ]
-    rows += [CutOff(group=name, droppable=None, dropped=None) for name in table.withheld]
+    rows += [CutOffBar(group=name, droppable=None, dropped=None) for name in table.withheld]
     if not rows:
         return None
     which = "cheapest option" if table.options == "first" else "options"
@@ -115,3 +117,69 @@ def changes_of(option: CommonOption) -> str:
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     """Both ends in percentage points."""
     return None if interval is None else (100 * interval.low, 100 * interval.high)
+
+
+WHICH = {"first": "the cheapest option", "all": "all options"}
+
+
+def common_table(report: GroupReport) -> Table:
+    """Kinds of change, how many people each serves, and the share of each group served so far."""
+    return Table(
+        caption="Common options",
+        columns=(
+            Column(heading="Kinds of change"),
+            Column(heading="Serves, of those left", kind="figures"),
+            Column(heading="Served so far", kind="figures"),
+            Column(heading="Of all audited", kind="figures"),
+            Column(heading="Of each group, so far"),
+        ),
+        rows=tuple(
+            cells(
+                changes_of(one),
+                f"{one.serves:,}",
+                f"{one.served_so_far:,}",
+                percent(one.share_so_far),
+                tuple(_group_shares(one)),
+            )
+            for one in report.common_options
+        ),
+    )
+
+
+def _group_shares(option: CommonOption) -> Iterator[str]:
+    for attribute, shares in option.shares_by_group.items():
+        named = ", ".join(f"{plain(group)} {percent(share)}" for group, share in shares.items())
+        yield f"{plain(attribute)}: {named or 'withheld'}"
+
+
+def cut_off_table(table: CutOffTable) -> Table:
+    """Whom the options cut off: both shares, their ratio and its interval."""
+    return Table(
+        caption=f"Whom {WHICH[table.options]} would cut off, by {plain(table.attribute)}",
+        columns=(
+            Column(heading="Ties to"),
+            Column(heading="Dropped", kind="figures"),
+            Column(heading="Share of dropped", kind="figures"),
+            Column(heading="Droppable", kind="figures"),
+            Column(heading="Share of droppable", kind="figures"),
+            Column(heading="Ratio", kind="figures"),
+            Column(heading="Interval over communities", kind="figures"),
+        ),
+        rows=(
+            *(_cut_off_row(one) for one in table.by_group if one.droppable),
+            *(cells(plain(name), *5 * [NOTHING], "withheld") for name in table.withheld),
+        ),
+    )
+
+
+def _cut_off_row(one: CutOff) -> tuple[tuple[str, ...], ...]:
+    interval = one.interval
+    return cells(
+        plain(one.group),
+        f"{one.dropped:,}",
+        percent(one.dropped_share),
+        f"{one.droppable:,}",
+        percent(one.droppable_share),
+        ratio(one.ratio),
+        NOTHING if interval is None else f"{ratio(interval.low)} to {ratio(interval.high)}",
+    )

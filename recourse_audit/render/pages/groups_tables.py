@@ -10,7 +10,7 @@ from recourse_audit.records.group_figures import (
     Measure,
 )
 from recourse_audit.records.groups import GroupReport, GroupTable, Suppressed
-from recourse_audit.render.pages.groups_words import (
+from recourse_audit.render.pages.groups_sentences import (
     MEASURES,
     NOTHING,
     SHORT,
@@ -24,9 +24,9 @@ from recourse_audit.render.pages.groups_words import (
     median_of,
     name_of,
     percent,
-    points,
     ratio,
     several,
+    signed_points,
     singles,
     size,
 )
@@ -210,7 +210,7 @@ def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
     return cells(
         f"{plain(one.group)} / {plain(one.reference)}",
         SHORT[one.measure],
-        points(one.difference),
+        signed_points(one.difference),
         between(intervals.clustered),
         between(intervals.ordinary),
         chance(one.tests.clustered),
@@ -236,7 +236,7 @@ def exploratory(tables: Iterable[GroupTable]) -> Table:
             cells(
                 f"{plain(one.group)} / {plain(one.reference)}",
                 MEASURES[one.measure],
-                points(one.difference),
+                signed_points(one.difference),
                 between(one.intervals.difference.clustered),
                 chance(one.tests.ordinary),
                 chance(one.tests.clustered),

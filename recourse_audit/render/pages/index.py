@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from recourse_audit.records.manifest import Command, Manifest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.records.summary import SummaryRow
-from recourse_audit.render.pages.embedded import Embedded
 from recourse_audit.render.pages.index_rows import (
+    Embedded,
     IndexColumns,
     Links,
     Row,

@@ -4,15 +4,36 @@ A column is a list with one value per subject. A word is kept once and referred 
 that 20,000 subjects take about a megabyte.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Generic, Literal, TypedDict, TypeVar
 
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.text import plain
+
+# `<` could end the element or begin a comment; two separators end a line in old scripts.
+_WRITTEN_OUT = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded(Generic[T]):
+    """A value that JSON can express, for a `<script type="application/json">`."""
+
+    value: T
+
+    def __html__(self) -> str:
+        """The shortest JSON; none of its characters means anything to a browser."""
+        text = json.dumps(
+            self.value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=False
+        )
+        return text.translate(_WRITTEN_OUT)
+
 
 NO_DECISION = "no decision"
 NO_GRADE = "no grade"

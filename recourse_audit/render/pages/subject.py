@@ -7,16 +7,18 @@ lay it out and decide nothing.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from recourse_audit.records.notes import NO_TIE_MOVES
-from recourse_audit.records.probes import ProbeReport
-from recourse_audit.records.report import Decision, SubjectReport
-from recourse_audit.render.charts.classes import Look, looks_of
+from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.report import NO_TIE_MOVES, Decision, SubjectReport
+from recourse_audit.render.charts.histograms import Look, looks_of
 from recourse_audit.render.charts.neighbourhood import Pair
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.pages.facts import AuditFacts, provenance
 from recourse_audit.render.pages.redaction import SAID, Level, redacted
-from recourse_audit.render.pages.subject_caveats import CaveatView, caveat_views
-from recourse_audit.render.pages.subject_recourse import RecourseView, recourse_view
+from recourse_audit.render.pages.subject_recourse import (
+    CaveatView,
+    RecourseView,
+    caveat_views,
+    recourse_view,
+)
 from recourse_audit.render.pages.subject_search import (
     counterfactual_table,
     explanation_facts,
@@ -29,7 +31,7 @@ from recourse_audit.render.pages.subject_search import (
     remark_on,
     tie_words,
 )
-from recourse_audit.render.pages.tables import Column, Fact, Table, cells
+from recourse_audit.render.pages.tables import AuditFacts, Column, Fact, Table, cells, provenance
 from recourse_audit.render.text import PROBE_MEANINGS, coverage_words, number, plain, share
 
 NOTHING = "There is nothing to explain by ties."

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from recourse_audit.records.recourse import Option, TieAction
 from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.records.search import Counterfactual, FrontPair, Tie
-from recourse_audit.render.charts.classes import Look
 from recourse_audit.render.charts.ego_network import (
     LIMIT,
     Neighbourhood,
@@ -18,7 +17,7 @@ from recourse_audit.render.charts.ego_network import (
     labels_of,
     limited,
 )
-from recourse_audit.render.charts.histograms import Answer, histograms
+from recourse_audit.render.charts.histograms import Answer, Look, histograms
 from recourse_audit.render.charts.neighbourhood import Pair, neighbourhood_pair
 from recourse_audit.render.charts.objective_grid import Point, objective_grid
 from recourse_audit.render.charts.svg import Picture

@@ -10,18 +10,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.derived_folder import DerivedFolder
-from recourse_audit.bundle.digests import digest, digest_of
 from recourse_audit.bundle.layout import MANIFEST, writing
 from recourse_audit.bundle.reader import StoredAudit, open_finished_audit, open_stored_audit
+from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
-from recourse_audit.render.pages.facts import AuditFacts, facts_of
 from recourse_audit.render.pages.index import GroupVerdicts, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
 from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import subject_view
+from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
 

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
+from time import monotonic
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from recourse_audit.execute.executors import NoProgress, Progress
 from recourse_audit.render.text import number, plain
 
 SECONDS_BEFORE = 1.0
@@ -130,3 +132,26 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes:02d} min"
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def message_console() -> Console:
+    """A console on stderr that wraps nothing and reads no markup."""
+    return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+@contextmanager
+def steps_on_stderr(*, shown: bool) -> Iterator[Steps]:
+    """A bar for a task that can be counted, if it is to be shown."""
+    console = message_console() if shown else Console(quiet=True)
+    with progress(console) as steps:
+        yield steps
+
+
+@contextmanager
+def audit_progress_on_stderr(*, shown: bool) -> Iterator[Progress]:
+    """How far an audit of many has come, if it is to be shown."""
+    if not shown:
+        yield NoProgress()
+        return
+    with audit_progress(message_console(), monotonic) as running:
+        yield running

@@ -1,4 +1,4 @@
-"""Terminal views of a model, with its ports and probes, and of the report on one subject.
+"""Terminal views of a model, of the report on one subject, and of stability.
 
 Ids, names and classes are the user's: they are shown as text, whatever they contain. In a narrow
 terminal tables become lists, so that no figure is cut off.
@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from recourse_audit.records.inspection import ModelReport
-from recourse_audit.records.probes import ProbeReport
+from recourse_audit.records.caveats import StabilityPoint, StabilityReport
+from recourse_audit.records.model import ModelReport, ProbeReport
 from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
@@ -240,3 +240,31 @@ def _ties(ties: Iterable[Tie]) -> list[str]:
 
 def _shape(shape: tuple[int | str | None, ...]) -> str:
     return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+WHAT = {"links": "new ties to other people", "models": "perturbed copies of the model"}
+
+
+def show_stability(console: Console, report: StabilityReport) -> None:
+    """How far explanations and options moved, for changed and unchanged decisions separately."""
+    changed = sum(row.changed for row in report.rows)
+    console.print(
+        f"{number(report.subjects, 'subject')}, {WHAT[report.kind]}: "
+        f"{number(len(report.rows), 'comparison')}, {changed:,} with a different decision."
+    )
+    if report.unanswered:
+        console.print(Text(f"No answer for {plain(', '.join(report.unanswered))}."))
+    for title, points in (
+        ("Decision changed: explanations should move", report.changed),
+        ("Decision unchanged: explanations should stay", report.unchanged),
+    ):
+        console.print(Padding(title, (1, 2, 0, 2)))
+        console.print(Padding(_table(points) if points else "none", (0, 4)))
+
+
+def _table(points: Sequence[StabilityPoint]) -> Table:
+    table = columns("move of the answer", "explanations", "options", "comparisons")
+    for point in points:
+        options = "none" if point.options is None else f"{point.options:.3f}"
+        table.add_row(f"{point.strength:.3f}", f"{point.explanation:.3f}", options, str(point.rows))
+    return table
