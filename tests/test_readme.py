@@ -46,3 +46,18 @@ def test_the_readme_says_how_to_install_it_for_a_model_of_ones_own() -> None:
     text = README.read_text(encoding="utf-8")
     assert "\npip install ." in text
     assert "explain audit.toml -- -5" in text
+
+
+def test_every_module_that_the_documentation_names_exists() -> None:
+    package = README.parent / "recourse_audit"
+    pages = [*README.parent.glob("*.md"), *(README.parent / "docs").glob("*.md")]
+    named = {
+        path
+        for page in pages
+        for path in re.findall(
+            r"`(?:recourse_audit/)?([a-z_]+/[a-z_/]+\.py)`", page.read_text("utf-8")
+        )
+    }
+    ours = {path for path in named if (package / path.split("/")[0]).is_dir()}
+    assert len(ours) > 30
+    assert [path for path in sorted(ours) if not (package / path).is_file()] == []
