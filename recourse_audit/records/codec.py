@@ -22,6 +22,7 @@ from recourse_audit.records.manifest import (
     VERIFICATION_FORMAT,
     DerivedManifest,
     Fingerprint,
+    GraphTable,
     LogLine,
     MadeWith,
     Manifest,
@@ -224,6 +225,7 @@ VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
+GRAPH_TABLE = Document("graph table", GraphTable, format=0)
 COMMUNITIES = Document("communities", Communities, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
 
