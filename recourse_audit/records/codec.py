@@ -112,7 +112,8 @@ class Document(Generic[T]):
 
     def schema(self) -> Json:
         """The JSON Schema of the document."""
-        schema = self._adapter.json_schema(by_alias=True, mode="serialization")
+        schema = _all_required(self._adapter.json_schema(by_alias=True, mode="serialization"))
+        schema["properties"]["format"] = {"const": self.format}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
     def _read_last_format(self, text: str | bytes, error: Exception) -> T:
@@ -268,6 +269,18 @@ def _without_defaults(schema: Any) -> Any:
     if isinstance(schema, list | tuple):
         return type(schema)(_without_defaults(value) for value in schema)
     return schema
+
+
+def _all_required(schema: Any) -> Any:
+    """A JSON Schema in which every key of every record must be there, as the reader wants it."""
+    if isinstance(schema, list):
+        return [_all_required(value) for value in schema]
+    if not isinstance(schema, dict):
+        return schema
+    whole = {key: _all_required(value) for key, value in schema.items() if key != "default"}
+    if "properties" in whole and whole.get("type") == "object":
+        whole["required"] = list(whole["properties"])
+    return whole
 
 
 def _first(error: Exception) -> str:
