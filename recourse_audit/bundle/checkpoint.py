@@ -32,19 +32,6 @@ SCHEMA = (
 )
 
 
-def check_idle(path: Path) -> None:
-    """Fail if another run is writing to a checkpoint; whatever else is wrong does not matter."""
-    if not path.is_file():
-        return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as store:
-        try:
-            store.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            return
-
-
 class CheckpointReader:
     """What can be read from a checkpoint, whoever has opened it."""
 

@@ -82,7 +82,9 @@ def serve(connection: Connection, job: Job[Task, Answer]) -> None:
             task = connection.recv()
         except EOFError:
             return
-        connection.send(answer(task))
+        answered = answer(task)
+        with suppress(OSError):  # the parent may have been killed, which ends this process, too
+            connection.send(answered)
 
 
 def _end_with_parent() -> None:

@@ -293,7 +293,8 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
 ) -> None:
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
     bundle = BundleFolder(folder=asked.out)
-    bundle.begin()
+    with bundle.held():
+        bundle.begin()
     plan = pipeline._planned(asked)
     record = checkpoint.Checkpoint(bundle.checkpoint)
     pipeline._begin_or_resume(bundle, plan, record, Remembered())
@@ -359,7 +360,7 @@ def test_fresh_starts_over_in_a_bundle_only(folder: Path, tmp_path: Path) -> Non
     run_here(replace(asked, fresh=True))
     assert contents(asked.out) == first
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="is not empty and does not hold an audit"):
+    with pytest.raises(InputError, match=r"is not empty and has no \.recourse-audit file"):
         run_here(replace(asked, out=tmp_path, fresh=True))
     assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
 
@@ -379,13 +380,12 @@ def test_a_place_that_cannot_be_a_bundle_is_refused(
 
 def test_two_runs_never_write_into_one_bundle(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
-    (out / "work").mkdir(parents=True)
-    other = checkpoint.Checkpoint(out / "work" / "work.sqlite")
-    for words in ([], ["--fresh"]):
-        finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
-        assert finished.code == 2
-        assert "another run is writing into it" in one_line(finished)
-    other.close()
+    with BundleFolder(folder=out).held():
+        for words in ([], ["--fresh"]):
+            finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
+            assert finished.code == 2
+            assert "another command is writing into it" in one_line(finished)
+    assert [path.name for path in out.iterdir()] == [".recourse-audit"]
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(
@@ -413,7 +413,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 
 def test_a_checkpoint_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "bundle" / "work" / "work.sqlite"
-    path.parent.mkdir(parents=True)
+    with BundleFolder(folder=tmp_path / "bundle").held():
+        path.parent.mkdir()
     with closing(sqlite3.connect(path)) as store:
         store.execute("PRAGMA user_version = 9")
     finished = command("run", "--no-pages", folder / "audit.toml", "--out", tmp_path / "bundle")
