@@ -141,7 +141,7 @@ class Attempt:
             return (
                 {str(name): str(record) for name, record in note["files"].items()} if ours else None
             )
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def _write(self, name: str, content: bytes) -> None:

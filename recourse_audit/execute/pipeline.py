@@ -213,6 +213,11 @@ def _work(
             f"{bundle.folder}: was begun by a version that cuts the work into other chunks; use "
             "that version, or start over with --fresh"
         )
+    if checkpoint.changed():
+        raise InputError(
+            f"{bundle.folder}: the checkpoint of finished work was changed since it was written; "
+            "restore it, or start over with --fresh"
+        )
     left = [chunk for chunk in chunks if chunk.chunk not in finished]
     queue, total = ChunkQueue(left), len(plan.subjects)
     progress.begin(total, total - sum(len(chunk.subjects) for chunk in left))

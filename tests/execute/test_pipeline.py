@@ -422,6 +422,63 @@ def test_a_checkpoint_of_another_version_is_refused(folder: Path, tmp_path: Path
     assert "was begun by a program that writes version 9" in one_line(finished)
 
 
+def unfinished(folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> BundleFolder:
+    """An audit of which all chunks are finished, and no file is written."""
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "_work", copied_work(folder))
+        patch.setattr(pipeline, "_seal", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run_here(request(folder, out, sample=SAMPLE))
+    return BundleFolder(folder=out)
+
+
+def test_a_checkpoint_that_was_changed_is_not_sealed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = unfinished(folder, tmp_path / "bundle", monkeypatch)
+    with closing(sqlite3.connect(bundle.checkpoint)) as store:
+        store.execute("UPDATE results SET document = replace(document, 'denied', 'granted')")
+        store.commit()
+    finished = command(*words_for(folder, bundle.folder, SAMPLE))
+    assert finished.code == 2
+    assert "the checkpoint of finished work was changed since it was written" in finished.err
+    assert not bundle.store.exists()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda line: b"\0" * len(line),
+        lambda line: b"\0" * len(line) + b"\n",
+        lambda line: line[:-4] + b"\0\0\0\n",
+        lambda line: b"[]\n",
+        lambda line: b"\xff\xfe\n",
+        lambda line: line[: len(line) // 2],
+        lambda _: b"1" * 5000 + b"\n",
+        lambda _: b"[" * 100_000 + b"\n",
+        lambda _: b"\n",
+    ],
+)
+def test_a_damaged_last_line_of_the_log_is_cut_off_or_one_sentence(
+    damaged: Callable[[bytes], bytes],
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bundle = unfinished(folder, tmp_path / "bundle", monkeypatch)
+    *lines, last = bundle.log.read_bytes().splitlines(keepends=True)
+    content = damaged(last)
+    bundle.log.write_bytes(b"".join(lines) + content)
+    words = words_for(folder, bundle.folder, SAMPLE)
+    finished = command(*words, "--workers", "1")
+    if content.endswith(b"\n"):
+        assert finished.code == 2
+        assert "its last line is damaged; restore the file, or start over" in finished.err
+    else:
+        assert finished.code == 0, finished.err
+        assert command("verify", bundle.folder).code == 0
+
+
 def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
     words = words_for(folder, folder / "bundle", SAMPLE)
     finished = command(*words, "--fail-on", "infeasible=0.1", "--fail-on", "errors")
