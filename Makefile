@@ -15,7 +15,7 @@ ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
 
-.PHONY: help demo test lint bench tables lock clean setup-run setup-dev
+.PHONY: help demo test faults lint bench tables lock clean setup-run setup-dev
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -26,6 +26,9 @@ demo: setup-run ## Audit the sample model and write a bundle
 
 test: lint ## Check style and types, then run all tests
 	@$(BIN)/python -m pytest -n auto --dist loadfile
+
+faults: setup-dev ## Let commands fail at every step that writes, and rerun them
+	@$(BIN)/python -m tests.faults
 
 lint: setup-dev ## Check style and types only
 	@$(BIN)/ruff check .

@@ -1,9 +1,10 @@
 """The checkpoint of an audit while it runs: everybody, who is to be audited, finished chunks.
 
-One transaction per chunk, so that nothing is half written. The store can be written from the
-checkpoint alone.
+One transaction per chunk, so that nothing is half written. With each chunk goes a digest of its
+documents, which is checked before they are used. The store can be written from it alone.
 """
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -14,7 +15,6 @@ from recourse_audit.bundle.store import (
     MEMBERS,
     PEOPLE,
     PERSON,
-    VERSION,
     Findings,
     Result,
     insert_rows,
@@ -23,26 +23,16 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.summary import Member, Person
 
+# 3: like the store of version 3. 4: digests of chunks.
+VERSION = 4
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     PEOPLE,
     MEMBERS,
     "CREATE TABLE planned (subject INTEGER PRIMARY KEY)",
     "CREATE TABLE results (subject INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, document TEXT)",
+    "CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, content TEXT NOT NULL)",
 )
-
-
-def check_idle(path: Path) -> None:
-    """Fail if another run is writing to a checkpoint; whatever else is wrong does not matter."""
-    if not path.is_file():
-        return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as store:
-        try:
-            store.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            return
 
 
 class CheckpointReader:
@@ -104,6 +94,15 @@ class CheckpointReader:
             found.setdefault(chunk, set()).add(subject)
         return found
 
+    def changed(self) -> list[int]:
+        """The chunks whose documents are not those that were kept."""
+        kept = dict(self._store.execute("SELECT chunk, content FROM chunks"))
+        found = {chunk: hashlib.sha256() for chunk in kept}
+        rows = self._store.execute("SELECT chunk, subject, document FROM results ORDER BY subject")
+        for chunk, subject, document in rows:
+            found.setdefault(chunk, hashlib.sha256()).update(_line(subject, document))
+        return sorted(one for one in found if found[one].hexdigest() != kept.get(one))
+
     def progress(self) -> tuple[int, int]:
         """How many subjects are done, and how many there are."""
         [[done]] = self._store.execute("SELECT count(*) FROM results")
@@ -156,6 +155,8 @@ class Checkpoint(CheckpointReader):
         rows = [(subject, chunk, document) for subject, document in sorted(documents.items())]
         self._store.execute("BEGIN")
         self._store.executemany("INSERT INTO results VALUES (?, ?, ?)", rows)
+        content = hashlib.sha256(b"".join(_line(subject, text) for subject, _, text in rows))
+        self._store.execute("INSERT INTO chunks VALUES (?, ?)", (chunk, content.hexdigest()))
         self._store.execute("COMMIT")
 
 
@@ -198,6 +199,10 @@ def _left_as_it_was(path: Path) -> Iterator[None]:
             shared_memory.unlink(missing_ok=True)
         if log not in there and log.exists() and not log.stat().st_size:
             log.unlink()
+
+
+def _line(subject: int, document: str) -> bytes:
+    return f"{subject} {document}\n".encode()
 
 
 def _version(store: sqlite3.Connection) -> int:

@@ -1,7 +1,10 @@
-"""The folder that an audit writes: whether it is ours, how far it is, and how it is written."""
+"""The folder that an audit writes: whether it is ours, how far it is, and how it is written.
+
+A folder is a bundle if it has our marker, which is written first. Nothing is deleted in a folder
+without one, whatever the names of the things in it.
+"""
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +12,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from recourse_audit.bundle.lock import held, keep_private
+from recourse_audit.bundle.plain_files import (
+    BUNDLE,
+    MARKER,
+    is_marked,
+    is_ours,
+    marker_of,
+    read_plain,
+    refuse_irregular,
+    refuse_others,
+    remove_empty,
+    remove_folder,
+    write_all,
+    write_plain,
+)
 from recourse_audit.errors import InputError
 
-State = Literal["new", "unfinished", "finished"]
+# "damaged" is a bundle of which files are missing, so that it cannot be resumed.
+State = Literal["new", "unfinished", "finished", "damaged"]
 FILES = (
+    MARKER,
     "store.sqlite",
     "settings.json",
     "data/subjects.jsonl",
@@ -26,17 +46,11 @@ CHECKSUMS = "checksums.txt"
 LOG = "run.jsonl"
 # What is made from a finished bundle, each with a manifest of its own.
 FOLDERS: tuple[Literal["pages", "letters"], ...] = ("pages", "letters")
-NEW = ".new"
-NAMES = {
-    "work",
-    LOG,
-    MANIFEST,
-    SIGNATURE,
-    CHECKSUMS,
-    *(name.split("/")[0] for name in FILES),
-    *FOLDERS,
-    *(f"{name}{NEW}" for name in FOLDERS),
-}
+# Where it waits until it is complete, and where the one before waits until it is in place.
+NEW, OLD = ".new", ".old"
+# What is in a bundle that has begun, besides folders that were made from it.
+NAMES = {"work", LOG, MANIFEST, SIGNATURE, CHECKSUMS, *(name.split("/")[0] for name in FILES)}
+DERIVED = {f"{name}{ending}": name for name in FOLDERS for ending in ("", NEW, OLD)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,41 +77,62 @@ class BundleFolder:
         return self.work / "work.sqlite"
 
     def state(self) -> State:
-        """How far the audit has come; a folder with anything else in it is refused."""
+        """How far the audit has come; a folder that is not a bundle is refused."""
         if not self.folder.exists():
             return "new"
         if not self.folder.is_dir():
             raise InputError(f"{self.folder}: is a file; choose another --out")
-        there = {path.relative_to(self.folder).as_posix() for path in self._paths()}
+        refuse_irregular(self.folder)
+        if not is_ours(self.folder, BUNDLE):
+            raise InputError(
+                f"{self.folder}: is not empty and has no {MARKER} file, which every bundle begins "
+                "with, so nothing in it was touched; choose another --out, or an empty folder"
+            )
+        if not is_marked(self.folder, BUNDLE):
+            return "new"
         if self.checkpoint.is_file():
             return "unfinished"
-        if {*FILES, MANIFEST, CHECKSUMS} <= there:
+        if all((self.folder / name).is_file() for name in (*FILES, MANIFEST, CHECKSUMS)):
             return "finished"
-        names = {name.split("/")[0] for name in there}
-        if not there or ("work" in there and names <= NAMES):
-            return "new"
-        raise InputError(
-            f"{self.folder}: is not empty and does not hold an audit; choose another --out, or an "
-            "empty folder"
-        )
+        names = {path.name for path in self.folder.iterdir()}
+        begun = names == {MARKER} or "work" in names
+        return "new" if begun and names <= NAMES | set(DERIVED) else "damaged"
+
+    @contextmanager
+    def held(self) -> Iterator[State]:
+        """Hold the lock of a bundle that may still have to be made; gives its state."""
+        self.state()  # before the marker is made, which would say that the folder is ours
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(self.folder, new=True) as marker:
+            state = self.state()
+            if read_plain(self.folder / MARKER) != marker_of(BUNDLE):
+                keep_private(self.folder)
+                os.ftruncate(marker, 0)
+                write_all(marker, marker_of(BUNDLE))
+                os.fsync(marker)
+            yield state
 
     def begin(self) -> None:
         """Make the folder ready for a new audit; what an earlier one left is removed."""
-        self.work.mkdir(parents=True, exist_ok=True)  # first, so that it is always known as ours
+        if not is_marked(self.folder, BUNDLE):
+            raise InputError(f"{self.folder}: has no {MARKER} file; choose another --out")
+        for name, what in DERIVED.items():
+            refuse_others(self.folder / name, what)
+        self.work.mkdir(exist_ok=True)  # says that this has begun, if it is interrupted
         self.checkpoint.unlink(missing_ok=True)
         for path in self.work.iterdir():
             path.unlink()
-        for name in NAMES - {"work"}:
-            path = self.folder / name
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+        for name, what in DERIVED.items():
+            remove_folder(self.folder / name, what)
+        for name in (CHECKSUMS, MANIFEST, SIGNATURE, LOG, *FILES):
+            if name != MARKER:
+                (self.folder / name).unlink(missing_ok=True)
+        remove_empty(self.folder / "data")
 
     def write(self, name: str, text: str) -> None:
         """Write a text into its place."""
         new = self.work / "new"
-        new.write_text(text, encoding="utf-8", newline="\n")
+        write_plain(new, text.encode())
         self.put(name, new)
 
     def put(self, name: str, source: Path) -> None:
@@ -107,12 +142,6 @@ class BundleFolder:
         with source.open("rb+") as file:
             os.fsync(file.fileno())
         source.replace(target)
-
-    def _paths(self) -> Iterator[Path]:
-        for path in self.folder.iterdir():
-            yield path
-            if path.name == "data" and path.is_dir():
-                yield from path.iterdir()
 
     def end(self) -> None:
         """Remove what is no longer needed; the checkpoint of finished chunks last."""
@@ -134,7 +163,7 @@ def writing(folder: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise InputError(
-                f"{folder}: another run is writing into it; wait for it, or choose another --out"
+                f"{folder}: another command is reading its checkpoint; wait for it to end"
             ) from None
         raise InputError(_cannot(folder, str(error))) from None
     except sqlite3.DatabaseError as error:

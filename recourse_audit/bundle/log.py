@@ -3,11 +3,13 @@
 Lines are chained by hashes, so that a changed one is noticed.
 """
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from recourse_audit.bundle.plain_files import write_all
 from recourse_audit.bundle.seal import digest_of
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.codec import LOG_LINE
@@ -27,8 +29,12 @@ class RunLog:
     def add(self, line: LogLine) -> None:
         """Write down that something happened; the time and the hash are filled in here."""
         whole = chained(self._before, replace(line, at=self._now()))
-        with self._path.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(f"{LOG_LINE.write(whole)}\n")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        handle = os.open(self._path, flags, 0o600)
+        try:
+            write_all(handle, f"{LOG_LINE.write(whole)}\n".encode())
+        finally:
+            os.close(handle)
         self._before = whole.hash
 
     def _resume(self) -> None:
@@ -36,7 +42,7 @@ class RunLog:
         lines = self._path.read_bytes().split(b"\n")
         complete = lines[:-1]
         if lines[-1]:
-            self._path.write_bytes(b"".join(line + b"\n" for line in complete))
+            os.truncate(self._path, sum(len(line) + 1 for line in complete))
         if complete:
             try:
                 self._before = LOG_LINE.read(complete[-1]).hash

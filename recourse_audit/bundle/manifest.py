@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from recourse_audit.bundle.layout import CHECKSUMS, FILES, MANIFEST, SIGNATURE, BundleFolder
-from recourse_audit.bundle.seal import checksums_text, digest, digest_of, read, versions
+from recourse_audit.bundle.plain_files import read_plain
+from recourse_audit.bundle.seal import checksums_text, digest, digest_of, versions
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, compact
 from recourse_audit.records.manifest import (
@@ -160,7 +161,7 @@ def seal(bundle: BundleFolder, manifest: Manifest, signature: str | None) -> Non
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a bundle, if it is as it was written."""
-    content = read(folder / MANIFEST)
+    content = read_plain(folder / MANIFEST)
     if content is None:
         raise InputError(f"{folder / MANIFEST}: is missing; run the audit again")
     try:

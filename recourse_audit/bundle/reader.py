@@ -8,8 +8,10 @@ from pathlib import Path
 
 from recourse_audit.bundle.checkpoint import open_checkpoint
 from recourse_audit.bundle.layout import CHECKSUMS, SETTINGS, STORE, BundleFolder
+from recourse_audit.bundle.lock import held
 from recourse_audit.bundle.log import days_of
 from recourse_audit.bundle.manifest import read_manifest
+from recourse_audit.bundle.plain_files import BUNDLE, MARKER, is_marked, refuse_irregular
 from recourse_audit.bundle.seal import digest
 from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import InputError
@@ -19,6 +21,9 @@ from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.summary import COLUMNS, SummaryRow
 from recourse_audit.settings import Settings, load_bundle_settings
+
+# The folders of a bundle that are read; the others are checked by those who write or verify them.
+READ = ("data", "work")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,7 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
     bundle = BundleFolder(folder=folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; name a bundle that `run` has written")
+    refuse_irregular(folder, within=READ)
     if bundle.checkpoint.is_file():
         # An empty name is a temporary database, which SQLite moves to disk if it grows large.
         with closing(sqlite3.connect("", isolation_level=None)) as store:
@@ -136,6 +142,20 @@ def open_finished_audit(folder: Path) -> Iterator[StoredAudit]:
                 "subjects); rerun the same `run` command to resume"
             )
         _check_sealed(folder)
+        yield stored
+
+
+@contextmanager
+def hold_finished_audit(folder: Path) -> Iterator[StoredAudit]:
+    """Open a finished bundle to add to it: no other command can write into it meanwhile."""
+    if not is_marked(folder, BUNDLE):
+        with open_finished_audit(folder):
+            raise InputError(
+                f"{folder / MARKER}: is missing or was changed, and every bundle begins with it; "
+                "restore it, or run the audit again into another --out"
+            )
+    refuse_irregular(folder)
+    with held(folder), open_finished_audit(folder) as stored:
         yield stored
 
 

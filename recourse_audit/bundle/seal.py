@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.layout import CHECKSUMS, MANIFEST, SIGNATURE
+from recourse_audit.bundle.plain_files import read_plain
 
 PACKAGES = ("recourse-audit", "networkx", "numpy", "onnxruntime", "pyarrow", "scipy")
 
@@ -68,7 +69,7 @@ class SealedFolder:
 
     def unchecked(self) -> Iterator[str]:
         """A problem if the checksums are not those of the manifest."""
-        content = read(self.folder / CHECKSUMS)
+        content = read_plain(self.folder / CHECKSUMS)
         if content is None:
             yield f"{CHECKSUMS}: is missing"
         elif content != checksums_text(self.folder, self.digests).encode():
@@ -81,11 +82,3 @@ def checksums_text(folder: Path, digests: dict[str, str]) -> str:
     more = {MANIFEST: digest(folder / MANIFEST)}
     more |= {SIGNATURE: digest(signature)} if signature.is_file() else {}
     return "".join(f"{value}  {name}\n" for name, value in sorted((digests | more).items()))
-
-
-def read(path: Path) -> bytes | None:
-    """What is in a file; None if it is not there."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None

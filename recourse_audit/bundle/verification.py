@@ -10,7 +10,8 @@ from recourse_audit.bundle.derived_folder import derived_problems
 from recourse_audit.bundle.layout import FILES, FOLDERS, LOG, MANIFEST, SIGNATURE, BundleFolder
 from recourse_audit.bundle.log import is_unbroken
 from recourse_audit.bundle.manifest import chunk_digests, counts_of, parse_manifest
-from recourse_audit.bundle.seal import SealedFolder, read
+from recourse_audit.bundle.plain_files import irregular, read_plain
+from recourse_audit.bundle.seal import SealedFolder
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
@@ -22,11 +23,13 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
     bundle = BundleFolder(folder=folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
+    if links := tuple(irregular(folder)):  # nothing is read through them
+        return Verification(format=VERIFICATION_FORMAT, problems=links)
     if bundle.checkpoint.is_file():
         raise InputError(
             f"{folder}: this audit is not finished; rerun the same `run` command to resume"
         )
-    content = read(folder / MANIFEST)
+    content = read_plain(folder / MANIFEST)
     if content is None:
         return Verification(format=VERIFICATION_FORMAT, problems=(f"{MANIFEST}: is missing",))
     try:
@@ -56,7 +59,7 @@ def _problems(
     ]
     yield from altered or _counts(bundle, manifest)
     yield from sealed.unchecked()
-    log = read(bundle.log)
+    log = read_plain(bundle.log)
     if log is None:
         yield f"{LOG}: is missing"
     elif not is_unbroken(log):
@@ -86,7 +89,7 @@ def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
 def _signature(sealed: SealedFolder, content: bytes) -> Iterator[str]:
     if sealed.signed_by is None:
         return
-    signature = read(sealed.folder / SIGNATURE)
+    signature = read_plain(sealed.folder / SIGNATURE)
     if signature is None:
         yield f"{SIGNATURE}: is missing"
     elif not is_signed(content, signature.decode("utf-8", "replace"), sealed.signed_by):

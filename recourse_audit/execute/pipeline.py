@@ -17,7 +17,7 @@ from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.reporter import Reporter
 from recourse_audit.audit.selection import Selection, selected
-from recourse_audit.bundle.checkpoint import Checkpoint, check_idle
+from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.layout import SETTINGS, BundleFolder, writing
 from recourse_audit.bundle.log import RunLog
 from recourse_audit.bundle.manifest import (
@@ -29,6 +29,7 @@ from recourse_audit.bundle.manifest import (
     read_manifest,
     seal,
 )
+from recourse_audit.bundle.plain_files import remove_empty
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.bundle.store import meta_of, open_store
 from recourse_audit.bundle.tables import write_tables
@@ -105,13 +106,15 @@ def run_audit(
     bundle = BundleFolder(folder=request.out)
     bundle.state()  # a folder of somebody else is refused before any work is done
     plan = _planned(request)
-    with writing(request.out):
-        if request.fresh:
-            check_idle(bundle.checkpoint)
-            bundle.begin()
-        if bundle.state() == "finished":
+    with writing(request.out), bundle.held() as state:
+        if state == "finished" and not request.fresh:
             return _finished_before(bundle, plan, request)
-        if bundle.state() == "new":
+        if state == "damaged" and not request.fresh:
+            raise InputError(
+                f"{request.out}: holds an audit of which files are missing; restore them, or start "
+                "over with --fresh"
+            )
+        if state != "unfinished" or request.fresh:
             bundle.begin()
         with closing(Checkpoint(bundle.checkpoint)) as checkpoint:
             _begin_or_resume(bundle, plan, checkpoint, progress)
@@ -210,6 +213,11 @@ def _work(
             f"{bundle.folder}: was begun by a version that cuts the work into other chunks; use "
             "that version, or start over with --fresh"
         )
+    if checkpoint.changed():
+        raise InputError(
+            f"{bundle.folder}: the checkpoint of finished work was changed since it was written; "
+            "restore it, or start over with --fresh"
+        )
     left = [chunk for chunk in chunks if chunk.chunk not in finished]
     queue, total = ChunkQueue(left), len(plan.subjects)
     progress.begin(total, total - sum(len(chunk.subjects) for chunk in left))
@@ -262,6 +270,8 @@ def _seal(
 
 
 def _finished_before(bundle: BundleFolder, plan: _Plan, request: Request) -> RunSummary:
+    if bundle.work.is_dir():  # empty, of a run that was killed in its last moment
+        remove_empty(bundle.work)
     with open_store(bundle.store) as store:
         _refuse_changes(bundle, plan, meta_of(store))
         statuses = counts_of(store).statuses

@@ -5,8 +5,10 @@ with their parent, whatever ends it.
 """
 
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from ctypes import CDLL
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -22,6 +24,7 @@ READY = "ready"
 SECONDS_TO_START = 600.0
 SECONDS_TO_END = 5.0
 FAILED_STARTS = 3
+SIGNAL_AT_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 Say = Callable[[str], None]
 Task = TypeVar("Task")
@@ -70,6 +73,7 @@ class Queue(Protocol[Task, Answer_contra, Finished_co]):
 
 def serve(connection: Connection, job: Job[Task, Answer]) -> None:
     """What a worker process does: open the job, then answer each task until the pipe closes."""
+    _ask_the_kernel()
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         answer = job.open()
@@ -82,10 +86,19 @@ def serve(connection: Connection, job: Job[Task, Answer]) -> None:
             task = connection.recv()
         except EOFError:
             return
-        connection.send(answer(task))
+        answered = answer(task)
+        with suppress(OSError):  # the parent may have been killed, which ends this process, too
+            connection.send(answered)
+
+
+def _ask_the_kernel() -> None:
+    """Have Linux end this process with its parent, also in a call that lets no thread run."""
+    if sys.platform == "linux":
+        CDLL(None).prctl(SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
 
 
 def _end_with_parent() -> None:
+    """Wait for the parent's end on systems that do not tell, or if it came before we asked."""
     parent = parent_process()
     if parent is not None:
         parent.join()

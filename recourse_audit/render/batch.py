@@ -1,15 +1,17 @@
-"""Many files at once: worker processes that each take a few subjects and write their files.
+"""Many files at once: worker processes each take a few subjects and make their files.
 
-What is written does not depend on how many workers there are. A run of subjects that was finished
-is noted beside the files, so that an interrupted command resumes where it stopped.
+What is made does not depend on how many workers there are. Only the process that holds the lock of
+the bundle writes, so that a worker whose parent was killed cannot leave anything behind. A run of
+subjects that was finished is noted beside the files, so that an interrupted command resumes.
 """
 
 import atexit
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from recourse_audit.bundle.attempt import Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.signature import Signer
@@ -19,15 +21,15 @@ from recourse_audit.records.report import SubjectReport
 
 SUBJECTS_TOGETHER = 16
 SECONDS_PER_RUN = 3600.0
-FINISHED = ".finished"
 LONGEST_NAME = 40
 Run = tuple[int, ...]
+Files = dict[str, bytes]
 
 
 class FileMaker(Protocol):
     """Makes the files of one subject, by their names."""
 
-    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]: ...
+    def files(self, number: int, report: SubjectReport) -> Files: ...
 
 
 class MakerFactory(Protocol):
@@ -58,37 +60,47 @@ def file_name(number: int, subject: str) -> str:
 
 
 def make_files(
-    folder: DerivedFolder, factory: MakerFactory, numbers: Sequence[int], options: RenderOptions
-) -> set[str]:
-    """Make the files of all these subjects; returns their names."""
+    attempt: Attempt, factory: MakerFactory, numbers: Sequence[int], options: RenderOptions
+) -> None:
+    """Make the files of all these subjects that are not there yet."""
     options.begin(len(numbers))
     runs = [
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
-    job = RenderJob(folder=folder, factory=factory)
-    names: set[str] = set()
-    for run, made in _made(job, runs, min(options.workers, len(runs))):
-        names.update(made)
+    left: list[Run] = []
+    for run in runs:
+        if attempt.resume(_name(run)):
+            options.done(len(run))
+        else:
+            left.append(run)
+    job = RenderJob(bundle=attempt.derived.bundle, factory=factory)
+    for run, made in _made(job, _Runs(attempt.derived, left), min(options.workers, len(left))):
+        for name, content in made.items():
+            attempt.put(name, content)
+        attempt.finish(_name(run), made)
         options.done(len(run))
-    return names
+
+
+def _name(run: Run) -> str:
+    return f"{run[0]}-{len(run)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderJob:
-    """Where the subjects are, where their files go, and what makes them."""
+    """Where the subjects are, and what makes their files."""
 
-    folder: DerivedFolder
+    bundle: Path
     factory: MakerFactory
 
-    def open(self) -> Callable[[Run], list[str] | Failed]:
+    def open(self) -> Callable[[Run], Files | Failed]:
         """Called in each worker; the file maker itself is made when it is first needed."""
         return _Renderer(self).answer
 
 
 class _Renderer:
     def __init__(self, job: RenderJob) -> None:
-        self._folder = job.folder
+        self._bundle = job.bundle
         self._factory = job.factory
         self._maker: FileMaker | None = None
         # A maker left for the interpreter's last moments would leave temporary fonts behind.
@@ -97,7 +109,7 @@ class _Renderer:
     def close(self) -> None:
         self._maker = None
 
-    def answer(self, numbers: Run) -> list[str] | Failed:
+    def answer(self, numbers: Run) -> Files | Failed:
         """The same for the process that gave out the work: what goes wrong is an answer, too."""
         try:
             return self.make(numbers)
@@ -106,38 +118,30 @@ class _Renderer:
         except Exception as error:
             return Failed(reason=f"internal error: {type(error).__name__}: {error}")
 
-    def make(self, numbers: Run) -> list[str]:
-        """Make the files of a run of subjects; returns their names."""
-        note = f"{FINISHED}/{numbers[0]}-{len(numbers)}"
-        if self._folder.has(note):
-            noted: list[str] = json.loads((self._folder.new / note).read_text(encoding="utf-8"))
-            return noted
+    def make(self, numbers: Run) -> Files:
+        """Make the files of a run of subjects."""
         if self._maker is None:
             self._maker = self._factory.open()
-        names: list[str] = []
-        with open_stored_audit(self._folder.bundle) as stored:
+        made: Files = {}
+        with open_stored_audit(self._bundle) as stored:
             for number in numbers:
-                made = self._maker.files(number, stored.report(number))
-                for name, content in made.items():
-                    self._folder.put(name, content)
-                    names.append(name)
-        self._folder.put(note, json.dumps(names).encode())
-        return names
+                made |= self._maker.files(number, stored.report(number))
+        return made
 
 
-def _made(job: RenderJob, runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, list[str]]]:
+def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Files]]:
     """The runs as they are finished, by this process or by several others."""
     if workers <= 1:
         renderer = _Renderer(job)
         try:
-            for run in runs:
+            while (run := runs.take()) is not None:
                 yield run, renderer.make(run)
         finally:
             renderer.close()
             atexit.unregister(renderer.close)
         return
-    pool = ProcessPool[Run, list[str], tuple[Run, list[str]]](workers, timeout=SECONDS_PER_RUN)
-    yield from pool.run(job, _Runs(job.folder, runs), lambda _: None)
+    pool = ProcessPool[Run, Files, tuple[Run, Files]](workers, timeout=SECONDS_PER_RUN)
+    yield from pool.run(job, runs, lambda _: None)
 
 
 class _Runs:
@@ -154,7 +158,7 @@ class _Runs:
     def take(self) -> Run | None:
         return self._waiting.pop() if self._waiting else None
 
-    def done(self, task: Run, answer: list[str]) -> tuple[Run, list[str]]:
+    def done(self, task: Run, answer: Files) -> tuple[Run, Files]:
         self._left -= 1
         return task, answer
 

@@ -8,10 +8,12 @@ from random import Random
 
 import pytest
 
+from recourse_audit.bundle.attempt import FINISHED, Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import BundleFolder
 from recourse_audit.bundle.signature import read_public_key, read_signer
 from recourse_audit.bundle.verification import verify_bundle as verify
+from recourse_audit.errors import InputError
 from recourse_audit.records.manifest import MadeWith
 from tests.bundle.test_verification import write_keys
 from tests.bundles import contents, request, run_here
@@ -38,12 +40,16 @@ def bundle(folder: Path, tmp_path: Path) -> Path:
 
 
 def made(bundle: Path, key: Path | None = None) -> DerivedFolder:
-    derived = DerivedFolder(bundle=bundle, name="pages")
-    derived.begin(MADE_WITH)
+    attempt = begun(bundle, key=key)
     for name, content in FILES.items():
-        derived.put(name, content)
-    derived.seal(MADE_WITH, set(FILES), None if key is None else read_signer(key))
-    return derived
+        attempt.put(name, content)
+    attempt.seal()
+    return attempt.derived
+
+
+def begun(bundle: Path, made_with: MadeWith = MADE_WITH, key: Path | None = None) -> Attempt:
+    derived = DerivedFolder(bundle=bundle, name="pages")
+    return Attempt(derived, made_with, None if key is None else read_signer(key))
 
 
 def test_a_folder_is_sealed_and_the_evidence_is_as_before(bundle: Path) -> None:
@@ -60,13 +66,10 @@ def test_a_folder_is_sealed_and_the_evidence_is_as_before(bundle: Path) -> None:
 def test_a_folder_of_this_bundle_is_there_until_there_can_be_more_of_it(bundle: Path) -> None:
     derived = DerivedFolder(bundle=bundle, name="pages")
     assert not derived.is_there(paper=False)
-    derived.begin(MADE_WITH)
-    derived.seal(MADE_WITH, set())
+    begun(bundle).seal()
     assert derived.is_there(paper=False)
     assert not derived.is_there(paper=True)
-    with_paper = replace(MADE_WITH, paper=True)
-    derived.begin(with_paper)
-    derived.seal(with_paper, set())
+    begun(bundle, replace(MADE_WITH, paper=True)).seal()
     assert derived.is_there(paper=True)
     (bundle / "manifest.json").write_text("{}", encoding="utf-8")
     assert not derived.is_there(paper=True)
@@ -115,29 +118,113 @@ def test_a_signed_folder_is_checked_with_its_key(bundle: Path, folder: Path) -> 
     assert "pages/manifest.sig: is not the signature of its manifest" in verify(bundle).problems
 
 
+RUN = "0-2"
+
+
+def interrupted(bundle: Path, key: Path | None = None) -> Path:
+    """An attempt that was killed when all files were there; where they wait."""
+    attempt = begun(bundle, key=key)
+    for name, content in FILES.items():
+        attempt.put(name, content)
+    attempt.finish(RUN, FILES)
+    return attempt.derived.new
+
+
 def test_an_attempt_made_with_the_same_is_continued_and_any_other_is_not(bundle: Path) -> None:
-    derived = DerivedFolder(bundle=bundle, name="pages")
-    derived.begin(MADE_WITH)
-    derived.put("index.html", b"kept")
-    derived.put("stray.html", b"of an attempt that made other files")
-    (derived.new / "empty.html").touch()
-    derived.begin(MADE_WITH)
-    assert derived.has("index.html")
-    assert not derived.has("empty.html")
-    derived.seal(MADE_WITH, {"index.html"})
-    assert contents(derived.folder)["index.html"] == b"kept"
-    assert "stray.html" not in contents(derived.folder)
-    derived.begin(MADE_WITH)
-    derived.put("index.html", b"kept")
-    derived.begin(replace(MADE_WITH, level="subject"))
-    assert not derived.has("index.html")
+    waiting = interrupted(bundle)
+    begun(bundle).put("stray.html", b"of an attempt that made other files")
+    again = begun(bundle)
+    assert not again.resume("7-1"), "was never finished"
+    assert again.resume(RUN)
+    again.seal()
+    assert FILES.items() <= contents(again.derived.folder).items()
+    assert "stray.html" not in contents(again.derived.folder)
+    assert not waiting.exists()
+    interrupted(bundle)
+    assert not begun(bundle, replace(MADE_WITH, level="reviewer")).resume(RUN)
+    assert not (waiting / "index.html").exists()
+
+
+def test_what_was_made_for_others_is_not_taken_on_even_if_it_is_put_back(bundle: Path) -> None:
+    waiting = interrupted(bundle)
+    kept = bundle.with_name("kept")
+    shutil.copytree(waiting, kept)
+    attempt = begun(bundle, replace(MADE_WITH, level="reviewer"))
+    for name in (f"{FINISHED}/{RUN}", *FILES):
+        (waiting / name).parent.mkdir(exist_ok=True)
+        shutil.copy(kept / name, waiting / name)
+    assert not attempt.resume(RUN)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_file_changed_after_an_interruption_is_made_again(name: str, bundle: Path) -> None:
+    (interrupted(bundle) / name).write_bytes(b"<p>somebody else's words</p>")
+    assert not begun(bundle).resume(RUN)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"note": "[]", "signed": ""}', b"[" * 99_999]
+)
+def test_a_damaged_note_is_not_believed(content: bytes, bundle: Path) -> None:
+    (interrupted(bundle) / FINISHED / RUN).write_bytes(content)
+    assert not begun(bundle).resume(RUN)
+
+
+def test_notes_of_what_will_be_signed_cannot_be_forged_without_the_key(
+    bundle: Path, folder: Path
+) -> None:
+    mine = folder / "mine.pem"
+    interrupted(bundle, mine)
+    assert begun(bundle, key=mine).resume(RUN)
+    interrupted(bundle)  # by somebody without the key, who can compute every digest
+    assert not begun(bundle, key=mine).resume(RUN)
+
+
+def test_a_file_changed_before_the_seal_is_not_sealed_and_what_was_there_stays(
+    bundle: Path,
+) -> None:
+    made(bundle)
+    before = contents(bundle)
+    attempt = begun(bundle, replace(MADE_WITH, level="reviewer"))
+    attempt.put("index.html", b"reviewer's")
+    (attempt.derived.new / "index.html").write_bytes(b"auditor's")
+    with pytest.raises(InputError, match=r"index\.html: was changed while pages were made"):
+        attempt.seal()
+    after = contents(bundle)
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("ending", ["", ".new", ".old"])
+def test_a_folder_that_somebody_else_made_is_neither_replaced_nor_deleted(
+    ending: str, bundle: Path
+) -> None:
+    mine = bundle / f"pages{ending}" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("mine", encoding="utf-8")
+    (bundle / "pages").mkdir(exist_ok=True)
+    with pytest.raises(InputError, match=rf"pages{ending}: was not made by this program"):
+        begun(bundle)
+    with pytest.raises(InputError, match=rf"pages{ending}: was not made by this program"):
+        BundleFolder(folder=bundle).begin()
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert (bundle / "store.sqlite").is_file()
+
+
+def test_pages_that_were_there_come_back_if_their_replacement_was_interrupted(
+    bundle: Path,
+) -> None:
+    derived = made(bundle)
+    before = contents(bundle)
+    derived.folder.replace(derived.old)
+    derived.tidy()
+    assert contents(bundle) == before
 
 
 def test_an_unfinished_attempt_is_named_and_leaves_the_bundle_usable(bundle: Path) -> None:
     derived = DerivedFolder(bundle=bundle, name="letters")
-    derived.begin(MADE_WITH)
-    derived.put("one.pdf", b"x")
+    attempt = Attempt(derived, MADE_WITH)
+    attempt.put("one.pdf", b"x")
     assert "letters.new/one.pdf: was added" in verify(bundle).problems
     assert BundleFolder(folder=bundle).state() == "finished"
-    derived.seal(MADE_WITH, {"one.pdf"})
+    attempt.seal()
     assert verify(bundle).problems == ()

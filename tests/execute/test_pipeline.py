@@ -293,7 +293,8 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
 ) -> None:
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
     bundle = BundleFolder(folder=asked.out)
-    bundle.begin()
+    with bundle.held():
+        bundle.begin()
     plan = pipeline._planned(asked)
     record = checkpoint.Checkpoint(bundle.checkpoint)
     pipeline._begin_or_resume(bundle, plan, record, Remembered())
@@ -359,7 +360,7 @@ def test_fresh_starts_over_in_a_bundle_only(folder: Path, tmp_path: Path) -> Non
     run_here(replace(asked, fresh=True))
     assert contents(asked.out) == first
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="is not empty and does not hold an audit"):
+    with pytest.raises(InputError, match=r"is not empty and has no \.recourse-audit file"):
         run_here(replace(asked, out=tmp_path, fresh=True))
     assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
 
@@ -379,13 +380,12 @@ def test_a_place_that_cannot_be_a_bundle_is_refused(
 
 def test_two_runs_never_write_into_one_bundle(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
-    (out / "work").mkdir(parents=True)
-    other = checkpoint.Checkpoint(out / "work" / "work.sqlite")
-    for words in ([], ["--fresh"]):
-        finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
-        assert finished.code == 2
-        assert "another run is writing into it" in one_line(finished)
-    other.close()
+    with BundleFolder(folder=out).held():
+        for words in ([], ["--fresh"]):
+            finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
+            assert finished.code == 2
+            assert "another command is writing into it" in one_line(finished)
+    assert [path.name for path in out.iterdir()] == [".recourse-audit"]
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(
@@ -413,12 +413,70 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 
 def test_a_checkpoint_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "bundle" / "work" / "work.sqlite"
-    path.parent.mkdir(parents=True)
+    with BundleFolder(folder=tmp_path / "bundle").held():
+        path.parent.mkdir()
     with closing(sqlite3.connect(path)) as store:
         store.execute("PRAGMA user_version = 9")
     finished = command("run", "--no-pages", folder / "audit.toml", "--out", tmp_path / "bundle")
     assert finished.code == 2
     assert "was begun by a program that writes version 9" in one_line(finished)
+
+
+def unfinished(folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> BundleFolder:
+    """An audit of which all chunks are finished, and no file is written."""
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "_work", copied_work(folder))
+        patch.setattr(pipeline, "_seal", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run_here(request(folder, out, sample=SAMPLE))
+    return BundleFolder(folder=out)
+
+
+def test_a_checkpoint_that_was_changed_is_not_sealed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = unfinished(folder, tmp_path / "bundle", monkeypatch)
+    with closing(sqlite3.connect(bundle.checkpoint)) as store:
+        store.execute("UPDATE results SET document = replace(document, 'denied', 'granted')")
+        store.commit()
+    finished = command(*words_for(folder, bundle.folder, SAMPLE))
+    assert finished.code == 2
+    assert "the checkpoint of finished work was changed since it was written" in finished.err
+    assert not bundle.store.exists()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda line: b"\0" * len(line),
+        lambda line: b"\0" * len(line) + b"\n",
+        lambda line: line[:-4] + b"\0\0\0\n",
+        lambda line: b"[]\n",
+        lambda line: b"\xff\xfe\n",
+        lambda line: line[: len(line) // 2],
+        lambda _: b"1" * 5000 + b"\n",
+        lambda _: b"[" * 100_000 + b"\n",
+        lambda _: b"\n",
+    ],
+)
+def test_a_damaged_last_line_of_the_log_is_cut_off_or_one_sentence(
+    damaged: Callable[[bytes], bytes],
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bundle = unfinished(folder, tmp_path / "bundle", monkeypatch)
+    *lines, last = bundle.log.read_bytes().splitlines(keepends=True)
+    content = damaged(last)
+    bundle.log.write_bytes(b"".join(lines) + content)
+    words = words_for(folder, bundle.folder, SAMPLE)
+    finished = command(*words, "--workers", "1")
+    if content.endswith(b"\n"):
+        assert finished.code == 2
+        assert "its last line is damaged; restore the file, or start over" in finished.err
+    else:
+        assert finished.code == 0, finished.err
+        assert command("verify", bundle.folder).code == 0
 
 
 def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:

@@ -12,13 +12,14 @@ from pathlib import Path
 import pikepdf
 import pytest
 
+from recourse_audit.bundle.attempt import FINISHED, Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.render.batch import FINISHED, RenderOptions, file_name, make_files
+from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.redaction import LEVELS, Level
@@ -154,7 +155,8 @@ def test_an_interrupted_command_resumes_where_it_stopped(made: Path, bundle: Pat
     with pytest.raises(StoppedError):
         write_letters(bundle, rendering=RenderOptions(done=stop))
     (note,) = (bundle / "letters.new" / FINISHED).iterdir()
-    finished = json.loads(note.read_text(encoding="utf-8"))
+    finished = json.loads(json.loads(note.read_text(encoding="utf-8"))["note"])["files"]
+    assert len(finished) == 2  # HTML and PDF
     kept = {name: (bundle / "letters.new" / name).stat().st_mtime_ns for name in finished}
     write_letters(bundle)
     again = {name: (bundle / "letters" / name).stat().st_mtime_ns for name in finished}
@@ -176,12 +178,14 @@ class _Listening:
 
 def test_ctrl_c_is_heard_only_by_the_process_that_gives_out_the_work(bundle: Path) -> None:
     derived = DerivedFolder(bundle=bundle, name="letters")
-    derived.begin(MadeWith(what="letters", version="", templates="", paper=False, letters=""))
+    made_with = MadeWith(what="letters", version="", templates="", paper=False, letters="")
     with open_finished_audit(bundle) as stored:
         numbers = list(stored.names())
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    names = make_files(derived, _Listening(), numbers, TWO_WORKERS)
-    assert {(derived.new / name).read_bytes() for name in names} == {b"True"}
+    make_files(Attempt(derived, made_with), _Listening(), numbers, TWO_WORKERS)
+    files = [path for path in derived.new.iterdir() if path.name[0].isdigit()]
+    assert len(files) == SUBJECTS
+    assert {path.read_bytes() for path in files} == {b"True"}
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from recourse_audit.bundle.attempt import Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import writing
-from recourse_audit.bundle.reader import open_finished_audit
+from recourse_audit.bundle.reader import hold_finished_audit
 from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.errors import InputError
 from recourse_audit.records.manifest import MadeWith
@@ -159,20 +160,21 @@ def write_letters(
     """Write all letters of a bundle, in place of any that are there."""
     pages = Templates(options.templates)
     derived = DerivedFolder(bundle=folder, name="letters")
-    with open_finished_audit(folder) as stored:
+    with hold_finished_audit(folder) as stored:
         names = stored.names()
         settings = _letter_settings(stored.settings, options)
-    writer = _writer(settings, pages, options)
-    printer, trouble = open_printer(pages)
-    on_paper = printer is not None
-    kept = not rendering.again and derived.is_there(paper=on_paper)
-    if not kept:
-        made_with = _made_with(options, settings, pages, on_paper=on_paper)
-        factory = _Factory(options=options, settings=settings, on_paper=on_paper)
+        writer = _writer(settings, pages, options)
+        printer, trouble = open_printer(pages)
+        on_paper = printer is not None
         with writing(folder):
-            derived.begin(made_with)
-            files = make_files(derived, factory, list(names), rendering)
-            derived.seal(made_with, files, rendering.signer)
+            derived.tidy()
+            kept = not rendering.again and derived.is_there(paper=on_paper)
+            if not kept:
+                made_with = _made_with(options, settings, pages, on_paper=on_paper)
+                factory = _Factory(options=options, settings=settings, on_paper=on_paper)
+                attempt = Attempt(derived, made_with, rendering.signer)
+                make_files(attempt, factory, list(names), rendering)
+                attempt.seal()
     boxes = () if kept or printer is None else _unprintable(derived.folder, names, printer)
     return WrittenLetters(
         subjects=len(names),

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from recourse_audit.bundle.attempt import Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import MANIFEST, writing
-from recourse_audit.bundle.reader import StoredAudit, open_finished_audit, open_stored_audit
+from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_stored_audit
 from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.manifest import MadeWith
@@ -57,19 +58,19 @@ def write_pages(
     templates = Templates(pages.templates)
     derived = DerivedFolder(bundle=folder, name="pages")
     printer, trouble = open_printer(templates)
-    made_with = _made_with(pages, templates, folder, paper=printer is not None)
-    with open_finished_audit(folder) as stored, writing(folder):
+    with hold_finished_audit(folder) as stored, writing(folder):
         names = stored.names()
+        made_with = _made_with(pages, templates, folder, paper=printer is not None)
+        derived.tidy()
         kept = not options.again and derived.is_there(paper=printer is not None)
         if not kept:
-            derived.begin(made_with)
+            attempt = Attempt(derived, made_with, options.signer)
             on_paper = pages.pdf and printer is not None
             factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
-            files = make_files(derived, factory, list(names), options)
+            make_files(attempt, factory, list(names), options)
             for name, content in _summaries(stored, templates, printer).items():
-                derived.put(name, content)
-                files.add(name)
-            derived.seal(made_with, files, options.signer)
+                attempt.put(name, content)
+            attempt.seal()
     return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
 
 
