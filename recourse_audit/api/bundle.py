@@ -113,6 +113,7 @@ class Bundle:
         settings: Path | str | None = None,
         reasons: Path | str | None = None,
         addresses: Path | str | None = None,
+        names: Path | str | None = None,
         templates: Path | str | None = None,
         workers: int | None = None,
         sign: Path | str | None = None,
@@ -131,6 +132,8 @@ class Bundle:
             An `audit.toml` whose [letters] replace those of the bundle.
         reasons, addresses
             CSV files: reasons that a person has confirmed, and where letters go.
+        names
+            CSV with everybody's id and names: reasons that name somebody else are refused.
         """
         from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
 
@@ -140,6 +143,7 @@ class Bundle:
             language=language,
             reasons=_path(reasons),
             addresses=_path(addresses),
+            names=_path(names),
             sign_off=_sign_off(sign_off, day),
         )
         with _render_options("Writing letters", workers, sign, again, progress) as work:

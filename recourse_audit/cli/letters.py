@@ -19,6 +19,11 @@ BOXES = (
     "letters to these people contain characters that no font on this machine has, and print boxes "
     "instead; install a font that has them, such as Noto, and make the letters again"
 )
+IDS_ONLY = (
+    "! reasons were compared with the ids of other people only; give their names with --names FILE "
+    "to have those found, too"
+)
+ALLOWED = "names allowed by hand in reasons are recorded in"
 # A letter names the day until which it holds, and dates end with the year 9999.
 LAST_DAY = date(2999, 12, 31)
 
@@ -45,6 +50,10 @@ def letters(
     addresses: Annotated[
         Path | None, typer.Option(help="CSV: id and address lines. Where letters go.")
     ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(help="CSV: id and names. Reasons that name somebody else are refused."),
+    ] = None,
     templates: Templates = None,
     workers: Workers = None,
     sign: Sign = None,
@@ -62,6 +71,7 @@ def letters(
             settings=settings,
             reasons=reasons,
             addresses=addresses,
+            names=names,
             templates=templates,
             workers=workers,
             sign=sign,
@@ -86,9 +96,12 @@ def say_letters(bundle: Path, made: "WrittenLetters", *, drafts: bool) -> None:
         (made.unworded, "letters use these names as they are; give words for them in [letters]"),
         (made.unknown_ids, "these ids in your files are not subjects of this audit"),
         (made.unprintable, BOXES),
+        (made.allowed, ALLOWED),
     ):
         if names:
             say(f"! {sentence}: {_listed(names)}")
+    if made.ids_only:
+        say(IDS_ONLY)
 
 
 def _date(text: str) -> date:

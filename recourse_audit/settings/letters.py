@@ -74,6 +74,11 @@ class LetterSettings(Section):
         default=(),
         description="Kinds of ties that people certainly know they have; always named.",
     )
+    name_columns: tuple[str, ...] = Field(
+        default=(),
+        description="Columns of the file given with --names that hold names of people; all of "
+        "them if absent.",
+    )
     valid_days: int = Field(
         default=90,
         ge=1,

@@ -133,7 +133,7 @@ def test_kinds_that_are_never_suggested_are_known_by_their_words(kind: str) -> N
 
 @pytest.mark.parametrize(
     "kind",
-    ["guarantor", "co-borrower", "employer", "address", "payment", "0", "", "unionise", "kind"],
+    ["guarantor", "co-borrower", "employer", "address", "payment", "0", "", "reunion", "kind"],
 )
 def test_other_kinds_are_not(kind: str) -> None:
     assert not is_denied(kind)

@@ -88,10 +88,20 @@ def writer(
     sign_off: SignOff | None = None,
     reasons: Path | None = None,
     addresses: Path | None = None,
+    names: Path | None = None,
+    everybody: tuple[str, ...] = (),
     **letters: Any,
 ) -> LetterWriter:
     given = settings(**letters)
-    return LetterWriter(given, Templates(), sign_off=sign_off, reasons=reasons, addresses=addresses)
+    return LetterWriter(
+        given,
+        Templates(),
+        sign_off=sign_off,
+        reasons=reasons,
+        addresses=addresses,
+        names=names,
+        everybody=lambda: everybody,
+    )
 
 
 def written(found: SubjectReport, by: LetterWriter) -> Letter:

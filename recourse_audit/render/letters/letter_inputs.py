@@ -1,30 +1,33 @@
-"""Files that staff write for letters: the principal reasons they confirm, and postal addresses.
+"""Files that staff write for letters: reasons they confirm, addresses, and other people's names.
 
 Reasons come as CSV (`id`, then columns whose names start with `reason`; a person may have several
-rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`). Addresses come as CSV: `id`, then one
-column per line of the address.
+rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`). What looks like another person's name
+and is not can be allowed: in the CSV column `allow`, with semicolons between words, or in the TOML
+table `[allow]`. Addresses come as CSV: `id`, then one column per line of the address. Names come
+as CSV: `id`, and columns of names.
 """
 
 import csv
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from unicodedata import category
 
 from recourse_audit.errors import InputError
+from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.spreadsheets import unguarded
 from recourse_audit.render.letters.letter import AddressLine, Reason
 
 LONGEST = 200
 MOST_LINES = 5
+ALLOW = "allow"
 _BREAKS = re.compile(r"[ \t\r\n]+")
-_WORDS = re.compile(r"[\w.@-]+")
 
 
 def read_reasons(path: Path, *, most: int) -> dict[str, tuple[Reason, ...]]:
     """The confirmed reasons of each person, by id; more than `most` are refused."""
-    rows = _toml(path) if path.suffix == ".toml" else _csv(path, "reason")
+    rows = _toml(path, "reasons") if path.suffix == ".toml" else _csv(path, "reason")
     reasons: dict[str, list[Reason]] = {}
     for place, own, texts in rows:
         own_reasons = reasons.setdefault(own, [])
@@ -58,23 +61,45 @@ def read_addresses(path: Path) -> dict[str, tuple[AddressLine, ...]]:
     return addresses
 
 
-def find_named(reasons: tuple[Reason, ...], others: set[str]) -> str | None:
-    """The first of `others` whose id appears in a reason; None if there is none.
+def read_allowed(path: Path) -> dict[str, frozenset[str]]:
+    """What each person's reasons may say although it looks like another person's name, by id."""
+    rows = _toml(path, ALLOW) if path.suffix == ".toml" else _csv(path, ALLOW, optional=True)
+    allowed: dict[str, set[str]] = {}
+    for _, own, texts in rows:
+        words = {word.strip() for text in texts for word in text.split(";")} - {""}
+        allowed.setdefault(own, set()).update(words)
+    return {own: frozenset(words) for own, words in allowed.items() if words}
 
-    Ids made of digits only are ignored, because a number in a reason is usually just a number.
+
+def read_names(path: Path, columns: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Everybody's names, by id, from these columns, or from all columns if none are given."""
+    names: dict[str, tuple[str, ...]] = {}
+    for _, own, texts in _csv(path, "", only=columns):
+        names[own] = (*names.get(own, ()), *texts)
+    return names
+
+
+def _csv(
+    path: Path, prefix: str, *, optional: bool = False, only: Collection[str] = ()
+) -> Iterator[tuple[str, str, list[str]]]:
+    """For each row: its place, the id, and the texts in columns whose names have the prefix.
+
+    With `only`, the columns with these names. There need be none if they are `optional`.
     """
-    written = {word for reason in reasons for word in _WORDS.findall(reason)}
-    return min((name for name in others & written if not name.isdigit()), default=None)
-
-
-def _csv(path: Path, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
-    """For each row: its place, the id, and the texts in columns whose names have the prefix."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, strict=True)
             columns = list(table.fieldnames or ())
             chosen = [name for name in columns if name != "id" and name.startswith(prefix)]
-            if "id" not in columns or not chosen:
+            if only:
+                missing = sorted(set(only) - set(chosen))
+                if missing:
+                    raise InputError(
+                        f"{path}: there is no column {missing[0]!r} (from letters.name_columns); "
+                        f"{near_matches(missing[0], columns)}"
+                    )
+                chosen = [name for name in chosen if name in only]
+            if "id" not in columns or not (chosen or optional):
                 raise InputError(
                     f"{path}: needs a column named id and at least one more, such as "
                     f"{prefix or 'line'}1 (got {', '.join(columns) or 'no columns'})"
@@ -98,17 +123,22 @@ def _csv(path: Path, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
         raise _unreadable(path, error) from None
 
 
-def _toml(path: Path) -> Iterator[tuple[str, str, list[str]]]:
+def _toml(path: Path, key: str) -> Iterator[tuple[str, str, list[str]]]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise _unreadable(path, error) from None
-    reasons = table.get("reasons")
-    if not isinstance(reasons, dict) or set(table) != {"reasons"}:
-        raise InputError(f'{path}: needs one table [reasons] with lines such as P0012 = ["…"]')
-    for own, texts in reasons.items():
+    if not isinstance(table.get("reasons"), dict) or not set(table) <= {"reasons", ALLOW}:
+        raise InputError(
+            f'{path}: needs one table [reasons] with lines such as P0012 = ["…"], and perhaps a '
+            f"table [{ALLOW}]"
+        )
+    rows = table.get(key, {})
+    if not isinstance(rows, dict):
+        raise InputError(f'{path}: {key} must be a table with lines such as P0012 = ["…"]')
+    for own, texts in rows.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise InputError(f"{path}: reasons.{own} must be a list of texts")
+            raise InputError(f"{path}: {key}.{own} must be a list of texts")
         yield "", own, [text for text in (_text(path, one) for one in texts) if text]
 
 

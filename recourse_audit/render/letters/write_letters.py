@@ -4,6 +4,8 @@
 the name and the date of its sign-off.
 """
 
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,11 +18,23 @@ from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.errors import InputError
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.manifest import SignOff as RecordedSignOff
-from recourse_audit.records.recourse import TieAction
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.letter import Letter, LetterInputs, SignOff, compose_letter
-from recourse_audit.render.letters.letter_inputs import find_named, read_addresses, read_reasons
+from recourse_audit.render.letters.letter_inputs import (
+    read_addresses,
+    read_allowed,
+    read_names,
+    read_reasons,
+)
+from recourse_audit.render.letters.other_people import (
+    Everybody,
+    Mention,
+    OtherPerson,
+    find_mentions,
+    is_allowed,
+    others_in,
+)
 from recourse_audit.render.letters.page import about_in, letter_page
 from recourse_audit.render.letters.profiles import check_sign_off, load_profile, open_slots
 from recourse_audit.render.letters.sentences import unworded
@@ -31,6 +45,7 @@ from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, load_settings
 
 TEMPLATE = "letters/letter.html"
+ALLOWED = ".allowed.json"
 
 
 class LetterWriter:
@@ -44,6 +59,8 @@ class LetterWriter:
         Names that letters use as they are, because there is no word for them in the language.
     reasons, addresses
         What staff gave, by id; a caller may compare the ids with those of the subjects.
+    everybody
+        All ids of the graph: needed where a report does not show all neighbours.
 
     Raises
     ------
@@ -59,6 +76,8 @@ class LetterWriter:
         *,
         reasons: Path | None = None,
         addresses: Path | None = None,
+        names: Path | None = None,
+        everybody: Callable[[], Iterable[str]] = tuple,
         sign_off: SignOff | None = None,
     ) -> None:
         self._settings = settings.letters
@@ -78,6 +97,10 @@ class LetterWriter:
             check_sign_off(self._profile, self._settings)
         most = self._profile.max_reasons
         self.reasons = {} if reasons is None else read_reasons(reasons, most=most)
+        self._allowed = {} if reasons is None else read_allowed(reasons)
+        self._names = {} if names is None else read_names(names, self._settings.name_columns)
+        self._ids = everybody
+        self._everybody: Everybody | None = None
         self.addresses = {} if addresses is None else read_addresses(addresses)
 
     def letter(self, report: SubjectReport) -> Letter | NoLetter:
@@ -87,31 +110,45 @@ class LetterWriter:
             return source
         own = source.reference
         reasons = self.reasons.get(own, ())
-        named = find_named(reasons, _other_people(report))
-        if named is not None:
-            raise InputError(
-                f"a reason given for {own} names another person, {named}; reword it without the id"
-            )
+        allowed = self._allowed.get(own, frozenset())
+        for mention in self._mentions(report):
+            if not is_allowed(mention, allowed):
+                raise InputError(
+                    f"a reason given for {own} names another person, {mention.person}: it contains "
+                    f"{mention.text!r}; reword it, or, if something else is meant, put "
+                    f"{mention.text!r} into the column allow of the reasons"
+                )
         inputs = LetterInputs(reasons=reasons, recipient=self.addresses.get(own, ()))
         return compose_letter(source, self._settings, inputs=inputs, sign_off=self._sign_off)
+
+    def allowed(self, report: SubjectReport) -> tuple[str, ...]:
+        """What looks like another person's name in the reasons, and was allowed by a person."""
+        return tuple(sorted({mention.text for mention in self._mentions(report)}))
+
+    def _mentions(self, report: SubjectReport) -> tuple[Mention, ...]:
+        """Whom the reasons for a subject seem to name besides the subject."""
+        own = report.subject.id
+        reasons = self.reasons.get(own, ())
+        if not reasons:
+            return ()
+        others = (
+            OtherPerson(id=name, names=self._names.get(name, ())) for name in others_in(report)
+        )
+        me = OtherPerson(id=own, names=self._names.get(own, ()))
+        found = find_mentions(reasons, others, me)
+        near = report.ego_network
+        if near is not None and near.shown < near.total:
+            if self._everybody is None:
+                self._everybody = Everybody(self._ids())
+            known = {mention.person for mention in found}
+            hidden = self._everybody.find(reasons, own)
+            found += tuple(one for one in hidden if one.person not in known)
+        return found
 
     def html(self, letter: Letter) -> str:
         """The letter as a page, from which a PDF can be made."""
         page = letter_page(letter, self._wording, self._profile, self._settings)
         return self._pages.render(TEMPLATE, view=page)
-
-
-def _other_people(report: SubjectReport) -> set[str]:
-    """Everybody whom the report names besides the subject."""
-    near, recourse = report.ego_network, report.recourse
-    others = set() if near is None else {node.id for node in near.nodes}
-    for found in report.counterfactuals:
-        others.update(found.explanation.nodes)
-    for option in () if recourse is None else recourse.options:
-        for action in option.actions:
-            if isinstance(action, TieAction):
-                others.update(action.tie)
-    return others - {report.subject.id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +164,7 @@ class LetterOptions:
     language: str | None = None
     reasons: Path | None = None
     addresses: Path | None = None
+    names: Path | None = None
     sign_off: SignOff | None = None
 
 
@@ -137,7 +175,8 @@ class WrittenLetters:
     `open_slots` are keys of the settings that must be filled in before letters can be signed off,
     `unworded` names that letters use because there is no word for them, `unknown_ids` ids in
     staff's files that belong to no subject, `unprintable` the subjects whose letters contain
-    characters that no font has.
+    characters that no font has. `allowed` are the files that record what was allowed by hand in
+    reasons; `ids_only` says that reasons were compared with other people's ids, but not with names.
     """
 
     subjects: int
@@ -146,6 +185,8 @@ class WrittenLetters:
     unworded: tuple[str, ...]
     unknown_ids: tuple[str, ...]
     unprintable: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    ids_only: bool = False
     kept: bool = False
     trouble: str = ""
 
@@ -163,7 +204,7 @@ def write_letters(
     with hold_finished_audit(folder) as stored:
         names = stored.names()
         settings = _letter_settings(stored.settings, options)
-        writer = _writer(settings, pages, options)
+        writer = _writer(settings, pages, options, folder)
         printer, trouble = open_printer(pages)
         on_paper = printer is not None
         with writing(folder):
@@ -171,7 +212,9 @@ def write_letters(
             kept = not rendering.again and derived.is_there(paper=on_paper)
             if not kept:
                 made_with = _made_with(options, settings, pages, on_paper=on_paper)
-                factory = _Factory(options=options, settings=settings, on_paper=on_paper)
+                factory = _Factory(
+                    folder=folder, options=options, settings=settings, on_paper=on_paper
+                )
                 attempt = Attempt(derived, made_with, rendering.signer)
                 make_files(attempt, factory, list(names), rendering)
                 attempt.seal()
@@ -183,6 +226,8 @@ def write_letters(
         unworded=writer.unworded,
         unknown_ids=tuple(sorted({*writer.reasons, *writer.addresses} - set(names.values()))),
         unprintable=boxes,
+        allowed=tuple(sorted(path.name for path in derived.folder.glob(f"*{ALLOWED}"))),
+        ids_only=bool(writer.reasons) and options.names is None,
         kept=kept,
         trouble=trouble,
     )
@@ -196,12 +241,20 @@ def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
     return own.model_copy(update={"letters": letters})
 
 
-def _writer(settings: Settings, pages: Templates, options: LetterOptions) -> LetterWriter:
+def _writer(
+    settings: Settings, pages: Templates, options: LetterOptions, folder: Path
+) -> LetterWriter:
+    def everybody() -> list[str]:
+        with open_finished_audit(folder) as stored:
+            return [name for (name,) in stored.connection.execute("SELECT id FROM people")]
+
     return LetterWriter(
         settings,
         pages,
         reasons=options.reasons,
         addresses=options.addresses,
+        names=options.names,
+        everybody=everybody,
         sign_off=options.sign_off,
     )
 
@@ -209,13 +262,15 @@ def _writer(settings: Settings, pages: Templates, options: LetterOptions) -> Let
 def _made_with(
     options: LetterOptions, settings: Settings, pages: Templates, *, on_paper: bool
 ) -> MadeWith:
-    signed = options.sign_off
+    signed, given = options.sign_off, settings.letters.model_dump_json()
+    if options.names is not None:
+        given += digest(options.names)
     return MadeWith(
         what="letters",
         version=version("recourse-audit"),
         templates=pages.digest(),
         paper=on_paper,
-        letters=digest_of(settings.letters.model_dump_json()),
+        letters=digest_of(given),
         reasons=None if options.reasons is None else digest(options.reasons),
         addresses=None if options.addresses is None else digest(options.addresses),
         sign_off=None
@@ -242,6 +297,7 @@ def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple
 class _Factory:
     """Makes the file maker of one process."""
 
+    folder: Path
     options: LetterOptions
     settings: Settings
     on_paper: bool
@@ -249,7 +305,7 @@ class _Factory:
     def open(self) -> "_LetterFiles":
         pages = Templates(self.options.templates)
         return _LetterFiles(
-            writer=_writer(self.settings, pages, self.options),
+            writer=_writer(self.settings, pages, self.options, self.folder),
             printer=Printer(pages) if self.on_paper else None,
         )
 
@@ -270,4 +326,8 @@ class _LetterFiles:
         files = {f"{name}.html": html.encode()}
         if self.printer is not None:
             files[f"{name}.pdf"] = self.printer.pdf(html)
+        allowed = self.writer.allowed(report)
+        if allowed:
+            record = {"id": report.subject.id, "allowed": allowed}
+            files[f"{name}{ALLOWED}"] = (json.dumps(record, ensure_ascii=False) + "\n").encode()
         return files

@@ -1,0 +1,54 @@
+"""Names as people read them: upper or lower case, accents and punctuation make no difference.
+
+Names of people, of columns and of kinds of ties come from users, who write the same name in many
+ways. Whatever decides by a name compares what these functions make of it, never the text itself.
+"""
+
+import re
+from unicodedata import category, normalize
+
+# Letters that Unicode does not decompose.
+_LETTERS = str.maketrans(
+    {
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "\u0131": "i",
+        "ħ": "h",
+    }
+)
+_CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zß-ÿ])")
+_WORD = re.compile(r"[^\W_]+")
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
+
+
+def folded(text: str) -> str:
+    """The text in lower case, without accents and invisible characters: "Fiancée" is "fiancee"."""
+    seen = "".join(letter for letter in normalize("NFKC", text) if category(letter) != "Cf")
+    plain = normalize("NFKD", seen.casefold()).translate(_LETTERS)
+    return "".join(letter for letter in plain if not category(letter).startswith("M"))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text, folded; whatever is neither a letter nor a digit separates words."""
+    return tuple(_WORD.findall(folded(text)))
+
+
+def split_words_of(text: str) -> tuple[str, ...]:
+    """The same, where a capital letter inside a word begins another: tradeUnion is two words."""
+    return words_of(_CAMEL.sub(" ", normalize("NFKC", text)))
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two names differ only in case, accents and separators."""
+    return "".join(words_of(one)) == "".join(words_of(other))
+
+
+def spelled_out(text: str) -> str:
+    """The text with umlauts as two letters, as where a keyboard lacks them: Müller, Mueller."""
+    composed = normalize("NFC", text.casefold())
+    return "".join(_UMLAUTS.get(letter, letter) for letter in composed)

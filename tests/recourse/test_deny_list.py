@@ -1,0 +1,182 @@
+"""Which kinds of ties are never suggested: a table in each direction."""
+
+from collections.abc import Callable
+
+import pytest
+
+from recourse_audit.records.recourse import TieAction
+from recourse_audit.recourse.actions import action_table
+from recourse_audit.recourse.denied_words import PHRASES, WORDS
+from recourse_audit.recourse.deny_list import denied_topic, is_denied
+from recourse_audit.recourse.rules import why_not
+from tests.recourse.worlds import policy_of, town
+
+DENIED = {
+    "kinship": """
+        wife, wives, WIFE, Wives, ex-wife, son, sons, stepson, step-son, step_sons, grandson
+        son-in, grandsons, godson, daughter, granddaughters, daughter-in-law, in-law, in-laws
+        inlaws, grandchildren, grandchild, great-grandchild, child, children, childOf, child_2
+        fAmily, FAMILY, family, families, Familial, family_member, sameFamily, extended family
+        f\u200bamily, \uff46amily, fiancée, fiance, Fiancé, fiancées, fiancee, spouse, spousal
+        spouses, husband, husbands, marriage, married_to, marital, wedding guest, widow, widower
+        divorced, betrothed, mother, mothers, grandmother, stepmother, godmother, mother-in-law
+        motherhood, maternal, father, godfathers, stepfather, parent, parents, parental
+        grandparents, co-parents, brother, half-brother, sisters, stepsister, siblings
+        SIBLING_OF, twin, cousin, cousins, aunt, uncles, nephew, niece, kin, kinship, kinsman
+        kindred, next-of-kin, relative, relatives, guardian, foster parent, adoption, adopted
+        dependants, partner, life partner, girlfriend, boyfriends, significant other, Familie
+        Familienmitglied, Großfamilie, Ehe, Ehefrau, Ehemann, Ehepartner, Ehegatten, Mutter
+        Mütter, Muetter, Großmutter, Schwiegermutter, Vater, Stiefvater, Väter, Eltern
+        Großeltern, Elternteil, Sohn, Söhne, Stiefsohn, Tochter, Töchter, Enkelsohn, Enkelin
+        Geschwister, Bruder, Brüder, Schwester, Schwestern, Kinder, Stiefkind, Onkel, Tante
+        Neffe, Nichte, Cousine, Schwager, Schwägerin, Verwandte, Verwandtschaft, Angehörige
+        Verlobte, Lebensgefährte, Lebenspartnerin, Partnerschaft, Vormund, Patenkind
+        verheiratet, Witwe, famille, Belle-famille, mère, grand-mère, père, beau-père, frère
+        sœur, sœurs, fils, petit-fils, fille, enfants, petits-enfants, époux, épouse, mari
+        femme, conjoint, conjointe, fiancé, neveux, nièces, tante, oncle, parrain, marraine
+        tuteur, veuve, petite amie, familia, familiares, vínculo familiar, madre, padre, hijo
+        hijas, nietos, abuela, hermano, hermanas, esposo, esposa, marido, mujer, cónyuge, novia
+        suegra, yerno, nuera, cuñado, sobrinos, primo, padrino, madrina, pareja, matrimonio
+        viuda
+    """,
+    "household": """
+        household, same-household, households, HouseHold, house-hold, housewife, housewives
+        roommate, flat-mates, housemates, cohabitant, co-habitants, carer, caregivers
+        lives with, Haushalt, Haushaltsmitglied, Mitbewohner, Wohngemeinschaft, Hausfrau, ménage
+        foyer, hogar, conviviente, compañero de piso
+    """,
+    "health": """
+        midwife, midwives, doctor, Doctors, Doctor of, physician, nurse, nursing home, hospital
+        clinic, clinics, patient, patients, therapist, psychotherapist, psychologist
+        psychiatrists, physiotherapy, health, healthcare, health insurance, medical, dentist
+        disability, pharmacy, Arzt, Ärztin, Aerztin, Zahnarzt, Hausärzte, Krankenkasse
+        Krankenhaus, Krankenschwester, Hebamme, Klinik, Klinikum, Patientin, Therapeut
+        Psychologin, Pflegerin, Gesundheitsamt, Apotheke, Behinderung, médecin, infirmière
+        hôpital, clinique, sage-femme, santé, maladie, thérapeute, pharmacien, médico, enfermera
+        salud, paciente, terapeuta, psicóloga, comadrona, discapacidad
+    """,
+    "counsel": """
+        lawyer, lawyers, attorney, solicitor, barrister, counsel, counsellor, debt-counselor
+        confessor, chaplain, law firm, legal aid, social worker, Anwalt, Anwältin, Rechtsanwälte
+        Rechtsberatung, Beichtvater, Seelsorger, Schuldnerberatung, avocat, avocate, confesseur
+        aumônier, conseiller juridique, abogado, abogadas, confesor, asesor jurídico
+    """,
+    "union": """
+        union, unions, tradeUnion, trade-unionist, trade unionists, TRADE_UNION, union/branch
+        unionised, labour union, works council, shop steward, political, political party
+        politics, politician, activist, protest, Gewerkschaft, Gewerkschaftsmitglied
+        Betriebsrat, Partei, Parteimitglied, Politiker, syndicat, syndicats, syndicaliste
+        syndiqué, militant, politique, sindicato, sindical, político
+    """,
+    "faith": """
+        church, churches, church_members, churchgoer, mosque, synagogue, temple, parish
+        parishioner, congregation, clergy, pastor, priest, rabbi, imam, religion
+        religious order, faith, monastery, muslim, Jewish, Catholic, Kirche, Kirchengemeinde
+        Moschee, Synagoge, Pfarrer, Priester, Glaubensgemeinschaft, Konfession, église, paroisse
+        mosquée, prêtre, curé, iglesia, parroquia, mezquita, sacerdote, sinagoga
+    """,
+    "origin": """
+        origin, same_origin, ethnicity, ethnic group, race, racial, nationality, tribe, tribal
+        clan, caste, immigrant, refugees, asylum, citizenship, place of birth, mother tongue
+        Herkunft, Nationalität, Staatsangehörigkeit, Flüchtling, Migranten, Landsleute, ethnie
+        origine, nationalité, immigrés, réfugiée, tribu, raza, etnia, nacionalidad, origen
+        inmigrante
+    """,
+}
+ORDINARY = """
+    guarantor, guarantors, co-borrower, co_borrowers, coBorrower, employer, employee, colleague
+    address, same address, other apartment, payment, payments, standing payment, transfer
+    supplier, customer, client, vendor, buyer, seller, tenant, landlord, neighbour, neighbor
+    friend, contact, follower, follows, member_of, manager, director, shareholder, owner
+    co-owner, board member, auditor, accountant, broker, agent, insurer, insurance, bank, branch
+    account, joint account, loan, co-signer, cosigned, mortgage, lease, deposit, invoice
+    purchase, order, device, shared ip, phone, e-mail, email, card, merchant, school, classmate
+    teacher, student, co-author, cites, citation, reference, referee, referral, mentor, coach
+    team, teammate, club, sports club, familiar, familiar-with, familiarity, unfamiliar, kind
+    kinds, kindly, person, personal, reason, season, lesson, comparison, mason, unison, sonar
+    song, sonic, reunion, reunited, unique, unit, churchill, transparent, apparent, parenthesis
+    haunted, carbuncle, resister, market, mark, remark, marriott, hospitality, hospitable
+    doctorate, racetrack, bracelet, embrace, trace, traced, embraced, clandestine, tribute
+    tribunal, contribution, distributor, syndicated loan, syndicate, syndic, creditor, Gläubiger
+    Schuldner, Bürge, Mitkreditnehmer, Arbeitgeber, Kollege, Zahlung, Lieferant, Anschrift
+    Nachbar, Vermieter, Mieter, Kunde, Geschäftspartner, Handelspartner, Vertragspartner
+    Muttergesellschaft, Tochterfirma, Tochtergesellschaften, Stiefel, ehemalig
+    ehemaliger Arbeitgeber, Patent, patents, Betriebsangehörige, parent company, parentCompany
+    sister companies, child account, business partner, trading-partners, BusinessPartner
+    credit union, western union, customs union, unionbank, employeur, collègue, garant, virement
+    fournisseur, voisin, adresse, compte conjoint, client fidèle, empleador, avalista, pago
+    proveedor, vecino, domicilio, prima de seguro, compañero de trabajo, payment in kind
+    mankind, originator, loan origination, original, migration, data migration, date, mandate
+    update, santander, avocado, jewel, jewellery, rabbit, custodian, custody account, wedge
+    bridge, bridging loan, groomed, foundation, network, tie, 0, 17, rel_3, financial health
+    origin-destination, twin city, relative weight
+"""
+
+
+def kinds(text: str) -> list[str]:
+    return [kind.strip() for line in text.strip().splitlines() for kind in line.split(",")]
+
+
+NEVER = [(kind, topic) for topic, text in DENIED.items() for kind in kinds(text)]
+
+
+def test_the_tables_are_large_enough_to_mean_something() -> None:
+    assert len({kind for kind, _ in NEVER}) >= 150
+    assert len(set(kinds(ORDINARY))) >= 100
+    assert set(DENIED) == set(WORDS) == set(PHRASES)
+
+
+@pytest.mark.parametrize(("kind", "topic"), NEVER)
+def test_kinds_that_are_never_suggested(kind: str, topic: str) -> None:
+    assert denied_topic(kind) is not None, topic
+
+
+@pytest.mark.parametrize("kind", [*kinds(ORDINARY), "", " ", "_", "K/17", "😀"])
+def test_ordinary_kinds(kind: str) -> None:
+    assert denied_topic(kind) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "topic"),
+    [
+        ("midwife", "health"),
+        ("housewife", "household"),
+        ("wife", "kinship"),
+        ("Gewerkschaftsmitglied", "union"),
+        ("member of a church", "faith"),
+        ("Rechtsanwältin", "counsel"),
+        ("Staatsangehörigkeit", "origin"),
+    ],
+)
+def test_the_topic_is_named(kind: str, topic: str) -> None:
+    assert denied_topic(kind) == topic
+
+
+@pytest.mark.parametrize("kind", ["familie", "Krankenkasse", "époux", "cuñado", "wives"])
+@pytest.mark.parametrize(
+    "change", [str.upper, str.title, lambda kind: f"same_{kind}", lambda kind: f"{kind}-2"]
+)
+def test_case_and_separators_make_no_difference(kind: str, change: Callable[[str], str]) -> None:
+    assert is_denied(change(kind))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    kinds(
+        "wives, midwives, grandchildren, fiancée, fAmily, stepson, grandson, in-laws, "
+        "psychotherapist, trade-unionist"
+    ),
+)
+def test_without_any_rule_dropping_such_a_tie_is_not_suggested(kind: str) -> None:
+    graph = town(kinds=(kind, "payment"))
+    policy = policy_of(graph)
+    assert policy.denied.tolist() == [one == kind for one in graph.ties.kinds]
+    for subject in range(graph.node_count):
+        table = action_table(policy, subject, 2)
+        assert {one.kind for one in table.droppable} <= {"payment"}
+    for first, second in zip(graph.ties.source.tolist(), graph.ties.target.tolist(), strict=True):
+        change = TieAction(
+            do="drop", tie=(str(graph.ids[first]), str(graph.ids[second])), kind=kind, cost=1.0
+        )
+        if first != second:
+            assert "are never suggested" in why_not(policy, first, change, 2)

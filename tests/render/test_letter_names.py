@@ -1,0 +1,239 @@
+"""Reasons that name somebody else are refused, however the name is written; a person may allow one.
+
+What counts as a name is tried on reasons for P0, whose neighbours have the ids of each case.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.bundle.verification import verify_bundle
+from recourse_audit.errors import InputError
+from recourse_audit.records.names import words_of
+from recourse_audit.records.recourse import DroppableTie
+from recourse_audit.records.report import EgoNode, EgoTie, SubjectReport
+from recourse_audit.render.letters.letter import Reason
+from recourse_audit.render.letters.other_people import (
+    Everybody,
+    OtherPerson,
+    find_mentions,
+    others_in,
+)
+from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
+from tests.render.letters import drop, option, report, with_subject, writer, written
+
+OWN = "P0"
+
+
+def near(*names: str, own: str = OWN) -> SubjectReport:
+    """A report on somebody with these neighbours."""
+    found = with_subject(report(), id=own)
+    assert found.ego_network is not None
+    people = [
+        EgoNode(id=name, hops=hops, decision="denied", favourable=False)
+        for name, hops in [(own, 0), *((name, 1) for name in names)]
+    ]
+    ties = [EgoTie(ends=(own, name), kind="guarantor") for name in names]
+    count = len(people)
+    network = replace(
+        found.ego_network, nodes=tuple(people), ties=tuple(ties), shown=count, total=count
+    )
+    return replace(found, ego_network=network)
+
+
+def mentions(
+    reason: str, *ids: str, own: str = OWN, names: Mapping[str, tuple[str, ...]] | None = None
+) -> set[str]:
+    """What of other people's ids and names is found in a reason."""
+    known = names or {}
+    others = [OtherPerson(id=one, names=known.get(one, ())) for one in ids]
+    me = OtherPerson(id=own, names=known.get(own, ()))
+    return {one.text for one in find_mentions([Reason(reason)], others, me)}
+
+
+def csv_of(folder: Path, text: str, name: str = "reasons.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+NAMED = [
+    ("Shares a loan with P1.", "P1"),
+    ("Tie P0-P1 is overdue", "P1"),
+    ("Stands surety for p1", "P1"),
+    ("Stands surety for (P1)", "P1"),
+    ("Stands surety for P 1", "P1"),
+    ("Stands surety for Ｐ１", "P1"),  # noqa: RUF001
+    ("Stands surety for P\u200b1", "P1"),
+    ("See theP1file", "P1"),
+    ("Debts together with Anna Smith", "Anna Smith"),
+    ("Debts together with ANNA  SMITH", "Anna Smith"),
+    ("Debts together with Smith, Anna", "Anna Smith"),
+    ("Debts together with annasmith2", "Anna Smith"),
+    ("Debts of Ms Smith", "Anna Smith"),
+    ("Anna's debts", "Anna Smith"),
+    ("Guarantee K/17 was called", "K/17"),
+    ("Guarantee k17 was called", "K/17"),
+    ("Guarantee K-17 was called", "K/17"),
+    ("Guarantee K 17 was called", "K/17"),
+    ("Lives with José", "jose"),
+    ("Lives with JOSE", "José"),
+    ("Lives with Müller", "Mueller"),
+    ("Lives with Mueller", "Müller"),
+    ("Lives with Strauss", "Strauß"),
+    ("Lives with the Hendersons", "Henderson"),
+    ("Letters to HendersonFamily", "henderson"),
+    ("Account 4711234 is overdrawn", "4711234"),
+    ("Guarantees for customer 17", "17"),
+    ("Guarantees for no. 17", "17"),
+    ("Guarantees for #17", "17"),
+    ("Bürgschaft für Kunde 17", "17"),
+    ("mail to anna.smith@bank.example", "anna.smith@bank.example"),
+    ("与李雷共同借款", "李雷"),
+]
+NOT_NAMED = [
+    ("Two late payments in 2025", "2025"),
+    ("1 late payment", "1"),
+    ("12 late payments, 3 of them over 1000 euros", "3"),
+    ("Income is low for a loan of 1000 euros", "1000"),
+    ("Your own reference P0 is new", "P01"),
+    ("Reference P12", "P1"),
+    ("Reference P12", "P2"),
+    ("Up 2 months", "P2"),
+    ("Step 1 was not completed", "P1"),
+    ("A high debt ratio", "a"),
+    ("The market is small", "Mark"),
+    ("Hannover branch", "Anna"),
+    ("Income from the van", "van Houten"),
+    ("Income is low", "P1"),
+]
+
+
+@pytest.mark.parametrize(("reason", "neighbour"), NAMED)
+def test_a_reason_that_names_a_neighbour_in_any_spelling_is_refused(
+    reason: str, neighbour: str, tmp_path: Path
+) -> None:
+    by = writer(reasons=csv_of(tmp_path, f'id,reason\n{OWN},"{reason}"\n'))
+    with pytest.raises(InputError, match="a reason given for P0 names another person"):
+        by.letter(near("Q-1", neighbour))
+
+
+@pytest.mark.parametrize(("reason", "neighbour"), NOT_NAMED)
+def test_ordinary_words_and_numbers_are_no_names(
+    reason: str, neighbour: str, tmp_path: Path
+) -> None:
+    by = writer(reasons=csv_of(tmp_path, f'id,reason\n{OWN},"{reason}"\n'))
+    letter = written(near(neighbour), by)
+    assert letter.reasons == (reason,)
+    page = by.html(letter).split("</style>")[1]
+    assert "Q-1" not in page
+    assert by.allowed(near(neighbour)) == ()
+
+
+def test_names_that_the_reader_shares_do_not_give_anybody_away() -> None:
+    names = {OWN: ("Anna Smith",), "P1": ("Bob Smith",)}
+    assert mentions("Ms Smith, your income is low", "P1", names=names) == set()
+    assert mentions("Bob has debts", "P1", names=names) == {"bob"}
+    assert mentions("Customer data are old", "customer-17", own="customer-3") == set()
+    assert mentions("customer 17 has debts", "customer-17", own="customer-3") == {"customer-17"}
+
+
+def test_names_come_from_a_file_of_everybodys_names(tmp_path: Path) -> None:
+    reasons = csv_of(tmp_path, f"id,reason\n{OWN},Shares a loan with Émile Zola\n")
+    people = "id,first,last,note\nP0,Anna,Smith,x\nP1,Emile,ZOLA,shares\n"
+    names = csv_of(tmp_path, people, "people.csv")
+    assert written(near("P1"), writer(reasons=reasons)).reasons
+    by = writer(reasons=reasons, names=names, name_columns=["first", "last"])
+    with pytest.raises(InputError, match="names another person, P1: it contains 'Emile'"):
+        by.letter(near("P1"))
+    with pytest.raises(InputError, match=r"no column 'lsat' \(from letters.name_columns\); did"):
+        writer(reasons=reasons, names=names, name_columns=["lsat"])
+    # Of people whom the report does not show, names are not looked for.
+    assert written(near("P2"), by).reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("r.csv", "id,reason,allow\nP0,Plan P1 was refused,p1; Plan\n"),
+        ("r.csv", "id,reason,allow\nP0,Plan P1 was refused,\nP0,,P1\n"),
+        ("r.toml", '[reasons]\nP0 = ["Plan P1 was refused"]\n[allow]\nP0 = ["P1"]\n'),
+    ],
+)
+def test_a_person_may_allow_a_false_alarm(name: str, text: str, tmp_path: Path) -> None:
+    by = writer(reasons=csv_of(tmp_path, text, name))
+    assert written(near("P1"), by).reasons == ("Plan P1 was refused",)
+    assert by.allowed(near("P1")) == ("P1",)
+    assert by.allowed(near("P2")) == ()
+
+
+@pytest.mark.parametrize("allow", ["P", "1", "P11", "Plan", "P1 was refused"])
+def test_only_the_very_word_is_allowed(allow: str, tmp_path: Path) -> None:
+    text = f"id,reason,allow\nP0,Plan P1 was refused,{allow}\nP9,,P1\n"
+    with pytest.raises(InputError, match="put 'P1' into the column allow of the reasons"):
+        writer(reasons=csv_of(tmp_path, text)).letter(near("P1"))
+
+
+def test_one_name_that_is_allowed_does_not_hide_another(tmp_path: Path) -> None:
+    text = "id,reason,allow\nP0,Anna and Smith are plans,anna\n"
+    by = writer(reasons=csv_of(tmp_path, text))
+    with pytest.raises(InputError, match="it contains 'smith'"):
+        by.letter(near("Anna Smith"))
+
+
+def test_everybody_in_the_report_counts() -> None:
+    found = report(option(drop("P7000")), ties={"guarantor": 2}, removed=(("P6000",),))
+    assert found.recourse is not None
+    tie = DroppableTie(tie=("P0007", "P8000"), kind="payment")
+    found = replace(found, recourse=replace(found.recourse, droppable=(tie,)))
+    assert others_in(found) == ("P0999", "P1000", "P1001", "P6000", "P7000", "P8000")
+
+
+def test_where_a_report_does_not_show_all_neighbours_all_ids_are_looked_up(tmp_path: Path) -> None:
+    reasons = csv_of(tmp_path, f"id,reason\n{OWN},Tied to q-77\n")
+    by = writer(reasons=reasons, everybody=("P0", "P1", "Q77", "tied", "77"))
+    assert written(near("P1"), by).reasons
+    hub = near("P1")
+    assert hub.ego_network is not None
+    hub = replace(hub, ego_network=replace(hub.ego_network, total=99))
+    with pytest.raises(InputError, match="names another person, Q77"):
+        by.letter(hub)
+    assert not Everybody(["tied", "77", "P0"]).find([Reason("Tied to P0 and 77")], "P0")
+
+
+def test_a_finished_letter_names_nobody_and_what_was_allowed_is_sealed(
+    audited: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bundle"
+    shutil.copytree(audited / "bundle", folder)
+    with open_stored_audit(folder) as stored:
+        number, own = next(iter(stored.names().items()))
+        neighbours = others_in(stored.report(number))
+    other = neighbours[0]
+    reasons = csv_of(tmp_path, f"id,reason\n{own},A loan shared with {other.lower()}.\n")
+    with pytest.raises(InputError, match=f"names another person, {other}"):
+        write_letters(folder, LetterOptions(reasons=reasons))
+    assert not (folder / "letters").exists()
+    csv_of(tmp_path, f"id,reason\n{own},Income is low\n")
+    made = write_letters(folder, LetterOptions(reasons=reasons))
+    assert made.ids_only
+    assert made.allowed == ()
+    for path in (folder / "letters").glob(f"*{own}.html"):
+        words = set(words_of(path.read_text(encoding="utf-8").split("</style>")[1]))
+        assert "income" in words
+        assert not words & {word for name in neighbours for word in words_of(name)}
+    csv_of(tmp_path, f"id,reason,allow\n{own},Form {other} is missing,{other}\n")
+    names = csv_of(tmp_path, f"id,name\n{other},Zoë\n", "names.csv")
+    made = write_letters(folder, LetterOptions(reasons=reasons, names=names))
+    assert not made.ids_only
+    [name] = made.allowed
+    record = json.loads((folder / "letters" / name).read_text(encoding="utf-8"))
+    assert record == {"id": own, "allowed": [other]}
+    assert verify_bundle(folder).problems == ()
+    (folder / "letters" / name).write_text("{}", encoding="utf-8")
+    assert verify_bundle(folder).problems == (f"letters/{name}: was changed",)
