@@ -280,3 +280,43 @@ def _head(sheet: Sheet, values: str, head: str) -> str:
             return sheet.op("Sigmoid", values)
         case _:
             return values
+
+
+def endless_network(path: Path, *, features: int = 5, classes: int = 3, turns: int = 2**62) -> Path:
+    """A model with a loop that would take 2^62 turns for every answer."""
+    sheet = Sheet()
+    x = sheet.input("x", "float32", ["N", features])
+    source, target = ends(sheet, sheet.input("edge_index", "int64", [2, "E"]))
+    parts = Parts(source, target, node_count(sheet, x))
+    values = aggregate(
+        sheet, parts, sheet.op("MatMul", x, sheet.weight(features, classes)), classes
+    )
+    going = helper.make_tensor_value_info("going", TensorProto.BOOL, [])
+    still = helper.make_tensor_value_info("still", TensorProto.BOOL, [])
+    turn = helper.make_tensor_value_info("turn", TensorProto.INT64, [])
+    before = helper.make_tensor_value_info("before", TensorProto.FLOAT, None)
+    after = helper.make_tensor_value_info("after", TensorProto.FLOAT, None)
+    steps = [
+        helper.make_node("Identity", ["going"], ["still"]),
+        helper.make_node("Neg", ["before"], ["after"]),
+    ]
+    body = helper.make_graph(steps, "body", [turn, going, before], [still, after])
+    trips, true = sheet.constant(turns, "int64"), sheet.constant(True, "bool")
+    return sheet.save(path, sheet.op("Loop", trips, true, values, body=body), [None, classes])
+
+
+def slow_network(path: Path, *, folded: bool = False) -> Path:
+    """A model with one operator that takes minutes: when asked, or already when it is opened."""
+    sheet = Sheet()
+    x = sheet.input("x", "float32", ["N", 5])
+    edges = sheet.input("edge_index", "int64", [2, "E"])
+    sizes = [sheet.constant([1, 1, size], "int64") for size in (2**21, 2**20)]
+    if not folded:  # the same sizes, as numbers that are not known before the model is asked
+        arcs = sheet.op("Shape", edges, start=0, end=1)
+        nothing = sheet.op("Sub", arcs, arcs)
+        sizes = [sheet.op("Add", size, nothing) for size in sizes]
+    half = numpy_helper.from_array(np.array([0.5], np.float32))
+    long, kernel = (sheet.op("ConstantOfShape", size, value=half) for size in sizes)
+    total = sheet.op("ReduceSum", sheet.op("Conv", long, kernel), keepdims=0)
+    values = sheet.op("MatMul", x, sheet.weight(5, 3))
+    return sheet.save(path, sheet.op("Add", values, total), [None, 3])

@@ -50,16 +50,21 @@ class Audit:
 
     @classmethod
     def from_toml(
-        cls, path: Path | str, *, seed: int | None = None, progress: bool = False
+        cls,
+        path: Path | str,
+        *,
+        seed: int | None = None,
+        timeout: float | None = None,
+        progress: bool = False,
     ) -> "Audit":
-        """Read an `audit.toml` and everything that it names."""
+        """Read an `audit.toml` and everything that it names; `timeout` replaces `model.timeout`."""
         from recourse_audit.audit.loaded import load_audit
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
         audit = cls.__new__(cls)
         with steps_on_stderr(shown=progress) as steps:
             steps.begin("Reading the graph and probing the model")
-            audit._open(load_audit(path, seed=seed), Path(path))
+            audit._open(load_audit(path, seed=seed, timeout=timeout), Path(path))
         return audit
 
     def _open(self, loaded: "LoadedAudit", origin: Path = Path("audit.toml")) -> None:

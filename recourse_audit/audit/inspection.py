@@ -130,7 +130,7 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
     )
 
 
-def inspect_model(path: Path, graph: Path | None) -> Inspection:
+def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = None) -> Inspection:
     """Open a model, guess roles, probe it.
 
     Parameters
@@ -139,6 +139,8 @@ def inspect_model(path: Path, graph: Path | None) -> Inspection:
         An ONNX file, or an `audit.toml`, whose settings and graph are then used.
     graph
         An `audit.toml` or npz file whose nodes' features the probes draw from.
+    timeout
+        Replaces that of the settings.
     """
     if path.suffix == ".toml":
         whole = load_settings(path)
@@ -149,15 +151,18 @@ def inspect_model(path: Path, graph: Path | None) -> Inspection:
     if graph is not None:
         ties, origin = _graph_settings(graph), graph
     try:
-        found = inspect_with(settings, None if ties is None else read_graph(ties))
+        read = None if ties is None else read_graph(ties)
+        found = inspect_with(settings, read, timeout=timeout)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     return replace(found, settings_file=str(path)) if path.suffix == ".toml" else found
 
 
-def inspect_with(settings: ModelSettings, graph: Graph | None) -> Inspection:
+def inspect_with(
+    settings: ModelSettings, graph: Graph | None, *, timeout: float | None = None
+) -> Inspection:
     """Probe a model on a graph's nodes, or on made-up ones."""
-    model = OnnxModel(settings, complete=False)
+    model = OnnxModel(settings, complete=False, timeout=timeout)
     if graph is not None:
         check_features(model, graph)
     facts = Inspection(
@@ -168,7 +173,7 @@ def inspect_with(settings: ModelSettings, graph: Graph | None) -> Inspection:
         made_up=graph is None,
     )
     try:
-        model = OnnxModel(settings)
+        model = OnnxModel(settings, timeout=timeout)
         probes = probe(model, settings, None if graph is None else pool_of(graph))
         probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:

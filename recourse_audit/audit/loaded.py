@@ -41,14 +41,16 @@ class LoadedAudit:
         return tuple(self.probes.notes.values())
 
 
-def load_audit(path: Path | str, *, seed: int | None = None) -> LoadedAudit:
+def load_audit(
+    path: Path | str, *, seed: int | None = None, timeout: float | None = None
+) -> LoadedAudit:
     """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes.
 
-    `seed` replaces that of the settings.
+    `seed` replaces that of the settings, and `timeout` that of the model.
     """
     settings = with_seed(load_settings(Path(path)), seed)
     try:
-        return open_audit(settings)
+        return open_audit(settings, timeout=timeout)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from None
 
@@ -62,14 +64,18 @@ def with_seed(settings: Settings, seed: int | None) -> Settings:
 
 
 def open_audit(
-    settings: Settings, *, graph: Graph | None = None, model: OnnxModel | None = None
+    settings: Settings,
+    *,
+    graph: Graph | None = None,
+    model: OnnxModel | None = None,
+    timeout: float | None = None,
 ) -> LoadedAudit:
     """Bring together what the settings name; what does not fit together is a `SettingsError`.
 
     A graph or a model that is given is used in place of the one that the settings name.
     """
     from_files = graph is None
-    model = OnnxModel(settings.model) if model is None else model
+    model = OnnxModel(settings.model, timeout=timeout) if model is None else model
     graph = read_graph(settings.graph) if graph is None else graph
     check_features(model, graph)
     _check_groups(settings, graph)

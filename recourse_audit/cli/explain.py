@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.printing import AsJson, SettingsArgument, print_json, say, view, warn
+from recourse_audit.cli.printing import (
+    AsJson,
+    ModelTimeout,
+    SettingsArgument,
+    print_json,
+    say,
+    view,
+    warn,
+)
 
 
 def explain(
@@ -19,6 +27,7 @@ def explain(
             "together.",
         ),
     ] = None,
+    timeout: ModelTimeout = None,
     as_json: AsJson = False,
 ) -> None:
     """Explain decisions: what each rests on, and what the person could change."""
@@ -26,7 +35,7 @@ def explain(
     from recourse_audit.render.terminal.subject import show_subject
     from recourse_audit.render.text import plain
 
-    audit = Audit.from_toml(settings, progress=True)
+    audit = Audit.from_toml(settings, timeout=timeout, progress=True)
     reports = audit.explain_many(ids, what_if=what_if or (), progress=True)
     if as_json:
         documents = [report.to_dict() for report in reports]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.printing import AsJson, print_json, say, view
+from recourse_audit.cli.printing import AsJson, ModelTimeout, print_json, say, view
 from recourse_audit.errors import InputError
 
 
@@ -15,6 +15,7 @@ def inspect(
         Path | None,
         typer.Option(help="An npz file or audit.toml: probe with the features of its nodes."),
     ] = None,
+    timeout: ModelTimeout = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a model's inputs, the roles guessed for them, and what the probes found."""
@@ -24,7 +25,7 @@ def inspect(
 
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Probing the model")
-        found = inspect_model(model, graph)
+        found = inspect_model(model, graph, timeout=timeout)
     if as_json:
         print_json(found.report.to_dict())
     else:

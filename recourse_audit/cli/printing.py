@@ -15,11 +15,31 @@ from recourse_audit.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+
+def check_seconds(seconds: float | None) -> float | None:
+    """Refuse a timeout that is too short, too long, or not a number."""
+    from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
+
+    if seconds is None or SHORTEST_TIMEOUT <= seconds <= LONGEST_TIMEOUT:
+        return seconds
+    raise typer.BadParameter(
+        f"must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got {seconds:g})."
+    )
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a view.")]
 BundleArgument = Annotated[Path, typer.Argument(help="The folder that `run` wrote.")]
 SettingsArgument = Annotated[Path, typer.Argument(help="The audit.toml.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Number of worker processes. [default: one per core]")
+]
+ModelTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        callback=check_seconds,
+        help="Timeout per model query, in seconds. Replaces model.timeout.",
+    ),
 ]
 Sign = Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")]
 Templates = Annotated[

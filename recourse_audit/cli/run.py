@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recourse_audit.api.audit import SECONDS_PER_CHUNK
-from recourse_audit.cli.printing import SettingsArgument, Sign, Workers, resumable, say, warn
+from recourse_audit.cli.printing import (
+    SettingsArgument,
+    Sign,
+    Workers,
+    check_seconds,
+    resumable,
+    say,
+    warn,
+)
 from recourse_audit.cli.thresholds import GAP, check_gaps, exceeded, flagged, read_thresholds
 from recourse_audit.errors import AuditError, FindingError, PaperError, SettingsError
 
 if TYPE_CHECKING:
     from recourse_audit.api.bundle import Bundle
+    from recourse_audit.settings import Settings
 
 
 def run(
@@ -36,7 +45,11 @@ def run(
         typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Timeout per chunk, in seconds.")
+        float,
+        typer.Option(
+            callback=check_seconds,
+            help="Timeout per chunk, and per model query if less than model.timeout, in seconds.",
+        ),
     ] = SECONDS_PER_CHUNK,
     seed: Annotated[int | None, typer.Option(min=0, help="Replaces search.seed.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over in the folder.")] = False,
@@ -64,8 +77,8 @@ def run(
 
     limits = read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())
-    _check(settings, pages=pages, gap=gap)
-    audit = Audit.from_toml(settings, seed=seed)
+    asked = _checked(settings, pages=pages, gap=gap)
+    audit = Audit.from_toml(settings, seed=seed, timeout=min(timeout, asked.model.timeout))
     with resumable(out):
         bundle = audit.run(
             out,
@@ -96,8 +109,8 @@ def run(
         raise typer.Exit(4)
 
 
-def _check(settings: Path, *, pages: bool, gap: bool) -> None:
-    """Refuse before the work what would be refused after it."""
+def _checked(settings: Path, *, pages: bool, gap: bool) -> "Settings":
+    """The settings; what would be refused after the work is refused before it."""
     from recourse_audit.settings import load_settings
 
     asked = load_settings(settings)
@@ -116,6 +129,7 @@ def _check(settings: Path, *, pages: bool, gap: bool) -> None:
             raise SettingsError(
                 f"{settings}: {error}; or write letters later, with --no-pages now"
             ) from None
+    return asked
 
 
 def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path | None) -> str:

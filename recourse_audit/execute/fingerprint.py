@@ -49,7 +49,7 @@ def inputs_of(audit: LoadedAudit) -> Inputs:
     return Inputs(
         model=ModelDigest(
             sha256=audit.model.digest(),
-            files={path.name: digest(path) for path in audit.model.files},
+            files=audit.model.digests,
         ),
         graph={
             key: InputFile(file=files[key].name if key in files else "", sha256=value)

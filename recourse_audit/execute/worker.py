@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -162,7 +163,8 @@ class Worker:
 
     def __init__(self, job: AuditJob) -> None:
         _check(job)
-        model = OnnxModel(job.settings.model)
+        # A worker process is ended by its pool when a chunk takes too long.
+        model = OnnxModel(job.settings.model, watched=parent_process() is None)
         if model.digest() != job.model:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)

@@ -1,20 +1,22 @@
 """A model file in onnxruntime: opened, asked, and its failures put into words.
 
-Nothing in this project reads the model's nodes or initialisers. Only the names of the data files
-that belong to the model are looked up in the file's bytes, because they are part of the model: they
-are hashed with it, and must lie beside it.
+Nothing in this project reads the model's nodes or initialisers, and every call of the runtime ends
+when its time is up.
 """
 
-import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats
+from recourse_audit.model.calls import OutOfTimeError, call_within
 from recourse_audit.model.feeds import Feeder
+from recourse_audit.model.files import ModelFiles
 from recourse_audit.model.queries import Query
 from recourse_audit.model.roles import assign_roles
 from recourse_audit.model.runtime import onnxruntime, runtime_errors
@@ -44,18 +46,37 @@ _UNKNOWN_OPERATOR = (
 )
 # A query with more nodes and arcs than this gets a session of its own.
 LARGE = 2**18
-# A file reference as protobuf writes it: key "location", then a length of one or two bytes.
-_REFERENCE = re.compile(rb"\x0a\x08location\x12([\x00-\x7f]|[\x80-\xff][\x01-\x7f])")
+# Where the runtime looks for data files of a model that it gets as bytes.
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class OnnxModel:
-    """A sealed model in onnxruntime, one thread, ready to be asked."""
+    """A sealed model in onnxruntime, one thread, ready to be asked.
 
-    def __init__(self, settings: ModelSettings, *, complete: bool = True) -> None:
+    Parameters
+    ----------
+    complete
+        Whether an input without a role is refused.
+    timeout
+        Replaces that of the settings: how many seconds opening the file may take, and each answer.
+    watched
+        False in a process that others end when its time is up: handing each query to another
+        thread costs a small fraction of a millisecond.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        *,
+        complete: bool = True,
+        timeout: float | None = None,
+        watched: bool = True,
+    ) -> None:
         self.path = settings.path
-        self.files = (settings.path, *external_files(settings.path))
-        self._stamps = _stamps(self.files)
-        self._session = _open(settings.path)
+        self._files = ModelFiles(settings.path)
+        self._timeout = settings.timeout if timeout is None else timeout
+        self._watched = watched
+        self._session = _open(self._files, self._timeout)
         ports = tuple(
             InputPort(name=p.name, dtype=_type(p.type), shape=tuple(p.shape))
             for p in self._session.get_inputs()
@@ -84,15 +105,19 @@ class OnnxModel:
     def arc_room(self) -> int | None:
         return self._feeder.arc_room
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The model file, and the data files that belong to it."""
+        return self._files.paths
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of what the runtime opened, by the name of the file."""
+        return self._files.digests
+
     def digest(self) -> str:
-        """SHA-256 of the model file; with data files, of all their digests, ordered by name."""
-        digests = []
-        for path in (self.files[0], *sorted(self.files[1:])):
-            with path.open("rb") as file:
-                digests.append(hashlib.file_digest(file, "sha256"))
-        if len(digests) == 1:
-            return digests[0].hexdigest()
-        return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
+        """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
+        return self._files.digest()
 
     def with_output(self, output: OutputPort) -> None:
         """Record what has been found out about the output."""
@@ -105,8 +130,15 @@ class OnnxModel:
     def ask(self, query: Query) -> Floats:
         """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
         feeds = self._feeder.fill(query)
+        session = self._session_for(query)
         try:
-            (raw,) = self._session_for(query).run(self._output_names, feeds)
+            (raw,) = self._run(session, feeds)
+        except OutOfTimeError:
+            raise ModelError(
+                f"{self.path}: the model did not answer a query of {len(query.nodes):,} nodes and "
+                f"{query.arc_count:,} arcs within {self._timeout:g} seconds; if it is only slow, "
+                "allow more with model.timeout or --timeout; otherwise ask for another export"
+            ) from None
         except FAILURES as error:
             raise ModelError(
                 f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
@@ -127,6 +159,20 @@ class OnnxModel:
             "model.output_name"
         )
 
+    def _run(
+        self, session: onnxruntime.InferenceSession, feeds: dict[str, NDArray[Any]]
+    ) -> list[Floats]:
+        names = self._output_names
+        if not self._watched:
+            answers: list[Floats] = session.run(names, feeds)
+            return answers
+        options = onnxruntime.RunOptions()
+        return call_within(
+            self._timeout,
+            lambda: session.run(names, feeds, options),
+            lambda: setattr(options, "terminate", True),
+        )
+
     def _session_for(self, query: Query) -> onnxruntime.InferenceSession:
         """The open session; for a large query, a new one that frees its memory afterwards.
 
@@ -135,9 +181,7 @@ class OnnxModel:
         """
         if len(query.nodes) + query.arc_count <= LARGE:
             return self._session
-        if _stamps(self.files) != self._stamps:
-            raise ModelError(f"{self.path}: has changed since it was opened; restore it")
-        return _open(self.path, keeps_memory=False)
+        return _open(self._files, self._timeout, keeps_memory=False)
 
     def _output(self, settings: ModelSettings) -> OutputPort:
         ports = [
@@ -162,77 +206,59 @@ class OnnxModel:
         return usable[0]
 
 
-def external_files(path: Path) -> tuple[Path, ...]:
-    """Find the data files that belong to a model; they must lie beside it."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such model file; check model.path") from None
-    except OSError as error:
-        raise ModelError(
-            f"{path}: cannot be read as a model file ({error.strerror}); check model.path"
-        ) from None
-    names = set()
-    for found in _REFERENCE.finditer(content):
-        size = found.group(1)
-        start, length = found.end(), size[0] & 0x7F | (size[1] << 7 if len(size) > 1 else 0)
-        names.add(content[start : start + length].decode("utf-8", "replace"))
-    files = []
-    for name in sorted(names):
-        shown = repr(name if len(name) <= 150 else f"{name[:150]}…")
-        try:
-            inside = (path.parent / name).resolve()
-            there = inside.is_file()
-        except (OSError, ValueError):
-            inside, there = path, False
-        if path.parent.resolve() not in inside.resolve().parents:
-            raise ModelError(
-                f"{path}: the model keeps its weights in {shown}, outside its own folder; put the "
-                "data file beside the model and save it again"
-            )
-        if not there:
-            raise ModelError(
-                f"{path}: the model's data file {shown} is missing beside it; copy both together"
-            )
-        files.append(path.parent / name)
-    return tuple(files)
-
-
-def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
-    """What tells a file from one that replaced it; None for a file that is gone."""
-    found = [path.stat() if path.exists() else None for path in files]
-    return [None if one is None else (one.st_size, one.st_mtime_ns) for one in found]
-
-
-def _open(path: Path, *, keeps_memory: bool = True) -> onnxruntime.InferenceSession:
+def _open(
+    files: ModelFiles, timeout: float, *, keeps_memory: bool = True
+) -> onnxruntime.InferenceSession:
+    """Open a session from bytes that were hashed, and from data files that were."""
+    path = files.path
     options = onnxruntime.SessionOptions()
     options.enable_cpu_mem_arena = keeps_memory
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    try:
-        session = onnxruntime.InferenceSession(
-            path,
-            options,
-            providers=["CPUExecutionProvider"],
-            # Otherwise active dropout between two layers is removed and never noticed.
-            disabled_optimizers=["EliminateDropout"],
-            # There is nothing to fall back to, and the attempt is printed on stdout.
-            enable_fallback=0,
-        )
-        # A damaged file may contain names that are not text.
-        _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
-        return session
-    except FAILURES as error:
-        message = _sentence(error)
-        if any(words in message for words in _UNKNOWN_OPERATOR):
+    with files.opened() as (content, folder):
+        options.add_session_config_entry(_DATA_FOLDER, str(folder))
+        try:
+            return call_within(
+                timeout,
+                lambda: _session(content, options),
+                lambda: options.set_load_cancellation_flag(True),
+            )
+        except OutOfTimeError:
             raise ModelError(
-                f"{path}: uses an operator that onnxruntime does not have ({message}); export it "
-                "with standard operators"
+                f"{path}: the model did not open within {timeout:g} seconds; if it is only large, "
+                "allow more with model.timeout or --timeout; otherwise ask for another export"
             ) from None
-        raise ModelError(
-            f"{path}: is not an ONNX model that onnxruntime can open, or it was cut short "
-            f"({message}); export or copy it again"
-        ) from None
+        except FAILURES as error:
+            message = _sentence(error)
+            if str(folder) in message:
+                raise ModelError(
+                    f"{path}: refers to data in another file in a way that cannot be accounted "
+                    f"for ({message.replace(str(folder), '…')}); save the model as one file"
+                ) from None
+            if any(words in message for words in _UNKNOWN_OPERATOR):
+                raise ModelError(
+                    f"{path}: uses an operator that onnxruntime does not have ({message}); export "
+                    "it with standard operators"
+                ) from None
+            raise ModelError(
+                f"{path}: is not an ONNX model that onnxruntime can open, or it was cut short "
+                f"({message}); export or copy it again"
+            ) from None
+
+
+def _session(content: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    session = onnxruntime.InferenceSession(
+        content,
+        options,
+        providers=["CPUExecutionProvider"],
+        # Otherwise active dropout between two layers is removed and never noticed.
+        disabled_optimizers=["EliminateDropout"],
+        # There is nothing to fall back to, and the attempt is printed on stdout.
+        enable_fallback=0,
+    )
+    # A damaged file may contain names that are not text.
+    _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
+    return session
 
 
 def _type(name: str) -> str:

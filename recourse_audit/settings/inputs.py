@@ -21,6 +21,8 @@ Role = Literal[
     "target",
 ]
 OutputKind = Literal["logits", "probabilities", "log_probabilities"]
+# In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
+SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 0.1, 604_800
 
 
 class ModelSettings(Section):
@@ -57,6 +59,12 @@ class ModelSettings(Section):
     )
     adjacency_rows: Literal["targets", "sources"] = Field(
         default="targets", description="What the rows of a dense adjacency matrix stand for."
+    )
+    timeout: float = Field(
+        default=300,
+        ge=SHORTEST_TIMEOUT,
+        le=LONGEST_TIMEOUT,
+        description="Timeout in seconds for opening the model, and for each query.",
     )
 
 

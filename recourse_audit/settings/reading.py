@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.main import IncEx
 from pydantic_core import ErrorDetails
 
 from recourse_audit.errors import SettingsError
@@ -120,11 +121,14 @@ def settings_text(settings: Settings, folder: Path) -> str:
 def fingerprint_text(settings: Settings, folder: Path) -> str:
     """The settings that results depend on, as JSON on one line: without letters and the seed.
 
-    The fingerprint of an audit holds the seed separately.
+    The fingerprint of an audit holds the seed separately. No result depends on a timeout.
     """
-    document = settings.model_dump(
-        mode="json", context={"folder": folder}, exclude={"letters": True, "search": {"seed"}}
-    )
+    left_out: dict[str, IncEx | bool] = {
+        "letters": True,
+        "search": {"seed": True},
+        "model": {"timeout": True},
+    }
+    document = settings.model_dump(mode="json", context={"folder": folder}, exclude=left_out)
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
