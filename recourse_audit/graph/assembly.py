@@ -27,6 +27,8 @@ from recourse_audit.graph.columns import (
 
 Array = NDArray[Any]
 
+MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once it is dense
+
 
 def from_arrays(
     x: ArrayLike | sparse.sparray | sparse.spmatrix,
@@ -97,6 +99,7 @@ def assemble_arrays(
         raise wrong_shape(
             place, "feature_names", (len(names),), f"[{width}], one name per column of x,"
         )
+    check_distinct(names, place)
     source, target = _ends(edge_index, count, place)
     for name, values in attributes.items():
         check_shape(values, name, (count,), place)
@@ -131,7 +134,7 @@ def assemble_arrays(
 
 
 def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
-    dense: Array = x if isinstance(x, np.ndarray) else x.toarray()
+    dense: Array = x if isinstance(x, np.ndarray) else _dense(x, place)
     if dense.ndim != 2:
         raise wrong_shape(place, "x", dense.shape, "[N, F], with one row per node,")
     if not len(dense):
@@ -144,6 +147,21 @@ def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
         column = int(np.flatnonzero(~finite.all(axis=0))[0])
         check_finite(dense[:, column], f"x[:, {column}]", place)
     return dense if dense.dtype.kind == "f" else dense.astype(float)
+
+
+def _dense(x: sparse.csr_array, place: Place) -> Array:
+    rows, columns = x.shape
+    size = int(rows) * int(columns) * x.dtype.itemsize
+    try:
+        if size <= MOST_BYTES:
+            dense: Array = x.toarray()
+            return dense
+    except MemoryError:
+        pass
+    raise GraphError(
+        f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB of "
+        "memory; leave out features that the model does not take"
+    )
 
 
 def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
@@ -204,6 +222,15 @@ def _ids(ids: Sequence[object] | Array | None, count: int, place: Place) -> Stri
 
 def _labels(values: Array) -> NDArray[np.generic]:
     return values if values.dtype.kind in "biuf" else as_labels(to_strings(values.tolist()))
+
+
+def check_distinct(names: Sequence[str], place: Place) -> None:
+    """Refuse two features of one name: nobody could say which of them is meant."""
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise GraphError(
+                f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
+            )
 
 
 def check_numbers(values: Array, name: str, place: Place) -> None:

@@ -1,15 +1,14 @@
 """A GraphML file, or a networkx graph in memory, becomes a `Graph`: for small graphs.
 
-networkx keeps a dictionary of about 1,000 bytes for every node and tie, so a file with more than
-`MOST_TIES` ties is refused; larger graphs belong in Parquet. networkx silently accepts a node that
-is declared twice and a tie to an undeclared node, so a scan looks for both first.
+Both keep a dictionary of about 1,000 bytes for every node and tie, so a file with more than
+`MOST_TIES` ties is refused; larger graphs belong in Parquet. networkx's own reader is not used: it
+silently accepts a node, a tie or a value that is declared twice, and leaves out defaults.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from xml.parsers import expat
 
 import networkx as nx
 import numpy as np
@@ -28,11 +27,11 @@ from recourse_audit.graph.columns import (
     code_kinds,
     no_nodes,
     one_kind,
-    repeated_id,
     single_precision,
     stack_features,
     to_strings,
 )
+from recourse_audit.graph.graphml_file import GraphmlFile, parse_graphml
 from recourse_audit.graph.tables import Column
 from recourse_audit.settings import GraphSettings
 
@@ -53,17 +52,31 @@ class TieColumns:
     required: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """Nodes and ties with their values by name; the ends of ties are numbers of nodes.
+
+    `nodes` and `ties` say where each of them is, for messages.
+    """
+
+    own: Sequence[object]
+    node_values: Sequence[Mapping[str, object]]
+    nodes: "Elements"
+    ends: Sequence[tuple[int, int]]
+    tie_values: Sequence[Mapping[str, object]]
+    ties: "Elements"
+
+
 class Elements(Place):
     """Nodes or ties of a network, which have names instead of row numbers."""
 
-    def __init__(self, name: str | Path, word: str, names: Sequence[str]) -> None:
+    def __init__(self, name: str | Path, rows: Sequence[str]) -> None:
         super().__init__(name)
-        self._word = word
-        self._names = names
+        self._rows = rows
 
     def row(self, index: int) -> str:
-        """Name an element by its name in the network."""
-        return f"{self.name}, {self._word} {self._names[index]}"
+        """Name an element by its place in the file and its name in the network."""
+        return f"{self.name}, {self._rows[index]}"
 
 
 def read_graphml(settings: GraphSettings) -> Graph:
@@ -74,16 +87,16 @@ def read_graphml(settings: GraphSettings) -> Graph:
     """
     path = settings.graphml
     assert path is not None
-    network = _opened(path)
+    file = _opened(path)
     given = settings.model_fields_set
-    directed = settings.directed if "directed" in given else network.is_directed()
-    if directed and not network.is_directed():
+    directed = settings.directed if "directed" in given else file.directed
+    if directed and not file.directed:
         raise GraphError(
             f"{path}: declares its ties undirected, but graph.directed is true; "
             "set it to false, or export the graph as directed"
         )
     return _convert(
-        network,
+        _network_of(file, str(path)),
         name=str(path),
         identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
         features=settings.features,
@@ -100,8 +113,8 @@ def read_graphml(settings: GraphSettings) -> Graph:
 
 def survey_graphml(path: Path) -> tuple[list[Column], bool]:
     """Describe every node attribute, and say whether the file's ties have a direction."""
-    network = _opened(path)
-    columns = _columns([data for _, data in network.nodes(data=True)])
+    file = _opened(path)
+    columns = _columns([node.values for node in file.nodes])
     labels = {name: _labels(values) for name, values in columns.items()}
     described = [
         Column(
@@ -112,19 +125,24 @@ def survey_graphml(path: Path) -> tuple[list[Column], bool]:
         )
         for name, values in labels.items()
     ]
-    return described, network.is_directed()
+    return described, file.directed
 
 
-def _opened(path: Path) -> "nx.Graph[str]":
+def _opened(path: Path) -> GraphmlFile:
     check_is_file(path, "graphml")
-    try:
-        _scan(path)
-        return nx.read_graphml(path)
-    except GraphError:
-        raise
-    except Exception as error:  # networkx trusts its input, so damage can raise anything
-        reason = " ".join(str(error).split())[:120]
-        raise GraphError(f"{path}: cannot be read as GraphML ({reason}); export it again") from None
+    return parse_graphml(path, MOST_TIES)
+
+
+def _network_of(file: GraphmlFile, name: str) -> Network:
+    number = {node.id: position for position, node in enumerate(file.nodes)}
+    return Network(
+        own=[node.id for node in file.nodes],
+        node_values=[node.values for node in file.nodes],
+        nodes=Elements(name, [f"{node.place}, node {node.id!r}" for node in file.nodes]),
+        ends=[(number[tie.source], number[tie.target]) for tie in file.ties],
+        tie_values=[tie.values for tie in file.ties],
+        ties=Elements(name, [f"{t.place}, tie {t.source!r}-{t.target!r}" for t in file.ties]),
+    )
 
 
 def from_networkx(
@@ -141,9 +159,20 @@ def from_networkx(
     `features` and `edge_attributes` name node and edge attributes in the model's order; all other
     node attributes are kept as attributes. Nodes of any type become text ids: 7 becomes "7".
     """
+    name = "networkx graph"
+    number = {node: position for position, node in enumerate(graph.nodes)}
+    rows = [*graph.edges(data=True)]
+    network = Network(
+        own=[*graph.nodes],
+        node_values=[data for _, data in graph.nodes(data=True)],
+        nodes=Elements(name, [f"node {str(node)!r}" for node in graph.nodes]),
+        ends=[(number[a], number[b]) for a, b, _ in rows],
+        tie_values=[data for _, _, data in rows],
+        ties=Elements(name, [f"tie {str(a)!r}-{str(b)!r}" for a, b, _ in rows]),
+    )
     return _convert(
-        graph,
-        name="networkx graph",
+        network,
+        name=name,
         identifier=None,
         features=features,
         tie_columns=TieColumns(kind=kind, kinds=kinds, weight=weight, attributes=edge_attributes),
@@ -152,7 +181,7 @@ def from_networkx(
 
 
 def _convert(
-    network: "nx.Graph[Node]",
+    network: Network,
     *,
     name: str,
     identifier: str | None,
@@ -160,21 +189,20 @@ def _convert(
     tie_columns: TieColumns,
     directed: bool,
 ) -> Graph:
-    own = [*network.nodes]
-    nodes = Elements(name, "node", [repr(str(node)) for node in own])
-    if not own:
+    nodes = network.nodes
+    if not network.own:
         raise no_nodes(nodes)
     if not features:
         raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
-    columns = _columns([data for _, data in network.nodes(data=True)])
+    columns = _columns(network.node_values)
     if identifier is not None:
         check_column(identifier, [*columns], "id", nodes)
     for feature in features:
         check_column(feature, [*columns], "features", nodes)
-    ids = to_strings(own if identifier is None else columns.pop(identifier))
+    ids = to_strings(network.own if identifier is None else columns.pop(identifier))
     check_ids(ids, nodes)
     matrix = stack_features({f: _numbers(columns[f], f, nodes) for f in features}, nodes)
-    ties = _ties(network, name, tie_columns)
+    ties = _ties(network, tie_columns)
     return build_graph(
         ids=ids,
         features=matrix,
@@ -186,11 +214,9 @@ def _convert(
     )
 
 
-def _ties(network: "nx.Graph[Node]", name: str, wanted: TieColumns) -> Ties:
-    number: dict[Hashable, int] = {node: position for position, node in enumerate(network.nodes)}
-    rows = [*network.edges(data=True)]
-    edges = Elements(name, "tie", [f"{str(a)!r}-{str(b)!r}" for a, b, _ in rows])
-    columns = _columns([data for _, _, data in rows])
+def _ties(network: Network, wanted: TieColumns) -> Ties:
+    edges = network.ties
+    columns = _columns(network.tie_values)
     for key in sorted(wanted.required):
         check_column(getattr(wanted, key), [*columns], key, edges)
     for column in wanted.attributes:
@@ -199,7 +225,7 @@ def _ties(network: "nx.Graph[Node]", name: str, wanted: TieColumns) -> Ties:
         names, codes = np.unique(to_strings(columns[wanted.kind]), return_inverse=True)
         code, kinds = code_kinds(codes, names.tolist(), wanted.kinds, edges)
     else:
-        code, kinds = one_kind(len(rows), wanted.kinds, edges)
+        code, kinds = one_kind(len(network.ends), wanted.kinds, edges)
     singles = {
         column: single_precision(_numbers(columns[column], column, edges), column, edges)
         for column in (wanted.weight, *wanted.attributes)
@@ -207,51 +233,13 @@ def _ties(network: "nx.Graph[Node]", name: str, wanted: TieColumns) -> Ties:
     }
     attributes = [singles[column] for column in wanted.attributes]
     return Ties(
-        source=np.array([number[a] for a, _, _ in rows], np.int32),
-        target=np.array([number[b] for _, b, _ in rows], np.int32),
+        source=np.array([a for a, _ in network.ends], np.int32),
+        target=np.array([b for _, b in network.ends], np.int32),
         kind=code,
         kinds=kinds,
         weight=singles.get(wanted.weight),
         attributes=np.stack(attributes, axis=1) if attributes else None,
     )
-
-
-def _scan(path: Path) -> None:
-    """Count the ties, and find nodes declared twice and ties to undeclared nodes."""
-    nodes: dict[str, int] = {}
-    ends: list[tuple[int, str]] = []
-    parser = expat.ParserCreate(namespace_separator=" ")
-    place = _FileLines(path)
-
-    def start(tag: str, given: Mapping[str, str]) -> None:
-        line = parser.CurrentLineNumber
-        match tag.rpartition(" ")[2]:
-            case "node":
-                name = given.get("id", "")
-                if nodes.setdefault(name, line) != line:
-                    raise repeated_id(place, name, nodes[name] - 1, line - 1)
-            case "edge":
-                ends.extend((line, given.get(end, "")) for end in ("source", "target"))
-                if len(ends) > 2 * MOST_TIES:
-                    raise GraphError(
-                        f"{path}: has more than {MOST_TIES:,} ties, too many for GraphML; "
-                        "save the nodes and ties as Parquet tables"
-                    )
-
-    parser.StartElementHandler = start
-    with path.open("rb") as file:
-        parser.ParseFile(file)
-    for line, name in ends:
-        if name not in nodes:
-            raise GraphError(
-                f"{path}, line {line}: {name!r} is not the id of a node in the file; "
-                "add the node or remove the tie"
-            )
-
-
-class _FileLines(Place):
-    def row(self, index: int) -> str:
-        return f"{self.name}, line {index + 1}"
 
 
 def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Values]:

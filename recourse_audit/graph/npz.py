@@ -17,7 +17,14 @@ from scipy import sparse
 
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import Array, assemble_arrays, check_numbers, check_shape
+from recourse_audit.graph.assembly import (
+    MOST_BYTES,
+    Array,
+    assemble_arrays,
+    check_distinct,
+    check_numbers,
+    check_shape,
+)
 from recourse_audit.graph.columns import Place, Positions, check_is_file, near_matches
 from recourse_audit.settings import GraphSettings
 
@@ -77,6 +84,8 @@ def _archive_errors(path: Path) -> Iterator[None]:
     """Turn any error of numpy and zipfile into one sentence about the archive."""
     try:
         yield
+    except GraphError:
+        raise
     except Exception as error:  # numpy parses headers as Python, so damage can raise anything
         if "pickle" in str(error):
             raise GraphError(
@@ -92,6 +101,8 @@ def _archive_errors(path: Path) -> Iterator[None]:
 def _load(path: Path) -> dict[str, Array]:
     if not zipfile.is_zipfile(path):
         raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
+    with _archive_errors(path):
+        _check_entries(path)
     with _archive_errors(path), np.load(path, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     strangers = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
@@ -100,6 +111,24 @@ def _load(path: Path) -> dict[str, Array]:
             f"{path}: contains {strangers[0]!r}, which is not an array; write it with numpy.savez"
         )
     return arrays
+
+
+def _check_entries(path: Path) -> None:
+    """Refuse two arrays of one name, of which numpy would take the second, and too much data."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    names = [entry.filename.removesuffix(".npy") for entry in entries]
+    repeated = [name for position, name in enumerate(names) if name in names[:position]]
+    if repeated:
+        raise GraphError(
+            f"{path}: has more than one array {repeated[0]!r}; write it again with numpy.savez"
+        )
+    size = sum(entry.file_size for entry in entries)
+    if size > MOST_BYTES:
+        raise GraphError(
+            f"{path}: unpacks to {size / 2**30:,.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB; "
+            "save the nodes and ties as Parquet tables"
+        )
 
 
 def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
@@ -127,6 +156,7 @@ def _pick_features(
     x: Array | sparse.csr_array, stored: Array | None, wanted: Sequence[str], place: Place
 ) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
     names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
+    check_distinct(names or (), place)
     if not wanted or x.ndim != 2:
         return names, x
     if names is None or len(names) != x.shape[1]:

@@ -1,4 +1,4 @@
-"""The only door to jinja2: a view and a template become one page that needs no other file.
+"""A view and a template become one page that needs no other file.
 
 Style sheets and scripts are written into the page, and its content security policy names each by
 its hash, so that a browser runs and loads nothing that is not in the page. Whatever comes from a
@@ -7,23 +7,20 @@ graph is escaped; only what has `__html__`, as our pictures do, is not.
 
 import base64
 import hashlib
+import re
 import shutil
 import traceback
+from html.parser import HTMLParser
 from pathlib import Path
 
-from jinja2 import (
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    TemplateNotFound,
-    TemplateSyntaxError,
-)
-from jinja2 import TemplateError as Mistake
 from markupsafe import Markup
 
 from recourse_audit.errors import TemplateError
+from recourse_audit.render.sandbox import Mistake, Sandbox, TemplateNotFound, TemplateSyntaxError
 
 PACKAGE = Path(__file__).parents[1]
+PAGES = ("pages/", "letters/")
+_META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)
 
 
 def template_folder() -> Path:
@@ -58,32 +55,30 @@ class Templates:
         if own is not None and not own.is_dir():
             raise TemplateError(f"{own}: there is no such folder; create one with --eject")
         self.folders = tuple(folder for folder in (own, template_folder()) if folder is not None)
-        self._environment = Environment(
-            loader=FileSystemLoader(self.folders),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
+        self._environment = Sandbox(self._source)
+        self._heads: set[str] = set()
         self._environment.globals |= {"head": self._head, "script": self._script}
 
     def render(self, name: str, /, **values: object) -> str:
         """Fill a template with what it is to show."""
+        self._environment.begin()
+        self._heads.clear()
         try:
-            return self._environment.get_template(name).render(**values)
+            text = self._environment.get_template(name).render(**values)
+            text.encode()  # a template may write half a character: "\ud800"
+            self._check_policy(name, text)
         except TemplateNotFound as error:
             raise TemplateError(
                 f"{error.name}: there is no such template in {self._places()}"
             ) from None
         except TemplateSyntaxError as error:
             raise TemplateError(f"{error.filename}:{error.lineno}: {error.message}") from None
-        except UnicodeDecodeError as error:
-            # Raised while a template is read, so the traceback has no line of it.
-            broken = self._undecodable()
-            if broken is None:
-                raise
-            raise TemplateError(f"{broken}: is not text in UTF-8 ({error.reason})") from None
+        except UnicodeEncodeError as error:
+            raise TemplateError(f"{name}: writes what is not text ({error.reason})") from None
+        except SyntaxError as error:  # of the Python that the template was compiled to
+            raise TemplateError(f"{name}: is nested too deeply ({error.msg})") from None
+        except MemoryError:
+            raise TemplateError(f"{name}: the page takes too much memory") from None
         except RecursionError as error:
             raise TemplateError(
                 f"{self._place(error) or name}: the template includes or calls itself endlessly"
@@ -100,6 +95,7 @@ class Templates:
             if place is None:
                 raise
             raise TemplateError(f"{place}: {error}") from None
+        return text
 
     def piece(self, name: str) -> bytes:
         """The content of one file of the templates."""
@@ -156,12 +152,43 @@ class Templates:
         if script is not None:
             allowed["script-src"] = _hashed(self.text(script))
         policy = "; ".join(f"{name} {value}" for name, value in allowed.items())
-        return Markup(
+        head = Markup(
             '<meta http-equiv="Content-Security-Policy" content="{}">\n<style>{}</style>'
         ).format(policy, Markup(sheet))  # noqa: S704  # our own style sheet
+        self._heads.add(str(head))
+        return head
+
+    def _check_policy(self, name: str, page: str) -> None:
+        """Refuse a page that a browser could load something for before it knows the policy."""
+        if not name.startswith(PAGES):
+            return
+        places = [(page.find(head), len(head)) for head in self._heads if head in page]
+        if not places:
+            raise TemplateError(f"{name}: calls no head(…), so the page would have no policy")
+        start, length = min(places)
+        before = _Before()
+        before.feed(page[:start])
+        before.close()
+        if before.other or before.rawdata or _META.search(page, start + length):
+            raise TemplateError(
+                f"{name}: head(…) must follow <head>, with nothing but <meta> and <title> in "
+                "between, and no <meta> after it"
+            )
 
     def _script(self, name: str) -> Markup:
         return Markup("<script>{}</script>").format(Markup(self.text(name)))  # noqa: S704
+
+    def _source(self, name: str) -> tuple[str, str] | None:
+        """The text and the path of a template, which lies inside one of the folders."""
+        path = self._found(name)
+        if path is None:
+            return None
+        try:
+            return path.read_text(encoding="utf-8"), str(path)
+        except UnicodeDecodeError as error:
+            raise TemplateError(f"{path}: is not text in UTF-8 ({error.reason})") from None
+        except OSError as error:
+            raise TemplateError(f"{path}: cannot be read ({error.strerror})") from None
 
     def _found(self, name: str) -> Path | None:
         for folder in self.folders:
@@ -173,16 +200,6 @@ class Templates:
     def _places(self) -> str:
         return " or ".join(str(folder) for folder in self.folders)
 
-    def _undecodable(self) -> Path | None:
-        """The first template, the user's or ours, that is not text."""
-        for folder in self.folders:
-            for path in sorted(folder.rglob("*.html")):
-                try:
-                    path.read_text(encoding="utf-8")
-                except UnicodeDecodeError:
-                    return path
-        return None
-
     def _place(self, error: Exception) -> str | None:
         """File and line of the innermost template that raised the error."""
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -190,6 +207,34 @@ class Templates:
             if any(path.is_relative_to(folder) for folder in self.folders):
                 return f"{path}:{frame.lineno}"
         return None
+
+
+class _Before(HTMLParser):
+    """Reads a page up to its policy; `other` is whether there is more than a head begins with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = False
+        self._titled = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = tag in {"html", "head", "meta", "title"}
+        self.other |= not known or "http-equiv" in dict(attrs) or self._titled
+        self._titled = tag == "title"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.other |= tag != "title"
+        self._titled = False
+
+    def handle_comment(self, data: str) -> None:
+        del data
+        self.other = True
+
+    def handle_data(self, data: str) -> None:
+        self.other |= bool(data.strip()) and not self._titled
+
+    def close(self) -> None:
+        self.other |= self._titled
 
 
 def _hashed(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import io
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recourse_audit.errors import GraphError, InputError, SettingsError
-from recourse_audit.graph import graphml
+from recourse_audit.graph import graphml, npz
 from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
 from recourse_audit.settings import GraphSettings
 from tests.graph.graphs import WRITERS, Columns, Sample
@@ -316,6 +317,54 @@ def test_a_broken_sparse_matrix_is_refused(tmp_path: Path) -> None:
     assert "are not a CSR matrix" in message_of(lambda: read_graph(GraphSettings(npz=path)))
 
 
+@pytest.mark.parametrize("again", ["x.npy", "x"])
+def test_an_archive_with_two_arrays_of_one_name_is_refused(again: str, tmp_path: Path) -> None:
+    path = tmp_path / "graph.npz"
+    np.savez(path, x=np.ones((2, 1)), edge_index=np.array([[0], [1]]))
+    second = io.BytesIO()
+    np.save(second, np.zeros((2, 1)))
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "a") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr(again, second.getvalue())
+    message = message_of(lambda: read_graph(GraphSettings(npz=path)))
+    assert "has more than one array 'x'" in message
+
+
+@pytest.mark.parametrize("features", [(), ("a",)])
+def test_an_archive_with_two_features_of_one_name_is_refused(
+    features: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "graph.npz"
+    names, ends = np.array(["a", "a"]), np.array([[0], [1]])
+    np.savez(path, x=np.ones((2, 2)), feature_names=names, edge_index=ends)
+    message = message_of(lambda: read_graph(GraphSettings(npz=path, features=features)))
+    assert "'feature_names' has 'a' more than once" in message
+
+
+def test_a_sparse_matrix_that_is_too_large_when_dense_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.npz"
+    np.savez(
+        path,
+        x_data=np.ones(1),
+        x_indices=np.array([0]),
+        x_indptr=np.array([0, 1, 1]),
+        x_shape=np.array([2, 10**12]),
+        edge_index=np.array([[0], [1]]),
+    )
+    message = message_of(lambda: read_graph(GraphSettings(npz=path)))
+    assert "'x' has shape [2, 1000000000000] and would take" in message
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "graph.npz"
+    np.savez_compressed(path, x=np.zeros((1000, 1000)), edge_index=np.array([[0], [1]]))
+    assert path.stat().st_size < 2**20
+    monkeypatch.setattr(npz, "MOST_BYTES", 2**20)
+    assert "unpacks to" in message_of(lambda: read_graph(GraphSettings(npz=path)))
+
+
 def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.npz"
     settings = GraphSettings(npz=path)
@@ -365,11 +414,13 @@ GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
         ('<edge source="a"', '<node id=" "/><edge source="a"', ["node ' '", "id is empty"]),
         ('<data key="k0">2</data>', "", ["node 'b'", "'v' is empty"]),
         (">2<", ">NaN<", ["node 'b'", "'v'", "'nan'"]),
-        (">2<", ">two<", ["cannot be read as GraphML", "export it again"]),
+        (">2<", ">two<", ["line 7, column", "'two' in 'v' is not of the type double"]),
+        (">2<", ">1_0<", ["line 7, column", "'1_0' in 'v' is not of the type double"]),
+        (">2<", f">{'9' * 5000}<", ["node 'b'", "'v'", "'inf'"]),
         ('"double"', '"string"', ["node 'a'", "'v'", "'1'"]),
         ('attr.name="v"', 'attr.name="V"', ["no column 'v'", "did you mean 'V'?"]),
         ("</graph></graphml>", "", ["cannot be read as GraphML"]),
-        ('key="k0">1', 'key="k9">1', ["cannot be read as GraphML"]),
+        ('key="k0">1', 'key="k9">1', ["line 6, column", "there is no key 'k9'"]),
         (GRAPHML, "id,v\n", ["cannot be read as GraphML"]),
         (GRAPHML, "<html></html>", ["cannot be read as GraphML"]),
         (GRAPHML[GRAPHML.index("<node") : GRAPHML.index("</graph>")], "", ["no nodes"]),
@@ -385,6 +436,88 @@ def test_a_bad_graphml_file_is_refused(
     assert message.startswith(str(path))
     for part in parts:
         assert part in message
+
+
+ON_ONE_LINE = GRAPHML.replace("\n", "")
+NODE_B = '<node id="b"><data key="k0">2</data></node>'
+TIE = '<edge source="a" target="b"><data key="k1">kin</data></edge>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        (NODE_B, NODE_B * 2, ["line 1, column", "the id 'b' is used again in line 1, column"]),
+        (NODE_B, NODE_B.replace("b", "a"), ["node 'a'", "used again in line 1, column"]),
+        (">2</data>", '>2</data><data key="k0">9</data>', ["value of 'k0' is given again"]),
+        ('"k1" for="edge"', '"k0" for="edge"', ["the key 'k0' is declared again in line 1"]),
+        ('attr.name="kind"', 'attr.name="v"', None),
+        (
+            '<key id="k1" for="edge" attr.name="kind"',
+            '<key id="k1" for="node" attr.name="v"',
+            None,
+        ),
+        (TIE, TIE.replace("<edge", '<edge id="1"') * 2, ["the tie '1' is declared again"]),
+        ('<node id="b">', "<node>", ["a node has no 'id'"]),
+        (' target="b"', "", ["a tie has no 'target'"]),
+        ("</graph>", '</graph><graph edgedefault="directed"></graph>', ["a second graph"]),
+        ('"undirected"', '"Directed"', ["edgedefault is 'Directed'"]),
+        ("<edge ", '<edge directed="true" ', ["directed='true'", "the graph says otherwise"]),
+        (NODE_B, NODE_B + "<hyperedge></hyperedge>", ["<hyperedge> inside <graph>"]),
+        ("</node>", '<graph><node id="z"/></graph></node>', ["<graph> inside <node>", "flat"]),
+        ("</node>", '<locator href="http://127.0.0.1/"/></node>', ["<locator>", "another file"]),
+        ("</node>", '<node id="z"/></node>', ["<node> inside <node> is not accepted"]),
+        (">2<", "><b/>2<", ["mixes text and elements"]),
+        (">2<", "><b>2</b><", ["node 'b'", "'v' is empty"]),
+        ('id="b"', 'id="b" id="b"', ["duplicate attribute"]),
+        ("<graphml", "<!DOCTYPE graphml><graphml", ["document type declaration", "line 1"]),
+        (
+            "<graphml",
+            '<!DOCTYPE graphml [<!ENTITY x SYSTEM "file:///etc/hostname">]><graphml',
+            ["document type declaration"],
+        ),
+        (">2<", ">&x;<", ["undefined entity"]),
+        ('encoding="utf-8"', 'encoding="shift_jis"', ["cannot be read as GraphML"]),
+        ('encoding="utf-8"', 'encoding="nothing"', ["unknown encoding"]),
+        ('attr.type="double"', 'attr.type="complex"', ["the type 'complex'"]),
+        ('attr.name="v"', "", ["a key has no 'attr.name'"]),
+    ],
+)
+def test_what_graphml_allows_once_is_refused_the_second_time_wherever_it_stands(
+    old: str, new: str, parts: list[str] | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "graph.graphml"
+    assert old in ON_ONE_LINE
+    path.write_text(ON_ONE_LINE.replace(old, new))
+    settings = GraphSettings(graphml=path, features=("v",))
+    if parts is None:
+        assert read_graph(settings).features.tolist() == [[1.0], [2.0]]
+        return
+    message = message_of(lambda: read_graph(settings))
+    assert message.startswith(str(path))
+    for part in parts:
+        assert part in message
+
+
+def test_two_keys_of_one_name_may_not_both_have_a_value_in_one_node(tmp_path: Path) -> None:
+    path = tmp_path / "graph.graphml"
+    text = ON_ONE_LINE.replace('"k1" for="edge" attr.name="kind"', '"k1" for="node" attr.name="v"')
+    path.write_text(text.replace(">2</data>", '>2</data><data key="k1">9</data>'))
+    message = message_of(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
+    assert "the value of 'v' is given again in line 1, column" in message
+
+
+def test_a_million_laughs_are_not_expanded(tmp_path: Path) -> None:
+    path = tmp_path / "graph.graphml"
+    laughs = '<!ENTITY l0 "lol">' + "".join(
+        f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20)
+    )
+    path.write_text(
+        ON_ONE_LINE.replace("<graphml", f"<!DOCTYPE g [{laughs}]><graphml").replace(
+            ">2<", ">&l19;<"
+        )
+    )
+    message = message_of(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
+    assert "document type declaration" in message
 
 
 @pytest.mark.parametrize(

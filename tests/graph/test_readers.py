@@ -320,6 +320,29 @@ def test_a_graphml_file_says_whether_it_is_directed(tmp_path: Path) -> None:
     assert named.attributes == {}
 
 
+YED = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns"
+ xmlns:y="http://www.yworks.com/xml/graphml"><key id="d0" for="node" yfiles.type="nodegraphics"/>
+<key id="d1" for="node" attr.name="v" attr.type="int"><default>7</default></key>
+<key id="d2" for="node" attr.name="region" attr.type="string"><default>north</default></key>
+<graph edgedefault="directed"><node id="n0" yfiles.foldertype="group">
+<data key="d1">1</data><port name="N"/>
+<data key="d0"><y:ShapeNode><y:Geometry x="1"/>
+<y:NodeLabel>Ada<y:x/></y:NodeLabel></y:ShapeNode></data>
+<graph edgedefault="directed"><node id="n0::n1"><data key="d2">south</data></node></graph></node>
+<edge source="n0::n1" target="n0"><desc>a <b>note</b></desc></edge></graph></graphml>"""
+
+
+def test_groups_labels_and_defaults_of_a_graphml_file_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "graph.graphml"
+    path.write_text(YED)
+    graph = read_graph(GraphSettings(graphml=path, features=("v",)))
+    assert graph.ids.tolist() == ["n0", "n0::n1"]
+    assert graph.features.tolist() == [[1.0], [7.0]]
+    assert graph.attributes["region"].tolist() == ["north", "south"]
+    assert graph.attributes["label"].tolist() == ["Ada", ""]
+    assert (graph.ties.source.tolist(), graph.ties.target.tolist()) == ([1], [0])
+
+
 def tables(folder: Path, ending: str = "csv", **settings: Any) -> GraphSettings:
     return GraphSettings(
         nodes=folder / f"nodes.{ending}", edges=folder / f"edges.{ending}", **settings

@@ -256,3 +256,11 @@ def test_the_sample_has_words_for_all_its_letters() -> None:
         assert (by.unworded, by.open_slots) == ((), ())
         assert isinstance(letters.about, dict)
         assert set(letters.about) == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("more", ["a = " + "9" * 5000, "a = " + "[" * 2000, 'title = "again"'])
+def test_a_profile_that_cannot_be_read_is_refused(tmp_path: Path, more: str) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "generic.toml").write_text(f"{more}\n{GENERIC}", encoding="utf-8")
+    with pytest.raises(TemplateError, match=r"generic\.toml: is not valid TOML"):
+        loaded("generic", Templates(tmp_path))

@@ -3,13 +3,17 @@
 import re
 import shutil
 from base64 import b64encode
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.render.templates import Templates, eject, template_folder
+from tests.bundles import contents
+from tests.command import command
 
 
 def own(tmp_path: Path, **pieces: str) -> Path:
@@ -63,6 +67,185 @@ def test_a_mistake_in_a_template_is_named_by_file_and_line(
     with pytest.raises(TemplateError) as caught:
         templates.render("page.html", view=object())
     assert words in str(caught.value)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a template may be given: a text, a list, and a method that it must not get further."""
+
+    name: str = "Ada"
+    rows: tuple[str, ...] = ("a", "b")
+
+    def words(self) -> str:
+        return self.name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ''.__class__ }}",
+        "{{ ''['__class__'] }}",
+        "{{ ''|attr('__class__') }}",
+        "{{ view.__init__.__globals__ }}",
+        "{{ view.words.__globals__['os'] }}",
+        "{{ view['__dict__'] }}",
+        "{{ view.__class__.__mro__[1].__subclasses__() }}",
+        "{{ view|map(attribute='__class__')|list }}",
+        "{{ ['a']|map(attribute='__class__')|first }}",
+        "{{ ['a']|map('attr', '__class__')|list }}",
+        "{{ head.__globals__ }}",
+        "{{ head.__func__.__globals__ }}",
+        "{{ head.__self__._environment }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ self._TemplateReference__context }}",
+        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ joiner.__init__.__globals__ }}",
+        "{{ namespace.__init__.__globals__ }}",
+        "{{ lipsum.__globals__ }}",
+        "{{ '{0.__class__}'.format(view) }}",
+        "{{ '{0.__class__}'|format(view) }}",
+        "{{ '%s' % view.rows }}",
+        "{% set view.name = 'x' %}",
+        "{% set l = [1] %}{{ l.append(2) }}",
+        "{{ view.name|safe }}",
+        "{% autoescape false %}{{ view.name }}{% endautoescape %}",
+        "{{ view.rows }}",
+        "{{ ['http://127.0.0.1/']|first|urlize }}",
+        "{{ range(10) | random }}",
+    ],
+)
+def test_a_template_cannot_reach_past_what_it_is_given(tmp_path: Path, text: str) -> None:
+    templates = Templates(own(tmp_path, page=text))
+    with pytest.raises(TemplateError, match=r"page\.html:1: "):
+        templates.render("page.html", view=View())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for a in range(10**9) %}{% endfor %}",
+        "{% set r = range(9000) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}",
+        "{% set r = range(999) %}{% for a in r %}{% for b in r if 0 %}{% endfor %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        (
+            "{% macro m() %}{{ caller() }}{% endmacro %}"
+            "{% macro n() %}{% call m() %}{{ n() }}{% endcall %}{% endmacro %}{{ n() }}"
+        ),
+        "{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+        "{{ 'a' * 10**12 }}",
+        "{{ 10**12 * 'a' }}",
+        "{{ [1] * 10**12 }}",
+        "{{ 9**(9**9) }}",
+        "{{ 9**9999|int }}",
+        (
+            "{% set n = namespace(x='a' * 9999) %}"
+            "{% for a in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}"
+        ),
+        (
+            "{% set n = namespace(x='a' * 9999) %}"
+            "{% for a in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}"
+        ),
+        (
+            "{% set n = namespace(x='a' * 9999) %}"
+            "{% for a in range(60) %}{% set n.x %}{{ n.x }}{{ n.x }}{% endset %}{% endfor %}"
+        ),
+        (
+            "{% set n = namespace(x='a' * 9999) %}"
+            "{% for a in range(60) %}{% set n.x = [n.x, n.x]|join %}{% endfor %}"
+        ),
+        "{% macro m(x, n) %}{% if n %}{{ m(x, n - 1) }}{{ m(x, n - 1) }}{% endif %}"
+        + "y" * 9999
+        + "{% endmacro %}{{ m('x', 60) }}",
+        "{{ 'a'.center(10**12) }}",
+        "{{ 'a'.ljust(10**12) }}",
+        "{{ 'a'.zfill(10**12) }}",
+        "{{ '%999999999999d' % 1 }}",
+        "{{ '{:999999999999}'.format(1) }}",
+        "{{ 'a'|center(10**12) }}",
+        "{{ 'a'|indent(10**12) }}",
+        "{{ [1]|batch(10**12, 0)|list }}",
+        "{{ [1]|slice(10**12)|list }}",
+        "{{ lipsum(n=10**9) }}",
+        "{{ 1|round(10**12, 'ceil') }}",
+        "{{ '\\ud800' }}",
+        "{% for a in [1] %}" * 30 + "{% endfor %}" * 30,
+        "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
+    ],
+)
+def test_a_template_that_would_not_end_or_fit_is_an_error(tmp_path: Path, text: str) -> None:
+    templates = Templates(own(tmp_path, page=text))
+    with (
+        patch("recourse_audit.render.sandbox.MOST_STEPS", 200_000),
+        patch("recourse_audit.render.sandbox.MOST_CHARACTERS", 10_000_000),
+        pytest.raises(TemplateError, match=r"page\.html"),
+    ):
+        templates.render("page.html", view=View())
+
+
+def test_the_limits_are_those_of_one_page(tmp_path: Path) -> None:
+    text = "{% for row in view.rows %}{{ row }}{{ loop.length }}{{ ' ' if loop.first }}{% endfor %}"
+    templates = Templates(own(tmp_path, page=text))
+    with patch("recourse_audit.render.sandbox.MOST_STEPS", 5):
+        for _ in range(3):
+            assert templates.render("page.html", view=View()) == "a2 b2"
+
+
+def test_a_template_that_links_to_a_file_elsewhere_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.html").write_text("secret", encoding="utf-8")
+    folder = own(tmp_path, page="{% include 'link.html' %}")
+    (folder / "link.html").symlink_to(tmp_path / "secret.html")
+    with pytest.raises(TemplateError, match=r"link\.html: there is no such template"):
+        Templates(folder).render("page.html")
+
+
+def test_a_mistake_in_a_template_leaves_the_bundle_as_it_was(made: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(made, bundle)
+    before = contents(bundle)
+    for name in ("pages/subject.html", "pages/groups.html", "pages/index.html"):
+        for mistake in ("{{ view.__class__ }}", "{{ nobody }}", "{% for a in range(10**9) %}"):
+            folder = tmp_path / "own"
+            shutil.rmtree(folder, ignore_errors=True)
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_text(mistake, encoding="utf-8")
+            words = ("report", bundle, "--templates", folder, "--workers", "1")
+            assert command(*words).code == 2
+            after = contents(bundle)
+            assert {path: after.get(path) for path in before} == before
+    assert command("report", bundle, "--workers", "1").code == 0
+    assert contents(bundle) == before
+
+
+HEAD = '<!doctype html><html><head><meta charset="utf-8">{{ head("styles/page.css") }}</head>'
+
+
+@pytest.mark.parametrize(
+    ("page", "is_covered"),
+    [
+        (HEAD, True),
+        (HEAD.replace("{{", "<title>a</title>{{"), True),
+        (HEAD.replace('{{ head("styles/page.css") }}', ""), False),
+        (HEAD.replace("{{", "<!-- {{").replace("}}", "}} -->"), False),
+        (HEAD.replace("{{", "<title>{{").replace("}}", "}}</title>"), False),
+        (HEAD.replace("{{", "<link rel=stylesheet href=http://127.0.0.1/>{{"), False),
+        (HEAD.replace("{{", "<script>1</script>{{"), False),
+        (HEAD.replace("{{", '<meta name="{{').replace("}}", '}}">'), False),
+        (HEAD.replace("{{", "<meta http-equiv=refresh content='0;url=//a'>{{"), False),
+        (HEAD.replace("<head>", "</head><body>"), False),
+        (HEAD + "<META a=' http-equiv=refresh content='0;url=//a'>", False),
+    ],
+)
+def test_a_page_without_a_policy_before_everything_else_is_refused(
+    tmp_path: Path, page: str, is_covered: bool
+) -> None:
+    (tmp_path / "own" / "pages").mkdir(parents=True)
+    (tmp_path / "own" / "pages" / "subject.html").write_text(page, encoding="utf-8")
+    templates = Templates(tmp_path / "own")
+    if is_covered:
+        assert "Content-Security-Policy" in templates.render("pages/subject.html")
+    else:
+        with pytest.raises(TemplateError, match=r"pages/subject\.html: .*head"):
+            templates.render("pages/subject.html")
 
 
 def test_a_template_that_is_not_text_is_named(tmp_path: Path) -> None:

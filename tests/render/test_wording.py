@@ -192,3 +192,35 @@ def test_no_piece_promises_or_names_a_cause(path: Path) -> None:
 )
 def test_the_ban_finds_what_it_bans(text: str) -> None:
     assert ANY.search(text)
+
+
+PLURALS = r"nplurals=2; plural=(n != 1);"
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("nplurals=2; plural=(n/0);", r"the rule in Plural-Forms fails for 2 \(.*zero"),
+        ("nplurals=2; plural=(n%(n-2));", r"the rule in Plural-Forms fails for 2 \(.*zero"),
+        ("nplurals=2; plural=(0-n);", r"fails for 2 \(it gives the form -2\)"),
+        ("nplurals=999999999999; plural=(n != 1);", "declares 999999 plural forms or more"),
+        ("nplurals=2; plural=(" + "(" * 999 + "n" + ")" * 999 + ");", "is not a valid catalogue"),
+    ],
+)
+def test_a_rule_for_plurals_that_fails_is_an_error(tmp_path: Path, rule: str, words: str) -> None:
+    path = tmp_path / catalogue_name("en")
+    path.parent.mkdir(parents=True)
+    text = (template_folder() / catalogue_name("en")).read_text(encoding="utf-8")
+    assert PLURALS in text
+    path.write_text(text.replace(PLURALS, rule), encoding="utf-8")
+    with pytest.raises(TemplateError, match=words):
+        Wording("en", Templates(tmp_path)).say_count("options.intro", 2)
+
+
+def test_a_message_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / catalogue_name("en")
+    path.parent.mkdir(parents=True)
+    text = (template_folder() / catalogue_name("en")).read_text(encoding="utf-8")
+    path.write_text(f'{text}\nmsgid "step.raise"\nmsgstr "Never"\n', encoding="utf-8")
+    with pytest.raises(TemplateError, match=r"line \d+: 'step.raise' is there already"):
+        Wording("en", Templates(tmp_path))

@@ -142,10 +142,10 @@ def load_profile(settings: LetterSettings, pages: Templates) -> Profile:
     text = pages.text(name)
     try:
         profile = Profile.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
     except ValidationError as error:
         raise TemplateError(f"{name}: {first_problem(error, Profile)}") from None
+    except (ValueError, RecursionError) as error:  # of tomllib; not all are TOMLDecodeErrors
+        raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
     _known(settings.slots, profile.slots, "letters.slots", name)
     _known(settings.facts, profile.facts, "letters.facts", name)
     base = settings.language.split("_", maxsplit=1)[0]

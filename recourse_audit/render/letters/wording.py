@@ -13,13 +13,16 @@ from datetime import date
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 from babel.lists import format_list
-from babel.messages.pofile import PoFileError, read_po
+from babel.messages.catalog import Catalog, Message
+from babel.messages.pofile import PoFileError, PoFileParser
 from babel.numbers import format_currency, format_decimal
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.render.templates import Templates
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+MOST_PLURALS = 6  # Arabic has six
+_PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FEW = "#,##0.##"
 _DIGITS = 2
 
@@ -60,7 +63,7 @@ class Wording:
     def say_count(self, key: str, count: int, /, **values: str) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
         forms = self._found(key)
-        form = forms[min(self._form(count), len(forms) - 1)]
+        form = forms[min(self._plural(count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
     def number(self, value: float) -> str:
@@ -89,6 +92,21 @@ class Wording:
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
         return str(format_list(list(items), locale=self._locale)) if items else ""
+
+    def _plural(self, count: int) -> int:
+        """The number of the plural form for a number."""
+        try:
+            form = self._form(count)
+        except ArithmeticError as error:
+            raise self._bad_plural(count, str(error)) from None
+        if form < 0:
+            raise self._bad_plural(count, f"it gives the form {form}")
+        return form
+
+    def _bad_plural(self, count: int, reason: str) -> TemplateError:
+        return TemplateError(
+            f"{self._name}: the rule in Plural-Forms fails for {count} ({reason}); correct it"
+        )
 
     def _found(self, key: str) -> tuple[str, ...]:
         try:
@@ -135,14 +153,29 @@ def _catalogue(language: str, pages: Templates) -> tuple[str, str]:
     )
 
 
+class _Catalogue(Catalog):
+    """Messages by key, of which none may come twice: the second would silently win."""
+
+    def __setitem__(self, key: str | tuple[str, ...] | list[str], message: Message) -> None:
+        if key and self.get(key, message.context) is not None:
+            raise ValueError(f"line {message.lineno}: {message.id!r} is there already")
+        super().__setitem__(key, message)
+
+
 def _messages(
     name: str, text: str, locale: Locale
 ) -> tuple[dict[str, tuple[str, ...]], Callable[[int], int]]:
     """The texts for each key, and the rule that picks the plural form for a number."""
+    plurals = [int(digits[:6]) for digits in _PLURALS.findall(text)]
+    if max(plurals, default=0) > MOST_PLURALS:
+        raise TemplateError(
+            f"{name}: declares {max(plurals)} plural forms or more; at most {MOST_PLURALS} are used"
+        )
+    catalogue = _Catalogue(locale=locale)
     try:
-        catalogue = read_po(io.StringIO(text), locale=locale, abort_invalid=True)
+        PoFileParser(catalogue, abort_invalid=True).parse(io.StringIO(text))
         plural = gettext.c2py(catalogue.plural_expr)
-    except (PoFileError, ValueError) as error:
+    except (PoFileError, ValueError, RecursionError) as error:
         raise TemplateError(f"{name}: is not a valid catalogue ({error}); fix that line") from None
     messages: dict[str, tuple[str, ...]] = {}
     for message in catalogue:
