@@ -13,7 +13,7 @@ from pathlib import Path
 from recourse_audit.bundle.attempt import Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import writing
-from recourse_audit.bundle.reader import hold_finished_audit
+from recourse_audit.bundle.reader import hold_finished_audit, open_finished_audit
 from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.errors import InputError
 from recourse_audit.records.manifest import MadeWith
