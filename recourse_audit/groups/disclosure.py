@@ -17,7 +17,7 @@ was found remains one when more is withheld, so it is never sought again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
@@ -30,6 +30,7 @@ MOST_JOINT_CELLS = 400
 ROUNDS = 6
 MOST_NODES = 200
 NOTHING = 1e-6
+NEARLY_WHOLE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class JointCells:
 
 
 def joint_cells(tables: Sequence[Cells]) -> JointCells:
-    """The joint cells that may have people: no table says of any of their cells that it is empty."""
+    """The joint cells that may have people: no table says that one of their cells is empty."""
     single = [table for table in tables if len(table.attributes) == 1]
     names = [table.name for table in single]
     shape = tuple(len(table) for table in single)
@@ -82,7 +83,7 @@ def joint_cells(tables: Sequence[Cells]) -> JointCells:
         for value in table.values
     ]
     if size <= MOST_JOINT_CELLS:
-        covered = (inside.astype(np.int64) @ ~inside.T.astype(bool)) == 0
+        covered = inside.astype(np.int64) @ (~inside.T).astype(np.int64) == 0
     else:
         covered = np.array([[other <= one for other in groups] for one in groups])
     numbers = np.ravel_multi_index(tuple(places), shape)
@@ -123,109 +124,39 @@ class Moves:
 
     def publish(self, rules: Sequence[Rules]) -> None:
         """Say what is published, all over again."""
-        self.rules = Rules(
-            sums=vstack([one.sums for one in rules], format="csr"),
-            low=np.concatenate([one.low for one in rules]),
-            high=np.concatenate([one.high for one in rules]),
-            owner=np.concatenate([one.owner for one in rules]),
-        )
+        self.rules = _joined(rules)
 
     def search(self, wanted: Ints, rounds: int = ROUNDS) -> None:
         """Look for moves that change many of the wanted targets at once."""
-        from scipy.optimize import linprog
-
         random = np.random.default_rng(0)
-        equal, upper, limits = self._parts()
-        bounds = np.column_stack([np.maximum(-self.counts.ravel(), -1), np.ones(self.counts.size)])
+        least = np.maximum(-self.counts.ravel(), -1)
         for _ in range(rounds):
             left = wanted[~self.moved[wanted]]
             if not left.size:
                 return
             towards = self.targets[left].T @ random.uniform(-1, 1, left.size)
-            found = linprog(
-                towards,
-                A_ub=upper if limits.size else None,
-                b_ub=limits if limits.size else None,
-                A_eq=self.rules.sums[equal],
-                b_eq=self.rules.low[equal],
-                bounds=bounds,
-                method="highs",
-            )
-            if found.x is not None:
-                self._accept(found.x)
+            found = _solve(towards, self.rules, least, np.ones(self.counts.size))
+            if found is not None:
+                self._accept(found)
 
     def can_move(self, target: int) -> bool:
         """Whether a target can be more or less than it is."""
         return bool(self.moved[target]) or self._try(target, 1.0) or self._try(target, -1.0)
 
-    def cheapest_way(self, target: int, cost: Floats) -> list[int]:
-        """The cells without whose published sums the target could move, at the least cost.
-
-        `cost` is what a sum of each cell is worth. This is a linear program, so what it finds nearly
-        always suffices, and is checked afterwards. Empty if there is no way.
-        """
-        ways = [self._way(target, sign, cost) for sign in (1.0, -1.0)]
-        _, cells = min(ways, key=lambda way: way[0])
-        return cells
-
-    def _way(self, target: int, sign: float, cost: Floats) -> tuple[float, list[int]]:
-        from scipy.optimize import linprog
-
-        owner = self.rules.owner
-        given_up = np.flatnonzero(owner >= 0)
-        equal, upper, limits = self._parts()
-        slack = csr_array(
-            (np.ones(given_up.size), (given_up, np.arange(given_up.size))),
-            shape=(self.rules.sums.shape[0], given_up.size),
-        )
-        moving = -sign * self.targets[[target]]
-        unmoved = csr_array((upper.shape[0] + 1, 2 * given_up.size))
-        people = self.counts.sum()
-        found = linprog(
-            np.concatenate([np.zeros(self.counts.size), np.tile(cost[owner[given_up]], 2)]),
-            A_ub=hstack([vstack([upper, moving]), unmoved], format="csr"),
-            b_ub=np.append(limits, -1.0),
-            A_eq=hstack([self.rules.sums, slack, -slack], format="csr")[equal],
-            b_eq=self.rules.low[equal],
-            bounds=[
-                *((-one, people) for one in self.counts.ravel().tolist()),
-                *([(0, None)] * (2 * given_up.size)),
-            ],
-            method="highs",
-        )
-        if found.x is None:
-            return np.inf, []
-        change = found.x[self.counts.size :].reshape(2, -1).sum(axis=0) > NOTHING
-        return float(found.fun), np.unique(owner[given_up[change]]).tolist()
-
-    def _parts(self) -> tuple[Mask, csr_array, Floats]:
-        """The rules as equations, and as sums that have an upper limit."""
-        equal = self.rules.low == self.rules.high
-        ends = np.isfinite(self.rules.high) & ~equal
-        starts = np.isfinite(self.rules.low) & ~equal
-        upper = vstack([self.rules.sums[ends], -self.rules.sums[starts]], format="csr")
-        return equal, upper, np.concatenate([self.rules.high[ends], -self.rules.low[starts]])
-
     def _try(self, target: int, sign: float) -> bool:
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
-        rows = vstack([self.rules.sums, sign * self.targets[[target]]], format="csr")
-        low, high = np.append(self.rules.low, 1.0), np.append(self.rules.high, np.inf)
-        found = milp(
-            np.zeros(self.counts.size),
-            constraints=LinearConstraint(rows, low, high),
-            integrality=np.ones(self.counts.size),
-            bounds=Bounds(-self.counts.ravel(), np.full(self.counts.size, self.counts.sum())),
-            options={"node_limit": MOST_NODES},
-        )
-        return found.x is not None and self._accept(found.x) and bool(self.moved[target])
+        """Look for a move of whole numbers that changes the target in one direction."""
+        rules = _joined([self.rules, _at_least_one(sign * self.targets[[target]])])
+        most = np.full(self.counts.size, float(self.counts.sum()))
+        still = np.zeros(self.counts.size)
+        found = _solve(still, rules, -self.counts.ravel(), most, whole=True)
+        return found is not None and self._accept(found) and bool(self.moved[target])
 
     def _accept(self, change: Floats) -> bool:
         """Note which targets a move changes, if it is one of whole numbers."""
         whole = np.round(change)
         sums = self.rules.sums @ whole
         if (
-            np.abs(whole - change).max(initial=0.0) > 0.01
+            np.abs(whole - change).max(initial=0.0) > NEARLY_WHOLE
             or (sums < self.rules.low - NOTHING).any()
             or (sums > self.rules.high + NOTHING).any()
             or (self.counts.ravel() + whole < 0).any()
@@ -233,3 +164,65 @@ class Moves:
             return False
         self.moved |= np.abs(self.targets @ whole) > NOTHING
         return True
+
+    def cheapest_way(self, target: int, cost: Floats) -> list[int]:
+        """The cells without whose published sums the target could move, at the least cost.
+
+        `cost` is what a sum of each cell is worth. This is a linear program: what it finds nearly
+        always suffices, and the caller checks it. Empty if there is no way.
+        """
+        ways = [self._way(target, sign, cost) for sign in (1.0, -1.0)]
+        return min(ways, key=lambda way: way[0])[1]
+
+    def _way(self, target: int, sign: float, cost: Floats) -> tuple[float, list[int]]:
+        """The same in one direction, and what it costs."""
+        rules = _joined([self.rules, _at_least_one(sign * self.targets[[target]])])
+        given_up = np.flatnonzero(rules.owner >= 0)
+        size, more = self.counts.size, given_up.size
+        places = (given_up, np.arange(more))
+        change = csr_array((np.ones(more), places), shape=(rules.low.size, more))
+        price = np.concatenate([np.zeros(size), np.tile(cost[rules.owner[given_up]], 2)])
+        found = _solve(
+            price,
+            replace(rules, sums=hstack([rules.sums, change, -change], format="csr")),
+            np.concatenate([-self.counts.ravel(), np.zeros(2 * more)]),
+            np.full(size + 2 * more, float(self.counts.sum())),
+        )
+        if found is None:
+            return np.inf, []
+        changed = found[size:].reshape(2, -1).sum(axis=0) > NOTHING
+        cells = np.unique(rules.owner[given_up[changed]])
+        return float(price @ found), [int(cell) for cell in cells]
+
+
+def _at_least_one(sums: csr_array) -> Rules:
+    """The rule that a sum changes by one or more."""
+    return Rules(sums=sums, low=np.ones(1), high=np.full(1, np.inf), owner=np.array([-1]))
+
+
+def _joined(rules: Sequence[Rules]) -> Rules:
+    return Rules(
+        sums=vstack([one.sums for one in rules], format="csr"),
+        low=np.concatenate([one.low for one in rules]),
+        high=np.concatenate([one.high for one in rules]),
+        owner=np.concatenate([one.owner for one in rules]),
+    )
+
+
+def _solve(
+    cost: Floats, rules: Rules, least: Floats | Ints, most: Floats, *, whole: bool = False
+) -> Floats | None:
+    """The cheapest values, in whole numbers if wanted, that obey the rules; None if none is found.
+
+    The limit is a number of nodes, not a time, so that the result is the same on every machine.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    found = milp(
+        cost,
+        constraints=LinearConstraint(rules.sums, rules.low, rules.high),
+        integrality=np.full(cost.size, int(whole)),
+        bounds=Bounds(least.astype(np.float64), most),
+        options={"node_limit": MOST_NODES},
+    )
+    return None if found.x is None else np.asarray(found.x, dtype=np.float64)

@@ -161,7 +161,7 @@ def _overall(inputs: _Inputs) -> Overall:
         if not inputs.table_set.withheld.all_outcomes:
             outcomes = outcomes_of(population, everyone, inputs.costs, settings)
     # The change after which something failed may name people, and is cut off.
-    reasons = Counter(error.split(" after ")[0] for error in audited.errors)
+    reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 

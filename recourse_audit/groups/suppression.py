@@ -203,7 +203,7 @@ def _protect(state: _State, stage: Stage) -> bool:
     False if nothing is left to withhold, and something is still revealed.
     """
     columns = [kinds for kinds in _columns(stage) if state.counts[:, list(kinds)].sum()]
-    secrets = [(at, kinds) for at in range(stage + 1) for kinds in SECRETS[at]]
+    secrets = [(at, kinds) for at, _ in PUBLISHED[: stage + 1] for kinds in SECRETS[at]]
     cells = len(state.by_cell)
     moves = Moves(
         counts=np.column_stack([state.counts[:, list(kinds)].sum(axis=1) for kinds in columns]),
@@ -223,7 +223,7 @@ def _protect(state: _State, stage: Stage) -> bool:
         secret = int(left[0])
         if moves.can_move(secret):
             continue
-        at, kinds = secrets[secret // cells]
+        at, _ = secrets[secret // cells]
         audited = len(secrets) * cells + secret % cells
         if at and not state.number(USABLE)[secret % cells] and not moves.can_move(audited):
             nobody[secret] = True  # nobody was audited, so there is no outcome to reveal
@@ -295,8 +295,8 @@ def _withhold_more(state: _State, stage: Stage, moves: Moves, secret: int) -> bo
     cells = moves.cheapest_way(secret, np.log2(1.0 + number))
     if not cells:
         cell = secret % len(state.by_cell)
-        shown = np.flatnonzero(state.shown(stage) & (number > 0))
-        near = sorted(shown, key=lambda one: (_distance(state, cell, one), int(number[one]), one))
+        places = np.flatnonzero(state.shown(stage) & (number > 0)).tolist()
+        near = sorted(places, key=lambda one: (_distance(state, cell, one), int(number[one]), one))
         cells = near[:1]
     state.hidden(stage)[cells] = True
     return bool(cells)

@@ -21,7 +21,6 @@ from recourse_audit.records.groups import Suppressed
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import GroupSettings
 
-
 KIND_OF_STATUS: dict[RecourseStatus, str] = {
     "verified": "found",
     "certified_infeasible": "infeasible",
