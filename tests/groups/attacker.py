@@ -12,7 +12,7 @@ import csv
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -209,7 +209,7 @@ def _read_page(known: Published, names: Names, page: str) -> None:
                 cell = names[table, name]
                 _know_text(known, cell, "people", people)
                 _know_text(known, cell, "favourable", favourable)
-    glance = page.split('<table class="glance"')[-1].split("</table>")[0]
+    glance = page.rsplit('<table class="glance"', maxsplit=1)[-1].split("</table>", maxsplit=1)[0]
     for part in glance.split("<tbody")[1:]:
         [[attribute, *_], *rows] = [_texts(row) for row in part.split("<tr")[1:]]
         attribute = next(table for table in tables if attribute.startswith(table))
@@ -224,7 +224,7 @@ def _read_page(known: Published, names: Names, page: str) -> None:
 
 
 def _rows(table: str) -> Iterator[list[str]]:
-    for row in table.split("</table>")[0].split("<tbody>")[1].split("<tr>")[1:]:
+    for row in table.split("</table>", maxsplit=1)[0].split("<tbody>")[1].split("<tr>")[1:]:
         yield _texts(row)
 
 
@@ -478,14 +478,12 @@ def attack(known: Published) -> list[Secret]:
     return System(known).pinned(hidden_counts(known))
 
 
-def attack_details(
-    known: Published, names: Iterable[str] = ("cost", "grade", "served")
-) -> list[Secret]:
+def attack_details(known: Published) -> list[Secret]:
     """The same for costs, grades of caveats and common options, one after the other."""
     found: list[Secret] = []
     hidden = [cell for cell, figure in hidden_counts(known) if figure == "verified"]
     for split in known.details:
-        if hidden and split[0].split()[0] in names:
+        if hidden:
             wanted = [(cell, split[0]) for cell in hidden] + [
                 (cell, f"not {split[0]}") for cell in hidden
             ]

@@ -7,7 +7,9 @@ import numpy as np
 from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.pages.groups import groups_view
+from recourse_audit.render.pages.groups import groups_view, verdicts_of
+from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.pages.write_pages import shows_results
 from recourse_audit.render.templates import Templates
 from tests.groups.stores import (
     ERROR,
@@ -19,6 +21,7 @@ from tests.groups.stores import (
     report_on,
     settings,
 )
+from tests.render.stores import DIGEST, manifest_of, subject
 
 
 def drawn_population(seed: int) -> tuple[list[Person], tuple[str, ...]]:
@@ -80,21 +83,32 @@ def _droppable(random: np.random.Generator, number: int, count: int) -> list[tup
     return [(number, int(end)) for end in random.integers(count, size=3) if end != number]
 
 
-def published_report(seed: int, smallest: int = 11) -> GroupReport:
+def publish(seed: int, smallest: int, folder: Path) -> Path:
+    """Audit a drawn population, and write the files about everybody as a subject gets them."""
     people, names = drawn_population(seed)
     for number, one in enumerate(people):
         # What is dropped can be dropped.
         own = [tie for steps in one.options for _, _, tie in steps if tie is not None]
         people[number].droppable = [*one.droppable, *own]
     chosen = settings(*names, smallest=smallest, draws=99, crossed=seed % 5 > 0)
-    return report_on(people, chosen, method="none")
-
-
-def publish(report: GroupReport, folder: Path) -> Path:
-    """Write the files of a group report as they are published."""
-    folder.mkdir(parents=True, exist_ok=True)
+    report = report_on(people, chosen, method="none")
+    (folder / "index.html").write_text(_index(report, people), encoding="utf-8")
     page = Templates().render("pages/groups.html", view=groups_view(report))
     (folder / "groups.json").write_text(GROUPS.write_indented(report), encoding="utf-8")
     (folder / "groups.csv").write_text(groups_csv(report), encoding="utf-8")
     (folder / "groups.html").write_text(page, encoding="utf-8")
     return folder
+
+
+def _index(report: GroupReport, people: list[Person]) -> str:
+    subjects = [subject(f"P{n}", status=one.status) for n, one in enumerate(people) if one.status]
+    view = index_view(
+        enumerate(subjects),
+        manifest=manifest_of(subjects),
+        manifest_digest=DIGEST,
+        links={},
+        groups=verdicts_of(report, "groups.html"),
+        level="subject",
+        results=shows_results(len(subjects), report.smallest, report),
+    )
+    return Templates().render("pages/index.html", view=view)

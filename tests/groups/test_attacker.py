@@ -1,12 +1,9 @@
 """An attacker with every published file and an integer solver learns no count that is withheld.
 
-`make test` attacks some populations; `python -m tests.groups.test_attacker 500` attacks as many as
-it is told, under two thresholds and with costs, caveats and common options as well.
+`python -m benchmarks.withheld 500` attacks as many populations as it is told.
 """
 
-import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -19,18 +16,21 @@ from tests.groups.attacker import (
     hidden_counts,
     read,
 )
-from tests.groups.populations import publish, published_report
+from tests.groups.populations import publish
+
+# 13 and 17 take as long as all the others together.
+SEEDS = [seed for seed in range(24) if seed not in (13, 17)]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_that_is_withheld_can_be_worked_out(seed: int, tmp_path: Path) -> None:
-    known = read(publish(published_report(seed, smallest=(5, 11)[seed % 2]), tmp_path))
+    known = read(publish(seed, (5, 11)[seed % 2], tmp_path))
     assert attack(known) == []
 
 
 @pytest.mark.parametrize("seed", [1, 7, 8])
 def test_nor_can_costs_caveats_and_common_options(seed: int, tmp_path: Path) -> None:
-    known = read(publish(published_report(seed, smallest=5), tmp_path))
+    known = read(publish(seed, 5, tmp_path))
     assert hidden_counts(known)
     assert known.details
     assert attack_details(known) == []
@@ -64,18 +64,3 @@ def test_the_attack_uses_bounds_and_not_only_sums() -> None:
     assert learnt >= {("y", "verified", 20), ("z", "verified", 20), ("y", "without", 0)}
     known = published_by_hand({"x": (1, 19), "y": None, "z": None})
     assert attack(known) == []
-
-
-if __name__ == "__main__":
-    attacked = learnt = 0
-    for number in range(int(sys.argv[1])):
-        for threshold in (5, 11):
-            with TemporaryDirectory() as folder:
-                found = read(publish(published_report(number, threshold), Path(folder)))
-            secrets = [*attack(found), *attack_details(found)]
-            attacked += len(hidden_counts(found))
-            learnt += len(secrets)
-            if secrets:
-                print(f"population {number}, threshold {threshold}: {secrets}", flush=True)
-    print(f"{attacked:,} withheld counts attacked, {learnt} learnt")
-    sys.exit(learnt > 0)

@@ -164,13 +164,11 @@ def _summaries(
     files: dict[str, bytes] = {}
     verdicts: GroupVerdicts | None = None
     names = stored.names()
-    # The auditor's index lists everybody's result; for others a handful is too few to count.
-    results = level == "auditor" or len(names) >= stored.settings.groups.smallest
+    report: GroupReport | None = None
     if stored.settings.groups.attributes:
         report = groups_of(folder)
         if level != "auditor":
             report = _without_reasons(report)
-            results = results and report.overall.outcomes is not None
         files = _group_files(report, templates, printer)
         verdicts = verdicts_of(report, "groups.html")
     letters = _letters(folder)
@@ -190,10 +188,16 @@ def _summaries(
         },
         groups=verdicts,
         level=level,
-        results=results,
+        results=level == "auditor"
+        or shows_results(len(names), stored.settings.groups.smallest, report),
     )
     files["index.html"] = templates.render("pages/index.html", view=view).encode()
     return files
+
+
+def shows_results(subjects: int, smallest: int, report: GroupReport | None) -> bool:
+    """Whether an index that lists nobody counts results: not of a handful, nor if withheld."""
+    return subjects >= smallest and (report is None or report.overall.outcomes is not None)
 
 
 def _without_reasons(report: GroupReport) -> GroupReport:
