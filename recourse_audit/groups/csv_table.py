@@ -87,12 +87,14 @@ def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterat
     outcomes = group.outcomes
     yield start | {"measure": "errors", "count": outcomes.errors}
     for name in ("feasibility", "infeasible", "not_found"):
-        yield start | _rate(name, getattr(outcomes, name)) | _gap(gaps.get(name))
+        rate: Rate | None = getattr(outcomes, name)
+        if rate is not None:
+            yield start | _rate(name, rate) | _gap(gaps.get(name))
     for name in ("cost", "options", "simulatability", "relevance"):
         quartiles: Quartiles | None = getattr(outcomes, name)
         if quartiles is not None:
             yield start | _quartiles(name, quartiles) | _gap(gaps.get(name))
-    for grade, count in outcomes.grades.items():
+    for grade, count in (outcomes.grades or {}).items():
         yield start | {"measure": f"caveats {grade}", "count": count}
     if "caveats" in gaps:
         yield start | {"measure": "caveats"} | _gap(gaps["caveats"])

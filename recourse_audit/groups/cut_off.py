@@ -45,7 +45,10 @@ def cut_off(
     settings: GroupSettings,
     hidden: Sequence[Mask],
 ) -> list[CutOffTable]:
-    """Two tables per attribute: of first options and of all; `hidden` groups are withheld.
+    """Two tables per attribute: of first options and of all.
+
+    Withheld are the groups that are `hidden` elsewhere, groups with few ties, and as many others
+    as it takes that neither can be worked out (`_withheld`).
 
     A tie leads to the end that is not the subject, or to both ends if neither is. Droppable are
     the ties that the policy would let the same people drop: everybody with an option. Pairs of
@@ -55,14 +58,53 @@ def cut_off(
     audited = population.audited
     advised = audited.person[audited.status == VERIFIED]
     droppable = _ends(store, DROPPABLE, advised)
-    tables = []
-    for which, query in DROPPED.items():
-        dropped = _ends(store, query, advised)
-        for attribute, mask in zip(population.attributes, hidden, strict=True):
-            tables.append(
-                _table(population, settings, attribute, mask, which, (dropped, droppable), advised)
-            )
-    return tables
+    dropped = {which: _ends(store, query, advised) for which, query in DROPPED.items()}
+    withheld = [
+        _withheld(
+            _counts(attribute, droppable),
+            [_counts(attribute, one) for one in dropped.values()],
+            mask,
+            settings.smallest,
+        )
+        for attribute, mask in zip(population.attributes, hidden, strict=True)
+    ]
+    return [
+        _table(population, settings, attribute, mask, which, (ends, droppable), advised)
+        for which, ends in dropped.items()
+        for attribute, mask in zip(population.attributes, withheld, strict=True)
+    ]
+
+
+def _withheld(could: Ints, dropped: Sequence[Ints], hidden: Mask, smallest: int) -> Mask:
+    """The groups whose ties are not counted in public: the same for first options and for all.
+
+    Withheld are groups that are hidden elsewhere or have fewer ties, droppable or dropped, than
+    the threshold (none is no secret). Totals are published, so one withheld group would follow
+    from the others, and so would it if the withheld ties were all dropped, or none; the group
+    with the fewest ties is added until neither is so, unless the total itself says it.
+    """
+    withheld = hidden.copy()
+    for counts in (could, *dropped):
+        withheld |= (counts > 0) & (counts < smallest)
+    while withheld.any() and _follows(could, dropped, withheld):
+        shown = np.flatnonzero(~withheld & (could > 0))
+        if not shown.size:
+            return np.ones(could.size, dtype=bool)
+        withheld[shown[np.argmin(could[shown])]] = True
+    return withheld
+
+
+def _follows(could: Ints, dropped: Sequence[Ints], withheld: Mask) -> bool:
+    """Whether a withheld count of ties, or that all or none of them are dropped, follows."""
+    if not could[withheld].any():
+        return bool(could.any())
+    if int(withheld.sum()) < 2:
+        return True
+    return any(
+        int(one[withheld].sum()) in (0, int(could[withheld].sum()))
+        and int(one.sum()) not in (0, int(could.sum()))
+        for one in dropped
+    )
 
 
 def _ends(store: sqlite3.Connection, query: str, advised: Ints) -> _Ends:

@@ -18,7 +18,7 @@ from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
-from recourse_audit.records.group_figures import PRIMARY, Comparison, Group
+from recourse_audit.records.group_figures import PRIMARY, Comparison, Group, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
     CommonOption,
@@ -155,13 +155,13 @@ def _overall(inputs: _Inputs) -> Overall:
     everyone = np.arange(audited.person.size)
     decisions = outcomes = None
     # A handful of people is too few to show, whether it is a group or everybody.
-    if population.people >= settings.smallest:
+    if not inputs.table_set.withheld.everything:
         everybody = np.arange(population.people)
         decisions = decisions_of(population, everybody, everyone.size, settings.alpha)
-        if int(audited.usable.sum()) >= settings.smallest:
+        if not inputs.table_set.withheld.all_outcomes:
             outcomes = outcomes_of(population, everyone, inputs.costs, settings)
     # The change after which something failed may name people, and is cut off.
-    reasons = Counter(error.split(" after ")[0] for error in audited.errors)
+    reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
@@ -193,6 +193,8 @@ def _group(inputs: _Inputs, place: int, cell: int, members: Members) -> Group:
         decisions = decisions_of(inputs.population, people, audited.size, inputs.settings.alpha)
     if not table_set.outcomes.all[place][cell]:
         outcomes = outcomes_of(inputs.population, audited, inputs.costs, inputs.settings)
+        if table_set.withheld.undetailed[place]:
+            outcomes = _without_details(outcomes)
     return Group(
         name=cells.label(cell),
         values=cells.words(cell),
@@ -203,14 +205,24 @@ def _group(inputs: _Inputs, place: int, cell: int, members: Members) -> Group:
     )
 
 
+def _without_details(outcomes: Outcomes) -> Outcomes:
+    """Who has an option, what it costs in the middle, and nothing that adds up to a total."""
+    return replace(
+        outcomes,
+        certified_infeasible=None,
+        not_found_within_budget=None,
+        infeasible=None,
+        not_found=None,
+        cost_curve=None,
+        grades=None,
+    )
+
+
 def _common_options(inputs: _Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
     """Kinds of change, and the share of each shown group that they serve so far."""
     audited = inputs.population.audited
     usable = audited.person[audited.usable]
-    if (
-        usable.size < inputs.settings.smallest
-        or inputs.population.people < inputs.settings.smallest
-    ):
+    if inputs.table_set.withheld.all_outcomes:
         return
     wanted = set(usable[np.isfinite(audited.cost[audited.usable])].tolist())
     options = {who: some for who, some in options_by_subject(store).items() if who in wanted}
@@ -230,13 +242,14 @@ def _common_options(inputs: _Inputs, store: sqlite3.Connection) -> Iterator[Comm
 
 def _shares(inputs: _Inputs, reached: Ints, usable: Ints) -> Iterator[tuple[str, dict[str, float]]]:
     for place in inputs.table_set.single():
-        cells, hidden = inputs.table_set.tables[place], inputs.table_set.outcomes.all[place]
+        cells = inputs.table_set.tables[place]
+        undetailed = inputs.table_set.withheld.undetailed[place]
         there, of = cells.counts(reached), cells.counts(usable)
         yield (
             cells.name,
             {
                 cells.label(cell): int(there[cell]) / int(of[cell])
                 for cell in range(len(cells))
-                if of[cell] and not hidden[cell]
+                if of[cell] and not undetailed
             },
         )

@@ -1,48 +1,64 @@
-"""Which cells are withheld, so that nothing can be inferred about a handful of people.
+"""Which figures are withheld, so that nothing can be inferred about a handful of people.
 
-A cell under the threshold is withheld (primary suppression). More cells follow (complementary
-suppression): the next smallest cell of every sum that would otherwise reveal a withheld cell,
-because it is the only one withheld there, or because the withheld cells are at their bounds. A sum
-is a row or column of a crossed table with that group's own figure, or a table of one attribute with
-the total. Then linear algebra, and for numbers of people also bounds, look for what all sums reveal
-together, and more cells are withheld until nothing is revealed.
+A cell of a table with fewer people than the threshold has no figures, and one with fewer audited
+people has none of what the audit found (primary suppression). More is withheld (complementary
+suppression) until no withheld count can be worked out from everything that is published, as
+`disclosure` finds: how many people there are, how many of them were refused and how many were not,
+how many have an option and how many have none, and how the latter divide into certified infeasible
+and not found. A reader knows whether a cell is withheld for being small, so that is a constraint.
 
-Two counts decide: of people (under the threshold, no figure of the cell is shown), and of audited
-people (under the threshold, no outcome is shown).
+What is withheld next is the smallest cell near a count that is revealed: of the same row or column
+first, then its wholes or parts, then of the same table, then any. What divides people with an
+option or without one further (costs, caveats, common options) is shown only in tables of which no
+outcome is withheld.
 
-Notes
------
-*Sums.* A withheld count is revealed if no vector of the null space of the sums moves it: one
-singular value decomposition, of a matrix of sums by withheld cells, per cell that is added.
-
-*Bounds.* Whoever reads the list of what is withheld knows of each withheld cell that it is under
-the threshold, so from 1 to the threshold less 1, or that it is not. A count is revealed if it is
-the same in every table that agrees with the sums and the bounds. From the true table one can move
-in any direction that changes no sum, and no cell beyond a bound it lies on. Linear programs look
-for moves that change as many cells as possible; cells that never move are then tried one by one.
+A count may still follow from a group that is shown and has nobody of a kind (nobody of the south
+was refused): this is said of everybody in that group, with or without smaller ones.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array, kron, vstack
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask
+from recourse_audit.groups.arrays import Ints, Mask
 from recourse_audit.groups.cells import Cells
+from recourse_audit.groups.disclosure import Moves, Rules, joint_cells
 
-NOTHING = 1e-8
-TOTAL = -1
-Bounds = list[tuple[float, float]]
-TRIES = 3
-MOVED = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
-    """Cells that add up to another one, or to the total (-1)."""
-
-    parts: Ints
-    whole: int
+# What can become of a person; every published count is a sum of these.
+KINDS = ("favourable", "undecided", "not audited", "error", "found", "infeasible", "not found")
+FAVOURABLE, UNDECIDED, NOT_AUDITED, ERROR, FOUND, INFEASIBLE, NOT_FOUND = range(len(KINDS))
+Kinds = tuple[int, ...]
+EVERYBODY: Kinds = tuple(range(len(KINDS)))
+REFUSED: Kinds = (NOT_AUDITED, ERROR, FOUND, INFEASIBLE, NOT_FOUND)
+AUDITED: Kinds = (ERROR, FOUND, INFEASIBLE, NOT_FOUND)
+USABLE: Kinds = (FOUND, INFEASIBLE, NOT_FOUND)
+WITHOUT: Kinds = (INFEASIBLE, NOT_FOUND)
+# What is published of a cell: with its decisions, with its outcomes, with their details.
+DECISIONS: tuple[Kinds, ...] = ((FAVOURABLE,), (UNDECIDED,), (NOT_AUDITED,), AUDITED)
+OUTCOMES: tuple[Kinds, ...] = ((ERROR,), (FOUND,), WITHOUT)
+DETAILS: tuple[Kinds, ...] = ((INFEASIBLE,), (NOT_FOUND,))
+# What must not be revealed of a cell whose decisions, outcomes or details are withheld.
+SECRETS: tuple[tuple[Kinds, ...], ...] = (
+    (EVERYBODY, REFUSED, (FAVOURABLE,)),
+    ((FOUND,), WITHOUT),
+    ((INFEASIBLE,), (NOT_FOUND,)),
+)
+# The audited are of these kinds, or of those.
+OTHERS: dict[Kinds, tuple[Kinds, ...]] = {
+    (FOUND,): (WITHOUT,),
+    WITHOUT: ((FOUND,),),
+    (INFEASIBLE,): ((FOUND,), (NOT_FOUND,)),
+    (NOT_FOUND,): ((FOUND,), (INFEASIBLE,)),
+}
+Stage = Literal[0, 1, 2]
+PUBLISHED: tuple[tuple[Stage, tuple[Kinds, ...]], ...] = (
+    (0, DECISIONS),
+    (1, OUTCOMES),
+    (2, DETAILS),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,208 +70,241 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Suppression:
+    """What is withheld: all figures of cells, their outcomes, and the details of whole tables.
+
+    `everything`: not even the figures of everybody can be shown, and `all_outcomes`: none of what
+    the audit found.
+    """
+
+    people: Withheld
+    outcomes: Withheld
+    undetailed: tuple[bool, ...]
+    everything: bool = False
+    all_outcomes: bool = False
+
+
+def withhold(
+    tables: Sequence[Cells], kind_of_person: Ints, smallest: int, *, outcomes: bool = True
+) -> Suppression:
+    """Find what must not be shown; without `outcomes`, none of what the audit found is shown.
+
+    `kind_of_person` has everybody's place in `KINDS`.
+    """
+    state = _State(tables, kind_of_person, smallest)
+    if not _protect(state, 0):
+        return state.suppression(everything=True)
+    state.outcomes |= state.people
+    if not outcomes or not _protect(state, 1):
+        return state.suppression(all_outcomes=True)
+    state.undetailed = np.array(
+        [state.outcomes[state.table_of == place].any() for place in range(len(tables))]
+    )
+    # Without details, people of whom only the sum is known can be told apart in any way.
+    if not state.undetailed.all() and not _protect(state, 2):
+        return state.suppression(all_outcomes=True)
+    return state.suppression()
+
+
+def nothing_shown(tables: Sequence[Cells]) -> Suppression:
+    """Everything is withheld: there are too few people in all."""
+    every = tuple(np.ones(len(table), dtype=bool) for table in tables)
+    hidden = Withheld(primary=every, all=every)
+    return Suppression(
+        people=hidden,
+        outcomes=hidden,
+        undetailed=(True,) * len(tables),
+        everything=True,
+        all_outcomes=True,
+    )
+
+
 class _State:
-    """The counts of all cells of all tables in one array, and what is withheld so far.
+    """What is known of every cell of all tables, one after the other, and what is withheld."""
 
-    `found` of the `number` people were refused, or have an option. `bounded`: a reader knows of
-    every withheld number whether it is under the threshold.
-    """
+    def __init__(self, tables: Sequence[Cells], kind_of_person: Ints, smallest: int) -> None:
+        self.tables = tables
+        self.smallest = smallest
+        self.joint = joint_cells(tables)
+        self.counts = np.zeros((self.joint.size, len(KINDS)), dtype=np.int64)
+        np.add.at(self.counts, (self.joint.of_person, kind_of_person), 1)
+        self.by_cell: Ints = self.joint.inside.astype(np.int64) @ self.counts
+        number, usable = self.number(EVERYBODY), self.number(USABLE)
+        self.small = (number > 0) & (number < smallest)
+        self.few_audited = (usable > 0) & (usable < smallest)
+        self.people = self.small.copy()
+        self.outcomes = self.few_audited | self.small
+        self.undetailed = np.zeros(len(tables), dtype=bool)
+        self.table_of = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+        self.groups = [
+            frozenset((one.name, place) for one, place in zip(table.attributes, value, strict=True))
+            for table in tables
+            for value in table.values
+        ]
 
-    number: Ints
-    found: Ints
-    bounded: bool
-    primary: Mask
-    hidden: Mask
-    smallest: int
+    def number(self, kinds: Kinds) -> Ints:
+        """How many people of these kinds each cell has."""
+        return np.asarray(self.by_cell[:, list(kinds)].sum(axis=1))
 
+    def hidden(self, stage: Stage) -> Mask:
+        """The cells with secrets of a stage: those of details are secrets of withheld outcomes."""
+        return self.people if stage == 0 else self.outcomes
 
-def withhold_people(
-    tables: Sequence[Cells], people: Sequence[Ints], refused: Sequence[Ints], smallest: int
-) -> Withheld:
-    """Find the cells of which nothing is shown; an empty cell is no secret."""
-    number, found = np.concatenate(people), np.concatenate(refused)
-    primary = (number > 0) & (number < smallest)
-    return _withhold(
-        tables,
-        _State(
-            number=number,
-            found=found,
-            bounded=True,
-            primary=primary,
-            hidden=primary.copy(),
-            smallest=smallest,
-        ),
-    )
+    def shown(self, stage: Stage) -> Mask:
+        """The cells whose decisions, outcomes or details are shown."""
+        if stage == 2:
+            return ~self.outcomes & ~self.undetailed[self.table_of]
+        return ~self.hidden(stage)
 
+    def told(self, kinds: Kinds, stage: Stage) -> Mask:
+        """The cells of which a shown group around them, or the total, says that they have none."""
+        zero = np.zeros(len(self.by_cell), dtype=bool)
+        for at, several in PUBLISHED[: stage + 1]:
+            for one in (*several, *([REFUSED] if at == 0 else [])):
+                if set(kinds) <= set(one):
+                    zero |= self.shown(at) & (self.number(one) == 0)
+        nobody = int(self.counts[:, list(kinds)].sum()) == 0
+        return np.asarray((self.joint.covered & zero).any(axis=1) | nobody)
 
-def withhold_outcomes(
-    tables: Sequence[Cells],
-    audited: Sequence[Ints],
-    verified: Sequence[Ints],
-    smallest: int,
-    before: Withheld,
-) -> Withheld:
-    """Find the cells of which no outcome is shown; those withheld `before` are among them."""
-    number, found = np.concatenate(audited), np.concatenate(verified)
-    primary = (number > 0) & (number < smallest) | np.concatenate(before.all)
-    return _withhold(
-        tables,
-        _State(
-            number=number,
-            found=found,
-            bounded=False,
-            primary=primary,
-            hidden=primary.copy(),
-            smallest=smallest,
-        ),
-    )
+    def known(self, kinds: Kinds, stage: Stage) -> Mask:
+        """The cells of which groups that are shown say how many of these kinds they have.
 
-
-def _withhold(tables: Sequence[Cells], state: _State) -> Withheld:
-    sums = list(sums_of(tables))
-    while (more := _exposed_cell(sums, state)) is not None:
-        state.hidden[more] = True
-    ends = np.cumsum([len(table) for table in tables])[:-1]
-    return Withheld(
-        primary=tuple(np.split(state.primary, ends)), all=tuple(np.split(state.hidden, ends))
-    )
-
-
-def sums_of(tables: Sequence[Cells]) -> Iterator[Sum]:
-    """Every way in which cells add up; cells are places in one array of all tables."""
-    starts = np.cumsum([0, *map(len, tables)])
-    single = {
-        table.name: int(start)
-        for table, start in zip(tables, starts, strict=False)
-        if len(table.attributes) == 1
-    }
-    for table, start in zip(tables, starts, strict=False):
-        if len(table.attributes) == 1:
-            yield Sum(parts=start + np.arange(len(table)), whole=TOTAL)
-            continue
-        values = np.array(table.values)
-        for side, attribute in enumerate(table.attributes):
-            for place in range(len(attribute.groups)):
-                parts = start + np.flatnonzero(values[:, side] == place)
-                if parts.size:
-                    yield Sum(parts=parts, whole=single[attribute.name] + place)
-
-
-def _exposed_cell(sums: Sequence[Sum], state: _State) -> int | None:
-    """The next cell to withhold, or None if no withheld cell is revealed."""
-    for one in sums:
-        if _only_one(one, state.hidden) or _at_bounds(one, state):
-            next_one = _next_smallest([one], state)
-            if next_one is not None:
-                return next_one
-    for place in _revealed(sums, state):
-        near = [one for one in sums if place in one.parts or place == one.whole]
-        for some in (near, sums):
-            next_one = _next_smallest(some, state)
-            if next_one is not None:
-                return next_one
-    return None
-
-
-def _revealed(sums: Sequence[Sum], state: _State) -> list[int]:
-    """The withheld cells that the sums reveal, or, for people, the sums and bounds together."""
-    places, rows = _equations(sums, state.hidden)
-    if not len(rows):
-        return []
-    fixed = revealed_by_sums(rows)
-    if not fixed and state.bounded:
-        fixed = revealed_by_bounds(
-            rows, state.number[places], state.primary[places], state.smallest
+        They have none; or, of people whose number is shown, all: because they have no others.
+        """
+        none = self.told(kinds, stage)
+        audited = ~self.people & self.told((ERROR,), stage)
+        others = OTHERS.get(kinds)
+        if others is None:
+            return none
+        return np.asarray(
+            none | audited & np.all([self.told(one, stage) for one in others], axis=0)
         )
-    return [int(places[column]) for column in fixed]
+
+    def suppression(self, *, everything: bool = False, all_outcomes: bool = False) -> Suppression:
+        ends = np.cumsum([len(table) for table in self.tables])[:-1]
+        all_outcomes |= everything
+        people, outcomes = self.people | everything, self.outcomes | all_outcomes
+
+        def by_table(mask: Mask) -> tuple[Mask, ...]:
+            return tuple(np.split(mask, ends))
+
+        return Suppression(
+            people=Withheld(primary=by_table(self.small), all=by_table(people)),
+            outcomes=Withheld(primary=by_table(self.few_audited | people), all=by_table(outcomes)),
+            undetailed=tuple(bool(one) or all_outcomes for one in self.undetailed),
+            everything=everything,
+            all_outcomes=all_outcomes,
+        )
 
 
-def revealed_by_sums(rows: Floats) -> list[int]:
-    """The columns of the sums that no vector of the null space moves."""
-    _, sizes, directions = np.linalg.svd(rows, full_matrices=True)
-    free = directions[int((sizes > NOTHING * sizes[0]).sum()) :]
-    moved = np.abs(free).max(axis=0, initial=0.0)
-    return [int(place) for place in np.flatnonzero(moved <= NOTHING)]
+def _protect(state: _State, stage: Stage) -> bool:
+    """Withhold more until no secret of this stage or an earlier one is revealed.
 
-
-def _equations(sums: Sequence[Sum], hidden: Mask) -> tuple[Ints, Floats]:
-    """The withheld cells, and the known sums over them, one row per sum."""
-    places = np.flatnonzero(hidden)
-    column = np.full(hidden.size, -1)
-    column[places] = np.arange(places.size)
-    rows = []
-    for one in sums:
-        row = np.zeros(places.size)
-        row[column[one.parts[hidden[one.parts]]]] = 1.0
-        if one.whole != TOTAL and hidden[one.whole]:
-            row[column[one.whole]] = -1.0
-        if row.any():
-            rows.append(row)
-    return places, np.array(rows)
-
-
-def _only_one(one: Sum, hidden: Mask) -> bool:
-    """Whether exactly one of the figures of a sum is withheld."""
-    whole = one.whole != TOTAL and bool(hidden[one.whole])
-    return int(hidden[one.parts].sum()) + whole == 1
-
-
-def _at_bounds(one: Sum, state: _State) -> bool:
-    """Whether the withheld parts of a sum must all be at their smallest or largest possible value.
-
-    For numbers of people the bounds come from the threshold. And if everybody in the withheld
-    parts was refused (or has an option), or nobody, that must not follow either; unless the whole
-    sum says so already.
+    False if nothing is left to withhold, and something is still revealed.
     """
-    parts = one.parts[state.hidden[one.parts]]
-    if not parts.size or (one.whole != TOTAL and state.hidden[one.whole]):
-        return False
-    left = int(state.number[parts].sum())
-    outright = (0, int(state.number[one.parts].sum()))
-    everyone = int(state.found[parts].sum()) in (0, left)
-    told = everyone and int(state.found[one.parts].sum()) not in outright
-    if told or not state.bounded:
-        return told
-    small = state.primary[parts]
-    least = int(np.where(small, 1, state.smallest).sum())
-    most = int(small.sum()) * (state.smallest - 1) if small.all() else None
-    return left in (least, most)
+    columns = [kinds for kinds in _columns(stage) if state.counts[:, list(kinds)].sum()]
+    secrets = [(at, kinds) for at, _ in PUBLISHED[: stage + 1] for kinds in SECRETS[at]]
+    cells = len(state.by_cell)
+    moves = Moves(
+        counts=np.column_stack([state.counts[:, list(kinds)].sum(axis=1) for kinds in columns]),
+        targets=vstack(
+            [_sums(state, columns, kinds) for _, kinds in secrets] + [_sums(state, columns, USABLE)]
+        ).tocsr(),
+    )
+    nobody = np.zeros(cells * len(secrets), dtype=bool)
+
+    def open_secrets() -> Ints:
+        masks = [state.hidden(at) & ~state.known(kinds, stage) for at, kinds in secrets]
+        return np.flatnonzero(np.concatenate(masks) & ~nobody & ~moves.moved[: nobody.size])
+
+    _publish(state, stage, columns, moves)
+    moves.search(open_secrets())
+    while (left := open_secrets()).size:
+        secret = int(left[0])
+        if moves.can_move(secret):
+            continue
+        at, _ = secrets[secret // cells]
+        audited = len(secrets) * cells + secret % cells
+        if at and not state.number(USABLE)[secret % cells] and not moves.can_move(audited):
+            nobody[secret] = True  # nobody was audited, so there is no outcome to reveal
+            continue
+        if not _withhold_more(state, stage, moves, secret):
+            return False
+        _publish(state, stage, columns, moves)
+        moves.search(open_secrets(), rounds=1)
+    return True
 
 
-def _next_smallest(sums: Sequence[Sum], state: _State) -> int | None:
-    """The smallest cell with people in it that is still shown; parts come before wholes."""
-    parts = np.unique(np.concatenate([one.parts for one in sums]))
-    wholes = np.array([one.whole for one in sums if one.whole != TOTAL], dtype=np.int64)
-    for places in (parts, wholes):
-        shown = places[~state.hidden[places] & (state.number[places] > 0)]
+def _columns(stage: Stage) -> Sequence[Kinds]:
+    """The kinds of people that are told apart."""
+    return DECISIONS if stage == 0 else [(kind,) for kind in EVERYBODY]
+
+
+def _sums(
+    state: _State, columns: Sequence[Kinds], kinds: Kinds, cells: Ints | None = None
+) -> csr_array:
+    """For each cell, or for some, the sum over its joint cells of the people of these kinds."""
+    inside = state.joint.inside if cells is None else state.joint.inside[cells]
+    return csr_array(kron(csr_array(inside.astype(float)), _counted(columns, kinds)))
+
+
+def _counted(columns: Sequence[Kinds], kinds: Kinds) -> csr_array:
+    return csr_array(np.array([[set(one) <= set(kinds) for one in columns]], float))
+
+
+def _publish(state: _State, stage: Stage, columns: Sequence[Kinds], moves: Moves) -> None:
+    """Every sum that a reader knows something of, and by how much it may be less or more."""
+    rules: list[Rules] = []
+    everybody = csr_array(np.ones((1, state.joint.size)))
+    for one in (*DECISIONS, *(() if stage == 0 else (*OUTCOMES, *DETAILS))):
+        total = csr_array(kron(everybody, _counted(columns, one)))
+        rules.append(Rules(sums=total, low=np.zeros(1), high=np.zeros(1), owner=np.array([-1])))
+    for at, several in PUBLISHED[: stage + 1]:
+        cells = np.flatnonzero(state.shown(at))
+        full = state.number(EVERYBODY if at == 0 else USABLE)[cells] > 0
+        fixed = np.zeros(cells.size)
+        for one in several:
+            sums = _sums(state, columns, one, cells)
+            owner = np.where(full & (at == stage), cells, -1)
+            rules.append(Rules(sums=sums, low=fixed, high=fixed, owner=owner))
+    sizes = [(state.people, state.small, EVERYBODY)]
+    if stage:
+        sizes.append((state.outcomes & ~state.people, state.few_audited, USABLE))
+    for hidden, few, kinds in sizes:
+        cells = np.flatnonzero(hidden)
+        number, small = state.number(kinds)[cells], few[cells]
+        rules.append(
+            Rules(
+                sums=_sums(state, columns, kinds, cells),
+                low=np.where(small, 1.0, state.smallest) - number,
+                high=np.where(small, state.smallest - 1.0 - number, np.inf),
+                owner=np.full(cells.size, -1),
+            )
+        )
+    moves.publish(rules)
+
+
+def _withhold_more(state: _State, stage: Stage, moves: Moves, secret: int) -> bool:
+    """Withhold more cells, or the details of one more table; False if nothing is left."""
+    if stage == 2:
+        shown = np.flatnonzero(~state.undetailed)
         if shown.size:
-            return int(shown[np.argmin(state.number[shown])])
-    return None
+            state.undetailed[shown[-1]] = True
+        return bool(shown.size)
+    number = state.number(EVERYBODY if stage == 0 else USABLE)
+    cells = moves.cheapest_way(secret, np.log2(1.0 + number))
+    if not cells:
+        cell = secret % len(state.by_cell)
+        places = np.flatnonzero(state.shown(stage) & (number > 0)).tolist()
+        near = sorted(places, key=lambda one: (_distance(state, cell, one), int(number[one]), one))
+        cells = near[:1]
+    state.hidden(stage)[cells] = True
+    return bool(cells)
 
 
-def revealed_by_bounds(rows: Floats, number: Ints, primary: Mask, smallest: int) -> list[int]:
-    """The withheld cells (columns of the sums in `rows`) whose counts cannot vary."""
-    low = np.where(number == np.where(primary, 1, smallest), 0.0, -1.0)
-    high = np.where(primary & (number == smallest - 1), 0.0, 1.0)
-    if not ((low == 0) | (high == 0)).any():
-        return []  # strictly inside their bounds, cells move as linear algebra alone says
-    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-    left = np.ones(number.size, dtype=bool)
-    random = np.random.default_rng(0)
-    for _ in range(TRIES):
-        left &= ~_moved(random.uniform(-1, 1, number.size), rows, bounds)
-    for place in np.flatnonzero(left):
-        for sign in (1.0, -1.0):
-            wanted = np.zeros(number.size)
-            wanted[place] = sign
-            left &= ~_moved(wanted, rows, bounds)
-    return [int(place) for place in np.flatnonzero(left)]
-
-
-def _moved(wanted: Floats, rows: Floats, bounds: Bounds) -> Mask:
-    """The cells that change in the longest move in the wanted direction."""
-    from scipy.optimize import linprog
-
-    found = linprog(-wanted, A_eq=rows, b_eq=np.zeros(len(rows)), bounds=bounds, method="highs")
-    assert found.x is not None, "no move at all is always possible"
-    return np.asarray(np.abs(found.x) > MOVED)
+def _distance(state: _State, cell: int, other: int) -> int:
+    """0 for cells that add up with this one, 1 for its parts and wholes, 2 for the same table."""
+    mine, others = state.groups[cell], state.groups[other]
+    if state.table_of[cell] == state.table_of[other]:
+        return 0 if len(mine) == 1 or mine & others else 2
+    return 1 if mine < others or others < mine else 3

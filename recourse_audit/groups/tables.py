@@ -8,11 +8,25 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
-from recourse_audit.groups.people import REFUSED, Population
-from recourse_audit.groups.suppression import Withheld, withhold_outcomes, withhold_people
+from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, UNDECIDED, Population
+from recourse_audit.groups.suppression import (
+    KINDS,
+    Suppression,
+    Withheld,
+    nothing_shown,
+    withhold,
+)
 from recourse_audit.records.group_figures import WhyWithheld
 from recourse_audit.records.groups import Suppressed
+from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import GroupSettings
+
+KIND_OF_STATUS: dict[RecourseStatus, str] = {
+    "verified": "found",
+    "certified_infeasible": "infeasible",
+    "not_found_within_budget": "not found",
+    "error": "error",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +34,16 @@ class TableSet:
     """All tables, and for each cell whether its figures, or only its outcomes, are withheld."""
 
     tables: tuple[Cells, ...]
-    people: Withheld
-    outcomes: Withheld
+    withheld: Suppression
     left_out: tuple[str, ...]
+
+    @property
+    def people(self) -> Withheld:
+        return self.withheld.people
+
+    @property
+    def outcomes(self) -> Withheld:
+        return self.withheld.outcomes
 
     def single(self) -> list[int]:
         """The places of the tables of one attribute, in the order of the attributes."""
@@ -51,27 +72,23 @@ class TableSet:
 def make_tables(population: Population, settings: GroupSettings) -> TableSet:
     """Make the tables, and find what must be withheld in them."""
     tables, left_out = tables_of(population, crossed=settings.crossed)
-    audited, smallest = population.audited, settings.smallest
-    usable = audited.person[audited.usable]
-    found = audited.person[audited.usable & np.isfinite(audited.cost)]
-    people = [table.counts() for table in tables]
+    smallest = settings.smallest
     if population.people < smallest:
-        return TableSet(
-            tables=tables, people=_all(people), outcomes=_all(people), left_out=tuple(left_out)
-        )
-    refused = np.flatnonzero(population.decided == REFUSED)
-    hidden = withhold_people(tables, people, [table.counts(refused) for table in tables], smallest)
-    if usable.size < smallest:
-        outcomes = _all(people)
+        withheld = nothing_shown(tables)
     else:
-        outcomes = withhold_outcomes(
-            tables,
-            [table.counts(usable) for table in tables],
-            [table.counts(found) for table in tables],
-            smallest,
-            hidden,
-        )
-    return TableSet(tables=tables, people=hidden, outcomes=outcomes, left_out=tuple(left_out))
+        usable = int(population.audited.usable.sum())
+        withheld = withhold(tables, _kinds(population), smallest, outcomes=usable >= smallest)
+    return TableSet(tables=tables, withheld=withheld, left_out=tuple(left_out))
+
+
+def _kinds(population: Population) -> Ints:
+    """What became of everybody, as places in `KINDS`."""
+    kinds = np.full(population.people, KINDS.index("not audited"))
+    kinds[population.decided == FAVOURABLE] = KINDS.index("favourable")
+    kinds[population.decided == UNDECIDED] = KINDS.index("undecided")
+    of_status = np.array([KINDS.index(KIND_OF_STATUS[status]) for status in OUTCOMES])
+    kinds[population.audited.person] = of_status[population.audited.status]
+    return kinds
 
 
 def reference_cell(
@@ -110,8 +127,3 @@ def _both(table_set: TableSet, cells: Cells, settings: GroupSettings) -> tuple[i
         reference_cell(table_set, names.index(one.name), settings)[0] for one in cells.attributes
     ]
     return None if None in single else tuple(cell for cell in single if cell is not None)
-
-
-def _all(counts: list[Ints]) -> Withheld:
-    every = tuple(np.ones(len(one), dtype=bool) for one in counts)
-    return Withheld(primary=every, all=every)

@@ -89,22 +89,24 @@ class CostPoint(Record):
 class Outcomes(Record):
     """What the audit found: audited = verified + infeasible + not found + errors.
 
-    Simulatability and relevance are None where fewer people than the threshold have a value.
+    Simulatability and relevance are None where fewer people than the threshold have a value. What
+    divides people with or without an option further (infeasible and not found, the cost curve, the
+    grades of caveats) is None in a table of which anything is withheld.
     """
 
     verified: int
-    certified_infeasible: int
-    not_found_within_budget: int
+    certified_infeasible: int | None
+    not_found_within_budget: int | None
     errors: int
     feasibility: Rate
-    infeasible: Rate
-    not_found: Rate
+    infeasible: Rate | None
+    not_found: Rate | None
     cost: Quartiles
-    cost_curve: tuple[CostPoint, ...]
+    cost_curve: tuple[CostPoint, ...] | None
     options: Quartiles
     simulatability: Quartiles | None
     relevance: Quartiles | None
-    grades: dict[GradeOrNone, int]
+    grades: dict[GradeOrNone, int] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -19,8 +19,9 @@ from recourse_audit.records.group_figures import (
     WhyWithheld,
 )
 
-# 1: the first. 2: `flags` hold the reference, the difference and the reason as well.
-FORMAT = 2
+# 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
+# outcomes can be null.
+FORMAT = 3
 
 Do = Literal["drop", "add", "set"]
 CommunityMethod = Literal["louvain", "column", "none"]

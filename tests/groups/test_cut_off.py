@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recourse_audit.groups.cut_off import Kinds, choose
+from recourse_audit.groups.cut_off import Kinds, _withheld, choose
 from recourse_audit.records.groups import (
     Change,
     CutOff,
@@ -119,12 +119,49 @@ def test_few_people_with_an_option_and_small_groups_are_not_told() -> None:
     [table, _] = report_of(people).cut_off
     assert "fewer than 11" in table.note
     assert (table.people, table.dropped, table.by_group) == (0, 0, ())
-    people = crowd() + [advised(40 + n, [20], [20, 1]) for n in range(12)]
+    people = crowd() + [advised(40 + n, [(20, 20, 1)[n % 3]], [20, 1]) for n in range(36)]
     people += [Person(groups={"origin": "east"}, favourable=True)] * 4
     people += [Person(groups=SOUTH)]  # so that it is not told that nobody withheld was refused
     [table, _] = report_of(people).cut_off
     assert table.withheld == ("east", "south")
     assert [one.group for one in table.by_group] == ["north", "unknown"]
+
+
+def test_a_handful_of_ties_to_a_large_group_is_withheld_with_what_would_reveal_it() -> None:
+    """3 of 3 droppable ties lead to the south: neither number is shown, nor can be worked out."""
+    people = crowd() + [
+        Person(groups={"origin": "west"}, favourable=True, community=n % 8) for n in range(20)
+    ]
+    could = [[20, 0], [21, 1], [22, 2], *([n % 20, 40 + n % 20] for n in range(40))]
+    told = [[20], [21], [22], *([(n % 20, 40 + n % 20)[n % 2]] for n in range(40))]
+    for number, (ends, some) in enumerate(zip(could, told, strict=True)):
+        people.append(advised(60 + number, some, ends, number % 8))
+    for table in report_of(people).cut_off:
+        assert table.withheld == ("south", "west")
+        assert {one.group for one in table.by_group} == {"north", "unknown"}
+        assert (table.dropped, table.droppable) == (43, 86)
+        north = next(one for one in table.by_group if one.group == "north")
+        assert (north.dropped, north.droppable) == (20, 43)
+
+
+@pytest.mark.parametrize(
+    ("could", "dropped", "withheld"),
+    [
+        ([40, 3, 30], [20, 1, 15], [False, True, True]),  # one alone would follow from the total
+        ([40, 5, 6], [20, 5, 6], [True, True, True]),  # all of the two small ones are dropped
+        ([40, 5, 6], [20, 0, 0], [True, True, True]),  # none of them is
+        ([40, 5, 6], [40, 5, 6], [False, True, True]),  # the total says that all are
+        ([40, 30, 0], [20, 15, 0], [False, False, False]),  # nothing is small
+        ([40, 30, 20], [20, 15, 0], [False, False, False]),  # none dropped is no small number
+        ([40, 30, 20], [20, 15, 4], [False, True, True]),  # few are dropped
+    ],
+)
+def test_which_counts_of_ties_are_withheld_by_hand(
+    could: list[int], dropped: list[int], withheld: list[bool]
+) -> None:
+    nothing = np.zeros(3, dtype=bool)
+    made = _withheld(np.array(could), [np.array(dropped)], nothing, 11)
+    assert made.tolist() == withheld
 
 
 def greedy(options: dict[int, frozenset[Kinds]]) -> list[tuple[Kinds, set[int]]]:

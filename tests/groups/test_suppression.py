@@ -1,203 +1,43 @@
-"""An attacker with all published counts and linear algebra learns no count that is withheld."""
-
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+"""What is withheld, in tables small enough to be followed by hand."""
 
 import numpy as np
 import pytest
-from scipy.linalg import null_space
-from scipy.optimize import linprog
 
-from recourse_audit.groups.arrays import Floats, Ints
+from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.people import Attribute, Audited, Population
-from recourse_audit.groups.suppression import Withheld, withhold_outcomes, withhold_people
+from recourse_audit.groups.suppression import KINDS, Suppression, withhold
 from recourse_audit.records.groups import Communities
 
 SMALLEST = 11
-Case = tuple[tuple[Cells, ...], list[Ints], Withheld]
+FAVOURABLE, REFUSED, FOUND, INFEASIBLE, NOT_FOUND = (
+    KINDS.index(one) for one in ("favourable", "not audited", "found", "infeasible", "not found")
+)
 
 
-def population_of(columns: Mapping[str, Ints]) -> Population:
-    """Everybody's groups; the last group of each attribute is the unknown."""
-    attributes = tuple(
-        Attribute(
-            name=name,
-            groups=tuple(f"g{place}" for place in range(int(places.max(initial=0)) + 1)),
-            places=places,
-        )
-        for name, places in columns.items()
+def one_table(sizes: tuple[int, ...]) -> Cells:
+    places = np.repeat(np.arange(len(sizes)), sizes)
+    attribute = Attribute(name="a", groups=tuple("tuvwxyz"[: len(sizes)]), places=places)
+    return Cells(
+        attributes=(attribute,), values=tuple((one,) for one in range(len(sizes))), cell=places
     )
-    people = len(next(iter(columns.values())))
-    nothing, none = np.zeros(0), np.zeros(0, np.int64)
-    return Population(
-        decided=np.zeros(people, np.int64),
-        community=None,
-        communities=Communities(
-            method="none", column=None, seed=0, count=0, reason="", alone=0
-        ),
-        attributes=attributes,
-        audited=Audited(
-            person=none, status=none, cost=nothing, options=nothing, simulatability=nothing,
-            relevance=nothing, grade=none, errors=(),
-        ),
-    )  # fmt: skip
 
 
-def drawn(seed: int) -> tuple[Cells, ...]:
-    """One to three attributes whose groups are of very different sizes, some of them tiny."""
-    random = np.random.default_rng(seed)
-    people = int(random.integers(40, 600))
-    columns = {}
-    for name in "abc"[: int(random.integers(1, 4))]:
-        sizes = random.dirichlet(np.full(int(random.integers(2, 6)), 0.6))
-        places = random.choice(sizes.size, size=people, p=sizes)
-        places[:2] = 0, sizes.size - 1
-        columns[name] = places
-    return tables_of(population_of(columns), crossed=True)[0]
+def kinds_of(*groups: dict[int, int]) -> Ints:
+    """Everybody's kind: for each group, how many there are of each."""
+    return np.concatenate(
+        [np.repeat(list(one), list(one.values())).astype(np.int64) for one in groups]
+    )
 
 
-def joint_sums(tables: Sequence[Cells]) -> tuple[Ints, list[Floats]]:
-    """The cells of all attributes together, and for each table the joint cells of its cells."""
-    attributes = [table for table in tables if len(table.attributes) == 1]
-    shape = tuple(len(table) for table in attributes)
-    joint = np.arange(int(np.prod(shape))).reshape(shape)
-    where = {table.name: side for side, table in enumerate(attributes)}
-    rows: list[Floats] = []
-    for table in tables:
-        matrix = np.zeros((len(table), joint.size))
-        for cell, values in enumerate(table.values):
-            inside = np.ones(shape, dtype=bool)
-            for attribute, place in zip(table.attributes, values, strict=True):
-                index = [np.newaxis] * len(shape)
-                index[where[attribute.name]] = slice(None)  # type: ignore[call-overload]
-                inside &= (np.arange(shape[where[attribute.name]]) == place)[tuple(index)]
-            matrix[cell, joint[inside]] = 1.0
-        rows.append(matrix)
-    return joint, rows
+def withheld_of(*groups: dict[int, int]) -> Suppression:
+    table = one_table(tuple(sum(one.values()) for one in groups))
+    return withhold([table], kinds_of(*groups), SMALLEST)
 
 
-def published(
-    tables: Sequence[Cells], counts: Sequence[Ints], withheld: Withheld
-) -> tuple[Floats, Ints, Floats]:
-    """All that is known, and what is not, as sums over the joint cells.
-
-    Known are the total, every cell that is shown, and that cells which are not listed are empty.
-    """
-    joint, rows = joint_sums(tables)
-    known: list[Floats] = [np.ones((1, joint.size))]
-    secret: list[Floats] = []
-    values: list[Ints] = [np.array([sum(counts[0])])]
-    for table, matrix, count, hidden in zip(tables, rows, counts, withheld.all, strict=True):
-        known.append(matrix[~hidden])
-        values.append(count[~hidden])
-        secret.append(matrix[hidden])
-        listed = matrix.sum(axis=0) > 0
-        if len(table.attributes) == 2:
-            known.append(np.eye(joint.size)[~listed])
-            values.append(np.zeros(int((~listed).sum()), np.int64))
-    return np.vstack(known), np.concatenate(values), np.vstack(secret)
-
-
-def determined(known: Floats, secret: Floats) -> list[int]:
-    """The secret sums that are combinations of the known ones."""
-    if not len(secret):
-        return []
-    free = null_space(known)
-    moved = np.abs(secret @ free).max(axis=1, initial=0.0)
-    return [int(place) for place in np.flatnonzero(moved < 1e-9)]
-
-
-def all_drawn(count: int) -> Iterator[Case]:
-    yield from map(one_drawn, range(count))
-
-
-@cache
-def one_drawn(seed: int) -> Case:
-    tables = drawn(seed)
-    counts = [table.counts() for table in tables]
-    return tables, counts, withhold_people(tables, counts, counts, SMALLEST)
-
-
-def test_no_withheld_number_of_people_follows_from_what_is_shown() -> None:
-    hidden = 0
-    for tables, counts, withheld in all_drawn(300):
-        known, _, secret = published(tables, counts, withheld)
-        hidden += len(secret)
-        assert determined(known, secret) == []
-    assert hidden > 300
-
-
-def test_what_is_withheld_first_could_be_worked_out_if_nothing_else_were() -> None:
-    """The attack itself works: without complementary suppression it finds most of the cells."""
-    found = total = 0
-    for tables, counts, withheld in all_drawn(60):
-        alone = Withheld(primary=withheld.primary, all=withheld.primary)
-        known, _, secret = published(tables, counts, alone)
-        found += len(determined(known, secret))
-        total += len(secret)
-    assert found > total / 4
-
-
-def test_every_small_cell_is_withheld_and_nothing_without_need() -> None:
-    for _, counts, withheld in all_drawn(100):
-        for count, primary, hidden in zip(counts, withheld.primary, withheld.all, strict=True):
-            assert np.array_equal(primary, (count > 0) & (count < SMALLEST))
-            assert (hidden | ~primary).all()
-        if not any(primary.any() for primary in withheld.primary):
-            assert not any(hidden.any() for hidden in withheld.all)
-
-
-def test_an_attacker_who_knows_why_each_cell_is_withheld_cannot_pin_it_down() -> None:
-    """With bounds as well: a cell under the threshold is 1 to 10, another one 11 or more."""
-    pinned = total = 0
-    for tables, counts, withheld in all_drawn(60):
-        known, values, _ = published(tables, counts, withheld)
-        _, rows = joint_sums(tables)
-        upper, limits = [], []
-        for matrix, primary, hidden in zip(rows, withheld.primary, withheld.all, strict=True):
-            for cell in np.flatnonzero(hidden):
-                low, high = (1, SMALLEST - 1) if primary[cell] else (SMALLEST, 10**6)
-                upper += [matrix[cell], -matrix[cell]]
-                limits += [high, -low]
-        for matrix, hidden in zip(rows, withheld.all, strict=True):
-            for cell in np.flatnonzero(hidden):
-                reach = 0.0
-                for sign in (1, -1):
-                    found = linprog(
-                        sign * matrix[cell],
-                        A_ub=np.array(upper),
-                        b_ub=np.array(limits),
-                        A_eq=known,
-                        b_eq=values,
-                        method="highs",
-                    ).x
-                    assert found is not None
-                    reach -= sign * float(matrix[cell] @ found)
-                total += 1
-                pinned += reach < 0.5
-    assert total > 200
-    assert pinned == 0
-
-
-def test_outcomes_are_withheld_in_the_same_way() -> None:
-    random = np.random.default_rng(0)
-    hidden = 0
-    for tables, _, before in all_drawn(200):
-        people = len(tables[0].cell)
-        audited = np.flatnonzero(random.random(people) < 0.4)
-        verified = audited[random.random(audited.size) < 0.5]
-        counts = [table.counts(audited) for table in tables]
-        found = [table.counts(verified) for table in tables]
-        withheld = withhold_outcomes(tables, counts, found, SMALLEST, before)
-        known, _, secret = published(tables, found, withheld)
-        hidden += len(secret)
-        empty = [count == 0 for count in counts]
-        for gone, earlier, none in zip(withheld.all, before.all, empty, strict=True):
-            assert (gone | ~earlier).all()
-            assert not (gone & none & ~earlier).any()
-        assert determined(known, secret) == []
-    assert hidden > 300
+def half(people: int) -> dict[int, int]:
+    """Half of them refused, and not audited."""
+    return {FAVOURABLE: people - people // 2, REFUSED: people // 2}
 
 
 @pytest.mark.parametrize(
@@ -214,38 +54,113 @@ def test_outcomes_are_withheld_in_the_same_way() -> None:
 def test_small_groups_of_one_attribute_by_hand(
     sizes: tuple[int, ...], hidden: tuple[bool, ...]
 ) -> None:
-    places = np.repeat(np.arange(len(sizes)), sizes)
-    attribute = Attribute(name="a", groups=tuple("vwxyz"[: len(sizes)]), places=places)
-    population = population_of({"a": places})
-    [table] = tables_of(
-        Population(
-            decided=population.decided,
-            community=None,
-            communities=population.communities,
-            attributes=(attribute,),
-            audited=population.audited,
-        ),
-        crossed=True,
-    )[0]
-    withheld = withhold_people([table], [table.counts()], [table.counts()], SMALLEST)
-    assert tuple(withheld.all[0].tolist()) == hidden
+    made = withheld_of(*(half(one) for one in sizes))
+    assert tuple(made.people.all[0].tolist()) == hidden
+    assert not made.everything
 
 
 @pytest.mark.parametrize(
-    ("refused", "hidden"),
+    ("small", "hidden"),
     [
-        ((100, 10, 5, 6, 0), (False, True, True, True, False)),  # all of the two small ones
-        ((100, 10, 0, 0, 0), (False, True, True, True, False)),  # none of them
-        ((100, 10, 5, 0, 0), (False, False, True, True, False)),  # all of one, but nobody knows
-        ((0, 0, 0, 0, 0), (False, False, True, True, False)),  # the total says it of everybody
+        ([{REFUSED: 5}, {REFUSED: 6}], True),  # all of the two small ones were refused
+        ([{FAVOURABLE: 5}, {FAVOURABLE: 6}], True),  # none of them
+        ([{REFUSED: 5}, {FAVOURABLE: 6}], False),  # all of one, but nobody knows
     ],
 )
 def test_that_everybody_withheld_was_refused_or_nobody_does_not_follow(
-    refused: tuple[int, ...], hidden: tuple[bool, ...]
+    small: list[dict[int, int]], hidden: bool
 ) -> None:
-    sizes = (500, 40, 5, 6, 0)
-    places = np.repeat(np.arange(len(sizes)), sizes)
-    attribute = Attribute(name="a", groups=tuple("vwxyz"), places=places)
-    table = Cells(attributes=(attribute,), values=tuple((one,) for one in range(5)), cell=places)
-    withheld = withhold_people([table], [np.array(sizes)], [np.array(refused)], SMALLEST)
-    assert tuple(withheld.all[0].tolist()) == hidden
+    made = withheld_of(half(500), half(40), *small)
+    assert made.people.all[0].tolist() == [False, hidden, True, True]
+
+
+def test_what_the_total_says_of_everybody_is_no_secret() -> None:
+    """Nobody at all was refused, so that it is true of the small groups need not be hidden."""
+    everybody = [{FAVOURABLE: one} for one in (500, 40, 5, 6)]
+    made = withheld_of(*everybody)
+    assert made.people.all[0].tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("found", "hidden"),
+    [
+        # Of 6 and 7 audited 13 have an option: all, by 0 <= verified <= audited.
+        ([(100, 100), (15, 15), (6, 0), (7, 0)], [False, True, True, True]),
+        ([(100, 100), (15, 15), (0, 6), (0, 7)], [False, True, True, True]),
+        ([(100, 100), (15, 15), (5, 1), (3, 4)], [False, False, True, True]),
+    ],
+)
+def test_numbers_with_an_option_lie_between_none_and_all_of_the_audited(
+    found: list[tuple[int, int]], hidden: list[bool]
+) -> None:
+    """Everybody's decision is shown, so the reader knows how many of each group were audited."""
+    groups = [{FAVOURABLE: 30, FOUND: yes, INFEASIBLE: no} for yes, no in found]
+    made = withheld_of(*groups)
+    assert not made.people.all[0].any()
+    assert made.outcomes.all[0].tolist() == hidden
+
+
+def test_a_table_of_which_an_outcome_is_withheld_has_no_details() -> None:
+    groups = [{FAVOURABLE: 30, FOUND: yes, INFEASIBLE: no} for yes, no in [(50, 40), (40, 50)]]
+    assert withheld_of(*groups).undetailed == (False,)
+    few = [{FAVOURABLE: 30, FOUND: yes, INFEASIBLE: no} for yes, no in [(5, 1), (3, 4)]]
+    assert withheld_of(*groups, *few).undetailed == (True,)
+
+
+def test_where_nothing_helps_nothing_is_shown() -> None:
+    """Two groups of 10 and nobody else: each is from 1 to 10, and there are 20 in all."""
+    made = withheld_of(half(10), half(10))
+    assert made.everything
+    assert made.people.all[0].all()
+
+
+def drawn(seed: int) -> tuple[tuple[Cells, ...], Ints]:
+    """Two or three attributes with groups of very different sizes."""
+    random = np.random.default_rng(seed)
+    people = int(random.integers(100, 500))
+    attributes = []
+    for name in "abc"[: int(random.integers(2, 4))]:
+        sizes = random.dirichlet(np.full(int(random.integers(2, 5)), 0.7))
+        places = random.choice(sizes.size, size=people, p=sizes)
+        groups = tuple(f"{name}{place}" for place in range(sizes.size))
+        attributes.append(Attribute(name=name, groups=groups, places=places))
+    kinds = random.choice(
+        [FAVOURABLE, FOUND, INFEASIBLE, NOT_FOUND], people, p=[0.5, 0.2, 0.2, 0.1]
+    )
+    nothing, none = np.zeros(0), np.zeros(0, np.int64)
+    population = Population(
+        decided=np.zeros(people, np.int64),
+        community=None,
+        communities=Communities(
+            method="none", column=None, seed=0, count=0, reason="", alone=0
+        ),
+        attributes=tuple(attributes),
+        audited=Audited(
+            person=none, status=none, cost=nothing, options=nothing, simulatability=nothing,
+            relevance=nothing, grade=none, errors=(),
+        ),
+    )  # fmt: skip
+    return tables_of(population, crossed=True)[0], kinds
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_small_cell_is_withheld_and_nothing_without_need(seed: int) -> None:
+    tables, kinds = drawn(seed)
+    made = withhold(tables, kinds, SMALLEST)
+    found = zip(tables, made.people.primary, made.people.all, made.outcomes.all, strict=True)
+    for table, small, people, outcomes in found:
+        number = table.counts()
+        assert np.array_equal(small, (number > 0) & (number < SMALLEST))
+        assert (people | ~small).all()
+        assert (outcomes | ~people).all()
+        assert not (people & (number == 0)).any() or made.everything
+    if not any(small.any() for small in made.people.primary):
+        assert not any(people.any() for people in made.people.all)
+
+
+def test_the_same_people_give_the_same_choice() -> None:
+    tables, kinds = drawn(3)
+    one, other = (withhold(tables, kinds, SMALLEST) for _ in range(2))
+    assert [mask.tolist() for mask in one.outcomes.all] == [
+        mask.tolist() for mask in other.outcomes.all
+    ]

@@ -301,6 +301,50 @@ def test_only_the_auditors_pages_name_others_and_protected_attributes(
     assert ("Age_band" in text) == (level == "auditor")
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_file_of_a_level_holds_an_id_that_it_may_not(level: Level, bundle: Path) -> None:
+    """The index, the group report and the seals name nobody but to the auditor."""
+    write_letters(bundle)
+    with open_finished_audit(bundle) as stored:
+        subjects = stored.names()
+        people = {name for (name,) in stored.connection.execute("SELECT id FROM people")}
+    write_pages(bundle, PageOptions(level=level))
+    pages = bundle / "pages"
+    held = {}
+    for path in sorted(path for path in pages.rglob("*") if path.is_file()):
+        name = str(path.relative_to(pages))
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        if path.suffix == ".pdf":
+            text = " ".join(one.text for one in read_pdf(path.read_bytes()).elements)
+        found = set(re.findall(r"\w+", f"{name} {text}")) & people
+        held[name] = found | {one for one in subjects.values() if one in f"{name} {text}"}
+    about = {name: found for name, found in held.items() if not name.startswith("subjects/")}
+    assert {"index.html", "groups.html", "groups.json", "groups.csv", *SEALS} <= about.keys()
+    if level == "auditor":
+        assert about["index.html"] == set(subjects.values())
+        return
+    assert not any(about.values()), about
+    for number, one in subjects.items():
+        assert held[f"subjects/{number:06d}.html"] == {one}
+
+
+def test_a_reviewers_index_leads_to_every_page_and_a_subjects_to_none(bundle: Path) -> None:
+    write_pages(bundle, PageOptions(level="reviewer"))
+    index = (bundle / "pages" / "index.html").read_text(encoding="utf-8")
+    pages = sorted((bundle / "pages" / "subjects").glob("*.html"))
+    assert len(pages) == SUBJECTS
+    for page in pages:
+        assert f'href="subjects/{page.name}"' in index
+    assert "data/subjects.csv" not in index
+    write_pages(bundle, PageOptions(level="subject"))
+    index = (bundle / "pages" / "index.html").read_text(encoding="utf-8")
+    assert 'href="subjects/' not in index
+    assert "subjects-data" not in index
+    assert f"{SUBJECTS} subjects of" in index
+    assert "There are too few subjects to show how many have each result." in index
+    assert verify_bundle(bundle).problems == ()
+
+
 def test_names_of_files_are_safe_and_distinct() -> None:
     assert file_name(12, "P0012") == "000012-P0012"
     assert file_name(3, "../../etc/passwd\0<b>ü\u202e") == "000003-etcpasswdb"

@@ -56,19 +56,17 @@ def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) ->
 
 
 def curves_figure(table: GroupTable) -> Figure | None:
-    """The share of each group with an option up to each cost."""
+    """The share of each group with an option up to each cost; None where curves are withheld."""
     curves = tuple(
         CostCurve(
             group=group.name,
-            people=None if group.outcomes is None else group.outcomes.cost.of,
-            steps=None
-            if group.outcomes is None
-            else tuple((point.cost, point.share) for point in group.outcomes.cost_curve),
+            people=group.outcomes.cost.of,
+            steps=tuple((point.cost, point.share) for point in group.outcomes.cost_curve),
         )
         for group in table.by_group
-        if counted(group)
+        if group.outcomes is not None and group.outcomes.cost_curve is not None and counted(group)
     )
-    if all(curve.steps is None for curve in curves):
+    if not curves:
         return None
     caption = f"What the cheapest option costs, by {name_of(table)}"
     return Figure(picture=cost_curves(curves), caption=caption)

@@ -19,7 +19,9 @@ from recourse_audit.render.pages.index_rows import (
     columns_of,
     decimals_of,
     rows_of,
+    without_id,
 )
+from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.text import number, plain
 
@@ -115,7 +117,9 @@ class IndexView:
     total: str
     total_share: str
     columns: tuple[Column, ...]
+    listed: bool
     data: Embedded[IndexColumns]
+    tables: str
     plain_rows: tuple[PlainRow, ...]
     digests: tuple[Digest, ...]
     versions: tuple[tuple[str, str], ...]
@@ -132,20 +136,32 @@ def index_view(
     manifest_digest: str,
     links: Mapping[int, Links],
     groups: GroupVerdicts | None,
+    level: Level = "auditor",
+    results: bool = True,
 ) -> IndexView:
-    """Make the index of a finished bundle; `manifest_digest` is that of the manifest's file."""
+    """Make the index of a finished bundle; `manifest_digest` is that of the manifest's file.
+
+    Only the auditor's index has ids. A reviewer's lists the numbers of subjects, which are the
+    names of their pages, and a subject's lists nobody. Without `results` it does not say how many
+    subjects have each status.
+    """
     rows = rows_of(subjects, links)
+    shown = rows
+    if level != "auditor":
+        shown = tuple(without_id(row) for row in rows if level == "reviewer")
     return IndexView(
         subjects=number(len(rows), "subject"),
         people=_people(manifest.counts.people),
-        whom=_whom(manifest.command),
+        whom=_whom(manifest.command, level),
         warnings=tuple(plain(note) for note in manifest.probes.notes.values()),
-        totals=_totals(rows),
+        totals=_totals(rows) if results else (),
         total=f"{len(rows):,}",
         total_share="100.0 %" if rows else NOTHING,
         columns=COLUMNS,
-        data=Embedded(columns_of(rows)),
-        plain_rows=_plain_rows(rows) if len(rows) <= LISTED_WITHOUT_SCRIPT else (),
+        listed=level != "subject",
+        data=Embedded(columns_of(shown)),
+        tables="../data/subjects.csv" if level == "auditor" else "",
+        plain_rows=_plain_rows(shown) if len(shown) <= LISTED_WITHOUT_SCRIPT else (),
         digests=_digests(manifest, manifest_digest),
         versions=tuple(manifest.versions.items()),
         commands=_commands(manifest.signed_by),
@@ -159,14 +175,15 @@ def _people(count: int) -> str:
     return f"{count:,} person" if count == 1 else f"{count:,} people"
 
 
-def _whom(command: Command) -> str:
-    """Whom the audit was about, in words."""
+def _whom(command: Command, level: Level) -> str:
+    """Whom the audit was about, in words; a selection may name people, or what they are."""
     known = {"unfavourable": "everyone with an unfavourable decision", "all": "everyone"}
-    whom = known.get(command.subjects, f"those selected by {plain(command.subjects)}")
+    by = f"those selected by {plain(command.subjects)}" if level == "auditor" else "a selection"
+    whom = known.get(command.subjects, by)
     if command.sample is None:
         return whom
     drawn = f"{command.sample:,} drawn from {whom}"
-    if command.stratify is None:
+    if command.stratify is None or level != "auditor":
         return drawn
     return f"{drawn}, in proportion to the values of {plain(command.stratify)}"
 

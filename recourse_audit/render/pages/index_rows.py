@@ -7,7 +7,7 @@ that 20,000 subjects take about a megabyte.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
 
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
@@ -120,6 +120,13 @@ def rows_of(
         for number, row in subjects
     )
     return tuple(sorted(rows, key=lambda row: natural(row.id)))
+
+
+def without_id(row: Row) -> Row:
+    """The subject by the number that is the name of their page, and without their letter."""
+    if row.links is None:
+        return replace(row, id="")
+    return replace(row, id=row.links.file, links=replace(row.links, letter=False))
 
 
 def natural(name: str) -> tuple[tuple[str, int, str], ...]:

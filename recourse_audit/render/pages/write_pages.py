@@ -5,7 +5,7 @@ pages are made, but no PDF.
 """
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from recourse_audit.bundle.layout import MANIFEST, writing
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_stored_audit
 from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.records.codec import GROUPS
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
@@ -27,6 +28,7 @@ from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
 
 LETTERS = "letters"
+LEFT_TO_THE_AUDITOR = "the auditor's copy says why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ def write_pages(
             on_paper = pages.pdf and printer is not None
             factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
             make_files(attempt, factory, list(names), options)
-            for name, content in _summaries(stored, templates, printer).items():
+            for name, content in _summaries(stored, templates, printer, pages.level).items():
                 attempt.put(name, content)
             attempt.seal()
     return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
@@ -129,6 +131,7 @@ class PageMaker:
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         """The page of one subject, and its PDF if there is a printer."""
         name = file_name(number, report.subject.id)
+        page = page_name(number, report.subject.id, self.level)
         view = subject_view(
             report,
             self.facts,
@@ -137,47 +140,81 @@ class PageMaker:
             letter_link=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
         )
         html = self.templates.render("pages/subject.html", view=view)
-        files = {f"subjects/{name}.html": html.encode()}
+        files = {f"subjects/{page}.html": html.encode()}
         if self.printer is not None:
-            files[f"subjects/{name}.pdf"] = self.printer.pdf(html)
+            files[f"subjects/{page}.pdf"] = self.printer.pdf(html)
         return files
 
 
+def page_name(number: int, subject: str, level: Level) -> str:
+    """The name of a subject's page, without ending: only the auditor's has the id in it.
+
+    The names of all pages are in the seal of the folder, which everybody gets.
+    """
+    return file_name(number, subject if level == "auditor" else "")
+
+
 def _summaries(
-    stored: StoredAudit, templates: Templates, printer: Printer | None
+    stored: StoredAudit, templates: Templates, printer: Printer | None, level: Level
 ) -> dict[str, bytes]:
     """The pages about everybody: the group report, if groups are compared, and the index."""
+    from recourse_audit.groups.report import groups_of
+    from recourse_audit.render.pages.groups import verdicts_of
+
     folder = stored.folder
     files: dict[str, bytes] = {}
     verdicts: GroupVerdicts | None = None
+    names = stored.names()
+    report: GroupReport | None = None
     if stored.settings.groups.attributes:
-        files, verdicts = _group_files(folder, templates, printer)
+        report = groups_of(folder)
+        if level != "auditor":
+            report = _without_reasons(report)
+        files = _group_files(report, templates, printer)
+        verdicts = verdicts_of(report, "groups.html")
     letters = _letters(folder)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
-    files_of = {number: file_name(number, one) for number, one in stored.names().items()}
     view = index_view(
         stored.rows(),
         manifest=stored.manifest,
         manifest_digest=digest(folder / MANIFEST),
         links={
-            number: Links(file=name, page=True, letter=name in letters, ending=ending)
-            for number, name in files_of.items()
+            number: Links(
+                file=page_name(number, one, level),
+                page=True,
+                letter=file_name(number, one) in letters,
+                ending=ending,
+            )
+            for number, one in names.items()
         },
         groups=verdicts,
+        level=level,
+        results=level == "auditor"
+        or shows_results(len(names), stored.settings.groups.smallest, report),
     )
     files["index.html"] = templates.render("pages/index.html", view=view).encode()
     return files
 
 
+def shows_results(subjects: int, smallest: int, report: GroupReport | None) -> bool:
+    """Whether an index that lists nobody counts results: not of a handful, nor if withheld."""
+    return subjects >= smallest and (report is None or report.overall.outcomes is not None)
+
+
+def _without_reasons(report: GroupReport) -> GroupReport:
+    """The same without the messages of errors, which may name people."""
+    excluded = sum(report.overall.excluded.values())
+    reasons = {LEFT_TO_THE_AUDITOR: excluded} if excluded else {}
+    return replace(report, overall=replace(report.overall, excluded=reasons))
+
+
 def _group_files(
-    folder: Path, templates: Templates, printer: Printer | None
-) -> tuple[dict[str, bytes], GroupVerdicts]:
+    report: GroupReport, templates: Templates, printer: Printer | None
+) -> dict[str, bytes]:
     """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
     from recourse_audit.groups.csv_table import groups_csv
-    from recourse_audit.groups.report import groups_of
-    from recourse_audit.render.pages.groups import groups_view, verdicts_of
+    from recourse_audit.render.pages.groups import groups_view
 
-    report = groups_of(folder)
     view = groups_view(report, paper=printer is not None)
     html = templates.render("pages/groups.html", view=view)
     files = {
@@ -187,4 +224,4 @@ def _group_files(
     }
     if printer is not None:
         files["groups.pdf"] = printer.pdf(html)
-    return files, verdicts_of(report, "groups.html")
+    return files

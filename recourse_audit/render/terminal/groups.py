@@ -162,8 +162,8 @@ def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
         return ("withheld",) * 4
     return (
         _rate(outcomes.feasibility),
-        _rate(outcomes.infeasible),
-        _rate(outcomes.not_found),
+        "withheld" if outcomes.infeasible is None else _rate(outcomes.infeasible),
+        "withheld" if outcomes.not_found is None else _rate(outcomes.not_found),
         _quartiles(outcomes.cost),
     )
 

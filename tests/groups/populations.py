@@ -1,0 +1,114 @@
+"""Made-up audits of every shape, published as files: some of their groups are tiny."""
+
+from pathlib import Path
+
+import numpy as np
+
+from recourse_audit.groups.csv_table import groups_csv
+from recourse_audit.records.codec import GROUPS
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.pages.groups import groups_view, verdicts_of
+from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.pages.write_pages import shows_results
+from recourse_audit.render.templates import Templates
+from tests.groups.stores import (
+    ERROR,
+    FOUND,
+    INFEASIBLE,
+    NOT_FOUND,
+    Person,
+    Step,
+    report_on,
+    settings,
+)
+from tests.render.stores import DIGEST, manifest_of, subject
+
+
+def drawn_population(seed: int) -> tuple[list[Person], tuple[str, ...]]:
+    """One to three attributes whose groups are of very different sizes.
+
+    In some groups nearly everybody is refused, or has an option; some audits are samples, some
+    have errors, and some people have no decision.
+    """
+    random = np.random.default_rng(seed)
+    count = int(random.integers(30, 400))
+    names = tuple("abc"[: int(random.integers(1, 4))])
+    places = {}
+    refused = np.full(count, random.uniform(0.2, 0.8))
+    found = np.full(count, random.uniform(0.2, 0.8))
+    for name in names:
+        sizes = random.dirichlet(np.full(int(random.integers(2, 6)), 0.6))
+        places[name] = random.choice(sizes.size, size=count, p=sizes)
+        places[name][:2] = 0, sizes.size - 1
+        refused += random.choice([0, 0.4, -0.4], sizes.size)[places[name]]
+        found += random.choice([0, 0.5, -0.5], sizes.size)[places[name]]
+    is_refused = random.random(count) < refused
+    has_option = random.random(count) < found
+    undecided = random.random(count) < random.choice([0, 0, 0.03])
+    audited = random.random(count) < random.choice([1, 1, 0.9, 0.5])
+    failed = random.random(count) < random.choice([0, 0, 0.05])
+    unknown = random.random(count) < random.choice([0, 0, 0.05])
+    people = []
+    for number in range(count):
+        groups = {name: f"{name}{places[name][number]}" for name in names}
+        if unknown[number]:
+            groups[names[0]] = ""
+        status = ERROR if failed[number] else FOUND if has_option[number] else INFEASIBLE
+        if status == INFEASIBLE and random.random() < 0.15:
+            status = NOT_FOUND
+        is_subject = audited[number] and is_refused[number] and not undecided[number]
+        people.append(
+            Person(
+                groups=groups,
+                favourable=None if undecided[number] else not is_refused[number],
+                community=number % 12,
+                status=status if is_subject else None,
+                error="no answer" if status == ERROR else "",
+                cost=float(random.integers(1, 5)),
+                grade=str(random.choice(["holds", "weakens", "reverses"])),
+                options=_options(random, number, count),
+                droppable=_droppable(random, number, count),
+            )
+        )
+    return people, names
+
+
+def _options(random: np.random.Generator, number: int, count: int) -> list[list[Step]]:
+    ties = [(number, int(end)) for end in random.integers(count, size=2) if end != number]
+    drop: list[list[Step]] = [[("drop", "payment", tie)] for tie in ties]
+    return drop or [[("set", "savings", None)]]
+
+
+def _droppable(random: np.random.Generator, number: int, count: int) -> list[tuple[int, int]]:
+    return [(number, int(end)) for end in random.integers(count, size=3) if end != number]
+
+
+def publish(seed: int, smallest: int, folder: Path) -> Path:
+    """Audit a drawn population, and write the files about everybody as a subject gets them."""
+    people, names = drawn_population(seed)
+    for number, one in enumerate(people):
+        # What is dropped can be dropped.
+        own = [tie for steps in one.options for _, _, tie in steps if tie is not None]
+        people[number].droppable = [*one.droppable, *own]
+    chosen = settings(*names, smallest=smallest, draws=99, crossed=seed % 5 > 0)
+    report = report_on(people, chosen, method="none")
+    (folder / "index.html").write_text(_index(report, people), encoding="utf-8")
+    page = Templates().render("pages/groups.html", view=groups_view(report))
+    (folder / "groups.json").write_text(GROUPS.write_indented(report), encoding="utf-8")
+    (folder / "groups.csv").write_text(groups_csv(report), encoding="utf-8")
+    (folder / "groups.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+def _index(report: GroupReport, people: list[Person]) -> str:
+    subjects = [subject(f"P{n}", status=one.status) for n, one in enumerate(people) if one.status]
+    view = index_view(
+        enumerate(subjects),
+        manifest=manifest_of(subjects),
+        manifest_digest=DIGEST,
+        links={},
+        groups=verdicts_of(report, "groups.html"),
+        level="subject",
+        results=shows_results(len(subjects), report.smallest, report),
+    )
+    return Templates().render("pages/index.html", view=view)
