@@ -28,7 +28,7 @@ from recourse_audit.graph.columns import to_strings
 from recourse_audit.records.names import same_name, split_words_of, words_of
 
 FEW = 20
-CHANCE = 0.05
+CHANCE = 0.01
 # Rows that do not fit, as a share of those that would not fit if all had the commonest value.
 SLIPS = 0.01
 
