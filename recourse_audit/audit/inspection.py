@@ -1,6 +1,6 @@
 """A first look at a model: its inputs and output, their likely meaning, what the probes find."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +13,16 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.model import FORMAT, ModelInput, ModelOutput, ModelReport, ProbeReport
-from recourse_audit.settings import GraphSettings, ModelSettings, OutputKind, Role, load_settings
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.recourse.policy import ANY
+from recourse_audit.settings import (
+    GraphSettings,
+    ModelSettings,
+    OutputKind,
+    Role,
+    Settings,
+    load_settings,
+)
 
 PREPARATION = (
     "The model takes weights of ties: ask whoever trained it how they were made, and set",
@@ -27,7 +36,8 @@ PREPARATION = (
 class Inspection:
     """What can be said about a model from outside; `problem` says why it cannot be asked, if so.
 
-    `made_up` says that the probes had no graph to draw features from.
+    `made_up` says that the probes had no graph to draw features from. `undecided` are the kinds of
+    ties that the policy neither names nor denies, and whether it lets them be suggested.
     """
 
     name: str
@@ -37,6 +47,7 @@ class Inspection:
     settings_file: str = "audit.toml"
     made_up: bool = False
     problem: str = ""
+    undecided: dict[str, bool] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         failed = "not probed" if self.probes is None else ", ".join(self.probes.failed)
@@ -97,9 +108,30 @@ class Inspection:
         if self.weighs:
             lines += PREPARATION
         lines += self._limits()
+        lines += self._kinds()
         if any(port.role is None for port in self.signature.inputs):
             lines.append(f"A role is one of: {', '.join(get_args(Role))}")
         return tuple(lines)
+
+    def _kinds(self) -> list[str]:
+        """Kinds of ties on which a person has yet to decide."""
+        lines = []
+        for suggested, now in (
+            (True, "may be suggested now"),
+            (False, "are not suggested now"),
+        ):
+            kinds = [
+                repr(kind) for kind, open_now in self.undecided.items() if open_now == suggested
+            ]
+            if kinds:
+                lines.append(f"Kinds of ties that no rule names, which {now}: {', '.join(kinds)}.")
+        if lines:
+            lines += [
+                "They are not on the list of what is never suggested (family, health, counsel and",
+                "the like), but no list of words is complete. Decide on each: give it a rule in",
+                "[[recourse.ties]], or list it in recourse.never.",
+            ]
+        return lines
 
     def _limits(self) -> list[str]:
         """What cannot be asked of a model that was exported for one size."""
@@ -127,7 +159,21 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         probes=audit.probes,
         sha256=audit.model.digest(),
         settings_file=str(settings),
+        undecided=undecided_kinds(audit.settings, audit.graph),
     )
+
+
+def undecided_kinds(settings: Settings, graph: Graph) -> dict[str, bool]:
+    """Kinds of ties that are neither denied nor named by a rule, and whether they are suggested.
+
+    A rule for any kind, or no rules at all, names none of them, and lets all of them be suggested.
+    """
+    recourse = settings.recourse
+    named = {rule.kind for rule in recourse.ties} | set(recourse.never)
+    suggested = not recourse.ties or any(rule.kind == ANY and rule.allow for rule in recourse.ties)
+    present = {graph.ties.kinds[kind] for kind in set(graph.ties.kind.tolist())}
+    kinds = sorted(kind for kind in present - named if not is_denied(kind))
+    return dict.fromkeys(kinds, suggested)
 
 
 def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = None) -> Inspection:
@@ -142,8 +188,8 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
     timeout
         Replaces that of the settings.
     """
-    if path.suffix == ".toml":
-        whole = load_settings(path)
+    whole = load_settings(path) if path.suffix == ".toml" else None
+    if whole is not None:
         settings, ties, origin = whole.model, whole.graph, path
     else:
         check_given(path, "MODEL")
@@ -155,7 +201,10 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         found = inspect_with(settings, read, timeout=timeout)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
-    return replace(found, settings_file=str(path)) if path.suffix == ".toml" else found
+    if whole is None:
+        return found
+    undecided = {} if read is None else undecided_kinds(whole, read)
+    return replace(found, settings_file=str(path), undecided=undecided)
 
 
 def inspect_with(

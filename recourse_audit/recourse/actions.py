@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import (
@@ -248,7 +248,8 @@ def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions,
     source, target = graph.arc_source[arcs], graph.arc_target[arcs]
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
     relation = relations(graph, subject, source, target)
-    allowed, denied = policy.drop[kind, relation], policy.denied[kind]
+    allowed = policy.drop[kind, relation]
+    denied = policy.denied[kind] | _to_denied(policy, subject, source, target)
     chosen = allowed & ~denied
     if not graph.directed:
         source, target = np.minimum(source, target), np.maximum(source, target)
@@ -262,6 +263,13 @@ def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions,
         ),
         int((allowed & denied).sum()),
     )
+
+
+def _to_denied(policy: Policy, subject: int, source: Indices, target: Indices) -> Mask:
+    """Whether ties lead to a node of a kind that is never suggested, other than the subject."""
+    nodes = policy.denied_nodes
+    ends: Mask = (nodes[source] & (source != subject)) | (nodes[target] & (target != subject))
+    return ends
 
 
 def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
@@ -308,6 +316,7 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, 
         else:
             others = np.delete(np.arange(graph.node_count), subject)
         others = np.setdiff1d(others, _tied_by(graph, subject, kind, relation))
+        others = others[~policy.denied_nodes[others]]
         own = np.full(len(others), subject)
         ends = (own, others) if relation == OUTGOING else (others, own)
         yield *ends, np.full(len(others), kind), np.full(len(others), relation)

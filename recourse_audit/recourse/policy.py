@@ -4,13 +4,14 @@ Vocabulary
 ----------
 relation   how a tie lies to the subject: it leads from them, leads to them, or is between others.
 rule       the first rule that matches a tie's kind and relation applies to it.
-denied     a kind that is never suggested, whatever the rules (see `deny_list`).
+denied     a kind that is never suggested, whatever the rules (see `deny_list`): a kind of tie, or
+           the kind of the node at its far end.
 
 `Policy` answers in tables, for the search. `rules.why_not` walks through the rules again and says
 in words what forbids a change: for changes tried by hand, and for the last check of every option.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,10 @@ from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.model.decisions import Mask
+from recourse_audit.records.names import same_name
 from recourse_audit.recourse.attributes import Movement, movements
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.recourse.proxies import SAME, ProxySearch
 from recourse_audit.settings import AttributeRule, RecourseSettings, Settings, TieRule
 
 OUTGOING, INCOMING, OTHERS = range(3)
@@ -49,6 +52,7 @@ class Policy:
     cost: Floats
     movements: tuple[Movement, ...]
     protected: tuple[str, ...]
+    denied_nodes: Mask
     candidates: Candidates | None
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
@@ -80,13 +84,18 @@ def open_policy(settings: Settings, graph: Graph) -> Policy:
     """Check the policy against the graph; the first mistake is reported with its key."""
     recourse, kinds = settings.recourse, graph.ties.kinds
     protected = settings.groups.attributes
-    _check_never(recourse.never, kinds)
+    node_kinds = kinds_of_nodes(settings, graph)
+    _check_never(recourse.never, (*kinds, *dict.fromkeys(node_kinds)))
     denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
     _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
-    whole = {rule.name for rule in recourse.attributes if rule.integer}
+    _check_not_protected(recourse.not_protected, graph)
+    proxies = ProxySearch(graph, protected)
+    by_name = {rule.name: (place, rule) for place, rule in enumerate(recourse.attributes)}
     for place, attribute in enumerate(recourse.attributes):
-        _check_attribute(attribute, f"recourse.attributes[{place}]", graph, protected)
-        _check_implied(attribute, f"recourse.attributes[{place}]", whole)
+        key = f"recourse.attributes[{place}]"
+        _check_attribute(attribute, key, graph, protected)
+        _check_proxies(attribute, key, proxies, recourse.not_protected)
+        _check_implied(attribute, key, by_name)
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
@@ -109,12 +118,38 @@ def open_policy(settings: Settings, graph: Graph) -> Policy:
         cost=cost,
         movements=movements(graph, recourse.attributes),
         protected=protected,
+        denied_nodes=_denied_nodes(node_kinds, recourse.never, graph.node_count),
         candidates=(
             None
             if recourse.candidates is None
             else read_candidates(recourse.candidates, graph, settings.graph)
         ),
     )
+
+
+def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
+    """The kind of every node, in order; empty if no column says it."""
+    column, known = settings.recourse.node_kind, graph.attributes
+    if column is None:
+        texts = (name for name, values in known.items() if values.dtype.kind not in "biuf")
+        column = next((name for name in texts if _says_kind(name)), None)
+    elif column not in known:
+        raise SettingsError(
+            f"recourse.node_kind: the nodes have no column {column!r} besides the model's "
+            f"features; {near_matches(column, known)}"
+        )
+    return () if column is None else tuple(map(str, known[column].tolist()))
+
+
+def _says_kind(name: str) -> bool:
+    return any(same_name(name, one) for one in ("kind", "type", "node_kind", "node_type"))
+
+
+def _denied_nodes(kinds: Sequence[str], never: Collection[str], count: int) -> Mask:
+    if not kinds:
+        return np.zeros(count, bool)
+    denied = {kind for kind in set(kinds) if is_denied(kind) or kind in never}
+    return np.array([kind in denied for kind in kinds], bool)
 
 
 def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
@@ -185,10 +220,64 @@ def _check_attribute(rule: AttributeRule, key: str, graph: Graph, protected: Seq
         )
 
 
-def _check_implied(rule: AttributeRule, key: str, whole: Collection[str]) -> None:
+def _check_not_protected(names: Iterable[str], graph: Graph) -> None:
+    for place, name in enumerate(names):
+        if name not in graph.feature_names:
+            raise SettingsError(
+                f"recourse.not_protected[{place}]: there is no feature {name!r}; "
+                f"{near_matches(name, graph.feature_names)}"
+            )
+
+
+def _check_proxies(
+    rule: AttributeRule, key: str, search: ProxySearch, checked: Collection[str]
+) -> None:
+    """Refuse to change what encodes a protected attribute; a mere respelling is always refused."""
+    names = [(rule.name, f"{key}.name")]
+    names += [(one.name, f"{key}.implies[{at}].name") for at, one in enumerate(rule.implies)]
+    for name, where in names:
+        proxy = search.of(name)
+        if proxy is None or (name in checked and proxy.relation != SAME):
+            continue
+        hint = (
+            ""
+            if proxy.relation == SAME
+            else (
+                "; if a person has checked that it says something else, list it in "
+                "recourse.not_protected"
+            )
+        )
+        raise SettingsError(
+            f"{where}: {proxy.sentence}, and protected attributes (groups.attributes) never "
+            f"change; leave it out{hint}"
+        )
+
+
+def _check_implied(
+    rule: AttributeRule, key: str, rules: Mapping[str, tuple[int, AttributeRule]]
+) -> None:
+    """Refuse an implied move that breaks the rule for the attribute that it moves."""
     for place, implied in enumerate(rule.implies):
-        if implied.name in whole and implied.by != int(implied.by):
+        if implied.name not in rules:
+            continue
+        there, own = rules[implied.name]
+        if own.integer and implied.by != int(implied.by):
             raise SettingsError(
                 f"{key}.implies[{place}].by: moves {implied.name!r} by {implied.by:g}, but that "
                 "attribute takes only whole numbers; make it whole, or leave it out"
             )
+        signs = {"up": (1,), "down": (-1,), "any": (1, -1)}[rule.direction]
+        wrong = [sign for sign in signs if goes_against(own, sign * implied.by)]
+        if wrong:
+            step = "up" if wrong[0] > 0 else "down"
+            raise SettingsError(
+                f"{key}.implies[{place}].by: a step {step} of {rule.name!r} would move "
+                f"{implied.name!r} by {wrong[0] * implied.by:g}, but "
+                f"recourse.attributes[{there}].direction lets it go only {own.direction}; set "
+                f"{key}.direction, or correct one of the two"
+            )
+
+
+def goes_against(rule: AttributeRule, change: float) -> bool:
+    """Whether a change of an attribute has the direction that its rule forbids."""
+    return rule.direction == ("down" if change > 0 else "up") and change != 0

@@ -13,7 +13,15 @@ from recourse_audit.graph.neighbourhoods import neighbourhood
 from recourse_audit.records.recourse import Action, SetAction, TieAction
 from recourse_audit.recourse.attributes import Movement
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
+from recourse_audit.recourse.policy import (
+    INCOMING,
+    OTHERS,
+    OUTGOING,
+    Policy,
+    goes_against,
+    relations,
+)
+from recourse_audit.recourse.proxies import SAME, named_like
 
 
 def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> str:
@@ -91,6 +99,9 @@ def _why_not_tie(policy: Policy, subject: int, action: TieAction, reach: int | N
         return f"{change}: a tie from a person to themselves is never changed"
     if is_denied(kind) or kind in policy.settings.never:
         return f"{change}: ties of the kind {kind!r} are never suggested"
+    for end in (source, target):
+        if end != subject and policy.denied_nodes[end]:
+            return f"{change}: ties to nodes like {graph.ids[end]} are never suggested"
     relation = int(relations(graph, subject, source, target))
     rule = policy.rule_for(kind, relation)
     if rule is None or action.do not in rule.allow:
@@ -137,7 +148,7 @@ def _why_not_to(
 
 def _why_not_set(policy: Policy, subject: int, action: SetAction) -> str:
     name, change = action.attribute, described(action)
-    if name in policy.protected:
+    if _is_protected(policy, name):
         return f"{change}: protected attributes never change"
     movement = policy.movement(name)
     if movement is None:
@@ -159,6 +170,13 @@ def _why_not_set(policy: Policy, subject: int, action: SetAction) -> str:
     return _why_not_implied(policy, movement, subject, action, steps)
 
 
+def _is_protected(policy: Policy, name: str) -> bool:
+    """Whether an attribute is protected, or named like one that is."""
+    like = (named_like(name, protected) for protected in policy.protected)
+    checked = name in policy.settings.not_protected
+    return any(one is not None and not (checked and one != SAME) for one in like)
+
+
 def steps_to(movement: Movement, before: float, after: float) -> int | None:
     """How many signed steps lead from one value to the other; None if no whole number does."""
     guess = round((after - before) / movement.rule.step)
@@ -177,6 +195,16 @@ def _why_not_implied(
     if set(implied) != {other.name for other, _ in movement.implied}:
         return f"{described(action)}: does not move the attributes that it implies"
     for other, by in movement.implied:
+        if _is_protected(policy, other.name):
+            return (
+                f"{described(action)}: moves {other.name!r}, and protected attributes never change"
+            )
+        own = policy.movement(other.name)
+        if own is not None and goes_against(own.rule, steps * by):
+            return (
+                f"{described(action)}: moves {other.name!r} by {steps * by:g}, which may only go "
+                f"{own.rule.direction}"
+            )
         wanted = other.shown(features[other.column]) + steps * by
         after = implied[other.name]
         if abs(after - wanted) > 1e-9 * max(1.0, abs(wanted)):

@@ -114,7 +114,19 @@ class RecourseSettings(Section):
     )
     never: tuple[str, ...] = Field(
         default=(),
-        description="Kinds of ties that are never suggested, in addition to the built-in ones.",
+        description="Kinds of ties, or of nodes at their ends, that are never suggested, in "
+        "addition to the built-in ones.",
+    )
+    node_kind: str | None = Field(
+        default=None,
+        description="The column of the nodes that says what kind of node each is, such as "
+        "'church': ties to nodes of kinds that are never suggested are never suggested either. If "
+        "absent, a column called kind, type, node_kind or node_type, if there is one.",
+    )
+    not_protected: tuple[str, ...] = Field(
+        default=(),
+        description="Features that look as if they encoded a protected attribute and, as a person "
+        "has checked, do not: rules for them are accepted.",
     )
     candidates: FilePath | None = Field(
         default=None,

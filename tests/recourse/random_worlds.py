@@ -317,8 +317,27 @@ def random_recourse(random: np.random.Generator, world: World, network: Network)
     rules = [random_tie_rule(random, world, network, never) for _ in range(random.integers(4))]
     recourse["ties"] = without_shadowed(rules, directed=world.directed)
     names = random.permutation(list(UNITS))[: random.choice([0, 1, 1, 2, 3])].tolist()
-    recourse["attributes"] = [random_attribute_rule(random, name, names) for name in names]
+    rules = [random_attribute_rule(random, name, names) for name in names]
+    recourse["attributes"] = [without_contradictions(rule, rules) for rule in rules]
+    recourse["not_protected"] = list(UNITS)  # in small tables anything may seem to follow
     return recourse
+
+
+def without_contradictions(
+    rule: dict[str, Any], rules: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Leave out what would move another attribute against its own rule."""
+    directions = {one["name"]: one["direction"] for one in rules}
+    steps = {"up": [1], "down": [-1], "any": [1, -1]}[rule["direction"]]
+    kept = [
+        one
+        for one in rule.get("implies", [])
+        if not any(
+            directions.get(one["name"], "any") == ("down" if step * one["by"] > 0 else "up")
+            for step in steps
+        )
+    ]
+    return {**rule, "implies": kept} if "implies" in rule else rule
 
 
 def random_tie_rule(

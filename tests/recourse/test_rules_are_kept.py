@@ -25,6 +25,7 @@ from tests.recourse.random_worlds import (
     opened,
     random_candidates,
     random_world,
+    without_contradictions,
     without_shadowed,
 )
 
@@ -109,6 +110,7 @@ def policies(draw: st.DrawFn, directed: bool) -> dict[str, Any]:
     never = draw(st.lists(st.sampled_from(["loan", "payment"]), max_size=1))
     rules = draw(st.lists(tie_rules(never), max_size=4))
     names = draw(st.lists(st.sampled_from(list(UNITS)), unique=True, max_size=3))
+    attributes = [draw(attribute_rules(name, names)) for name in names]
     return {
         "max_changes": draw(st.integers(1, 3)),
         "options": draw(st.integers(1, 5)),
@@ -116,7 +118,8 @@ def policies(draw: st.DrawFn, directed: bool) -> dict[str, Any]:
         "draws": 0,
         "never": never,
         "ties": without_shadowed(rules, directed=directed),
-        "attributes": [draw(attribute_rules(name, names)) for name in names],
+        "attributes": [without_contradictions(rule, attributes) for rule in attributes],
+        "not_protected": list(UNITS),
     }
 
 

@@ -157,7 +157,12 @@ def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list
         ties=[*RULES, {"kind": "*", "allow": [], "reason": "nobody can"}],
         attributes=[
             {"name": "savings", "step": 0.5, "direction": "up", "max": 9},
-            {"name": "late", "step": 1, "implies": [{"name": "savings", "by": 0.01}]},
+            {
+                "name": "late",
+                "step": 1,
+                "direction": "up",
+                "implies": [{"name": "savings", "by": 0.01}],
+            },
         ],
     )
     naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NewType
 
+from recourse_audit.records.names import same_name
 from recourse_audit.records.recourse import Action, Option, Recourse, SetAction, TieAction
 from recourse_audit.records.recourse import Move as ReportedMove
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.recourse.proxies import named_like
 from recourse_audit.settings import Settings
 
 Reference = NewType("Reference", str)
@@ -119,7 +121,7 @@ class Vocabulary:
 
     A kind of tie is known if a rule, a word or `known_kinds` names it and it may be suggested at
     all, which family ties and the like may not. An attribute is known if a rule moves it and it is
-    not protected.
+    neither protected nor named like a protected one.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -131,9 +133,14 @@ class Vocabulary:
         self._kinds = {kind for kind in kinds - never if not is_denied(kind)}
         moved = {rule.name: rule.unit for rule in recourse.attributes}
         implied = {one.name for rule in recourse.attributes for one in rule.implies}
-        protected = set(settings.groups.attributes)
+        protected, checked = settings.groups.attributes, recourse.not_protected
         self._units = {
-            name: moved.get(name, "") for name in (*moved, *implied) if name not in protected
+            name: moved.get(name, "")
+            for name in (*moved, *implied)
+            if not any(
+                named_like(name, one) is not None and (name not in checked or same_name(name, one))
+                for one in protected
+            )
         }
         self._rules = {rule.name: rule for rule in recourse.attributes}
         self._classes = set(settings.decision.classes)

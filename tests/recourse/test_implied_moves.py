@@ -1,0 +1,75 @@
+"""An attribute that moves along with another keeps to its own rule."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recourse_audit.errors import SettingsError
+from recourse_audit.records.recourse import Move, SetAction
+from recourse_audit.recourse.attributes import movements
+from recourse_audit.recourse.rules import why_not
+from tests.recourse.worlds import policy_of, star
+
+
+def rules(direction: str, by: float, own: str, **more: Any) -> list[dict[str, Any]]:
+    """Savings, which move the loan along, and the loan, with a rule of its own."""
+    return [
+        {
+            "name": "savings",
+            "step": 1000,
+            "direction": direction,
+            "implies": [{"name": "loan", "by": by}],
+        },
+        {"name": "loan", "step": 1, "direction": own, **more},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("direction", "by", "own", "step"),
+    [
+        ("up", 1, "down", "up"),
+        ("up", -1, "up", "up"),
+        ("down", 1, "up", "down"),
+        ("down", -1, "down", "down"),
+        ("any", 1, "up", "down"),
+        ("any", -1, "up", "up"),
+    ],
+)
+def test_a_policy_that_moves_an_attribute_against_its_own_rule_is_refused(
+    direction: str, by: float, own: str, step: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        policy_of(star(), attributes=rules(direction, by, own))
+    said = str(raised.value)
+    assert said.startswith(
+        f"recourse.attributes[0].implies[0].by: a step {step} of 'savings' would"
+    )
+    assert f"recourse.attributes[1].direction lets it go only {own}" in said
+
+
+@pytest.mark.parametrize(
+    ("direction", "by", "own"),
+    [("up", 1, "up"), ("up", -1, "down"), ("down", -1, "up"), ("any", 1, "any"), ("up", 0, "down")],
+)
+def test_a_policy_that_keeps_to_it_is_not(direction: str, by: float, own: str) -> None:
+    assert len(policy_of(star(), attributes=rules(direction, by, own)).movements) == 2
+
+
+def test_levels_that_would_leave_the_other_rules_range_are_not_permitted() -> None:
+    policy = policy_of(star(), attributes=rules("up", 1, "up", max=4))
+    [savings, _] = policy.movements
+    assert savings.levels(policy.graph.features[0]).after.tolist() == [[2000, 4]]
+
+
+def test_the_independent_check_refuses_such_a_move() -> None:
+    policy = policy_of(star(), attributes=rules("up", -1, "any", min=0))
+    moved = Move(attribute="loan", before=3.0, after=2.0, unit="")
+    change = SetAction(
+        attribute="savings", before=1000.0, after=2000.0, unit="", implied=(moved,), cost=1.0
+    )
+    assert why_not(policy, 0, change, 2) == ""
+    savings, loan = policy.settings.attributes
+    upward = loan.model_copy(update={"direction": "up"})
+    broken = replace(policy, movements=movements(policy.graph, (savings, upward)))
+    assert why_not(broken, 0, change, 2) == "savings=2000: moves 'loan' by -1, which may only go up"
