@@ -60,7 +60,14 @@ class Wording:
     def say_count(self, key: str, count: int, /, **values: str) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
         forms = self._found(key)
-        form = forms[min(self._form(count), len(forms) - 1)]
+        try:
+            place = int(self._form(count))
+        except ZeroDivisionError:
+            raise TemplateError(
+                f"{self._name}: its plural rule divides by zero for {count}; correct the line "
+                "Plural-Forms"
+            ) from None
+        form = forms[max(0, min(place, len(forms) - 1))]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
     def number(self, value: float) -> str:
