@@ -166,6 +166,13 @@ def test_inspect_refuses_a_graph_with_other_features_than_the_model_takes(tmp_pa
     assert one_line(finished).startswith(f"error: {settings}: graph.features: the model")
 
 
+def test_inspect_says_what_the_probe_of_determinism_can_see(tmp_path: Path) -> None:
+    steady = command("inspect", sum_network(tmp_path / "steady.onnx"))
+    assert "checked on 8 small graphs, each asked about 4 times" in steady.err
+    random = command("inspect", sum_network(tmp_path / "random.onnx", trap="dropout"))
+    assert "Determinism was checked" not in random.err
+
+
 def test_inspect_shows_what_it_can_of_a_model_that_cannot_be_asked(tmp_path: Path) -> None:
     finished = command("inspect", small_audit(tmp_path, "nan"))
     assert finished.code == 2
