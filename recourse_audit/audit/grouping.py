@@ -1,7 +1,7 @@
 """Which group everybody is in: the values of protected attributes, with numbers cut into bins."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.settings import GroupSettings
 
 MOST_NUMBERS = 20
+# Comparing groups takes memory for every person in every group of an attribute or a crossing.
+MOST_GROUPS, MOST_CROSSED = 250, 1000
 
 
 def group_values(graph: Graph, attribute: str) -> list[str]:
@@ -52,16 +54,42 @@ def check_groups(graph: Graph, settings: GroupSettings) -> None:
             f"groups.communities: the nodes have no column {column!r}; "
             f"{near_matches(column, known)}"
         )
+    everybody = {}
     for attribute in settings.attributes:
         _check_numbers(graph, settings, attribute)
-        groups = sorted({*groups_by(graph, settings, attribute)} - {""})
+        everybody[attribute] = groups_by(graph, settings, attribute)
+        groups = sorted({*everybody[attribute]} - {""})
         _check_differences(settings, attribute, groups)
+        _check_count(attribute, groups)
         wanted = settings.reference.get(attribute)
         if wanted is not None and wanted not in groups:
             raise SettingsError(
                 f"groups.reference: there is nobody whose {attribute!r} is {wanted!r}; "
                 f"{near_matches(wanted, groups)}"
             )
+
+    if settings.crossed:
+        for one, other in combinations(everybody, 2):
+            _check_crossed(one, other, {*zip(everybody[one], everybody[other], strict=True)})
+
+
+def _check_count(attribute: str, groups: list[str]) -> None:
+    if len(groups) > MOST_GROUPS:
+        some = ", ".join(repr(group) for group in groups[:2])
+        raise SettingsError(
+            f"groups.attributes: {attribute!r} has {len(groups):,} different values ({some}, …), "
+            f"and at most {MOST_GROUPS} groups are compared; name a column with wider groups, or "
+            "leave it out"
+        )
+
+
+def _check_crossed(one: str, other: str, groups: set[tuple[str, str]]) -> None:
+    if len(groups) > MOST_CROSSED:
+        raise SettingsError(
+            f"groups.attributes: {one!r} and {other!r} have {len(groups):,} combinations, and at "
+            f"most {MOST_CROSSED:,} are compared; set crossed = false, or name columns with wider "
+            "groups"
+        )
 
 
 def _check_numbers(graph: Graph, settings: GroupSettings, attribute: str) -> None:

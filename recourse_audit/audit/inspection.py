@@ -9,7 +9,8 @@ from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.probes import probe
+from recourse_audit.model.probe_notes import SEEN
+from recourse_audit.model.probes import TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
 from recourse_audit.records.model import FORMAT, ModelInput, ModelOutput, ModelReport, ProbeReport
@@ -98,6 +99,8 @@ class Inspection:
         lines = []
         if self.made_up and not self.problem:
             lines.append("Probed with made-up features; --graph FILE probes with those of a graph.")
+        if self.probes is not None and self.probes.deterministic:
+            lines += [line.format(graphs=TRIALS, times=TIMES_ASKED) for line in SEEN]
         lines.append(f"If a guess is wrong, correct it in {self.settings_file}:")
         lines += ["  [model]", f"  roles = {{ {roles} }}"]
         if self.signature.output.kind:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from recourse_audit.errors import SettingsError, SubjectError
+from recourse_audit.errors import InputError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.readers import read_graph
@@ -17,6 +17,7 @@ from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import Settings, load_settings
+from recourse_audit.settings.search import LARGEST_SEED
 
 UNBOUNDED_HOPS = 2
 
@@ -59,6 +60,8 @@ def with_seed(settings: Settings, seed: int | None) -> Settings:
     """The same settings with another seed, if one is given."""
     if seed is None:
         return settings
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"the seed must be from 0 to 2^63 - 1 (got {seed})")
     search = settings.search.model_copy(update={"seed": seed})
     return settings.model_copy(update={"search": search})
 

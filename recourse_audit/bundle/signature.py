@@ -81,7 +81,7 @@ def is_signed(text: bytes, signature: str, public: str) -> bool:
             return False
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
         key.verify(bytes.fromhex(value), text)
-    except (ValueError, KeyError, TypeError, InvalidSignature):
+    except (ValueError, KeyError, TypeError, RecursionError, InvalidSignature):
         return False
     return True
 

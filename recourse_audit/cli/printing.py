@@ -31,7 +31,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a vi
 BundleArgument = Annotated[Path, typer.Argument(help="The folder that `run` wrote.")]
 SettingsArgument = Annotated[Path, typer.Argument(help="The audit.toml.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Number of worker processes. [default: one per core]")
+    int | None,
+    typer.Option(min=1, max=1024, help="Number of worker processes. [default: one per core]"),
 ]
 ModelTimeout = Annotated[
     float | None,

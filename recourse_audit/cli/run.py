@@ -51,7 +51,9 @@ def run(
             help="Timeout per chunk, and per model query if less than model.timeout, in seconds.",
         ),
     ] = SECONDS_PER_CHUNK,
-    seed: Annotated[int | None, typer.Option(min=0, help="Replaces search.seed.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Replaces search.seed.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over in the folder.")] = False,
     fail_on: Annotated[
         list[str] | None,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import ModelError
+from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.model.calls import OutOfTimeError, call_within
 from recourse_audit.model.feeds import Feeder
@@ -22,6 +22,7 @@ from recourse_audit.model.roles import assign_roles
 from recourse_audit.model.runtime import onnxruntime, runtime_errors
 from recourse_audit.model.signature import InputPort, OutputPort, Signature
 from recourse_audit.settings import ModelSettings
+from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
 # Every exception class that onnxruntime's binding defines; versions differ in a few of them.
 RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
@@ -75,6 +76,11 @@ class OnnxModel:
         self.path = settings.path
         self._files = ModelFiles(settings.path)
         self._timeout = settings.timeout if timeout is None else timeout
+        if not SHORTEST_TIMEOUT <= self._timeout <= LONGEST_TIMEOUT:
+            raise InputError(
+                f"the timeout must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got "
+                f"{self._timeout:g})"
+            )
         self._watched = watched
         self._session = _open(self._files, self._timeout)
         ports = tuple(

@@ -20,6 +20,10 @@ NOTES = {
     "depth": "Every node of a query reaches every other, however far apart, so no number of hops "
     "bounds what a decision rests on.",
 }
+SEEN = (
+    "Determinism was checked on {graphs} small graphs, each asked about {times} times. A model",
+    "that answers differently in fewer than about one query in ten may pass.",
+)
 NO_ROOM = (
     "The model was exported for a size too small to measure how many hops reach a node; declare "
     "model.depth."

@@ -122,7 +122,7 @@ class Document(Generic[T]):
 
         try:
             data = json.loads(text)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets
             raise DocumentError(f"this is not a {self.name} document: it is not JSON") from None
         found = data.get("format") if isinstance(data, dict) else None
         if found == self.format:

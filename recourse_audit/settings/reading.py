@@ -78,6 +78,11 @@ def load_settings(path: Path) -> Settings:
             f"{path}: is not UTF-8 text, so it is not an audit.toml; create one with "
             "`recourse-audit init`"
         ) from None
+    except RecursionError:
+        raise SettingsError(
+            f"{path}: has lists within lists beyond all measure; create a new file with "
+            "`recourse-audit init`"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
             f"{path}: is not valid TOML ({error}); fix that line, or create a new file with "
@@ -97,7 +102,7 @@ def load_bundle_settings(folder: Path) -> Settings:
         table = json.loads(path.read_bytes())
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets
         raise SettingsError(f"{path}: was changed, it is not valid JSON; {remedy}") from None
     try:
         return Settings.model_validate(table, context={"folder": folder})

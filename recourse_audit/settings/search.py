@@ -7,6 +7,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from recourse_audit.settings.section import Section
 
 LARGEST_EXPLANATION = 8
+# What the runtime takes.
+LARGEST_SEED = 2**63 - 1
 
 
 class SearchSettings(Section):
@@ -34,7 +36,9 @@ class SearchSettings(Section):
         le=20,
         description="Maximum number of diverse counterfactuals shown for one subject.",
     )
-    seed: int = Field(default=0, ge=0, description="Seed of all random draws.")
+    seed: int = Field(
+        default=0, ge=0, le=LARGEST_SEED, description="Seed of all random draws, below 2^63."
+    )
 
     @field_validator("budget")
     @classmethod

@@ -103,3 +103,31 @@ def test_a_run_refuses_them_in_one_sentence_before_any_work(tmp_path: Path) -> N
     assert finished.code == 2
     assert one_line(finished).startswith(f"error: {settings}: groups.reference: there is nobody")
     assert not (tmp_path / "bundle").exists()
+
+
+def graph_of_many(**attributes: list[str]) -> Graph:
+    count = len(next(iter(attributes.values())))
+    x = np.zeros((count, 1), np.float32)
+    columns = {name: np.array(values) for name, values in attributes.items()}
+    return from_arrays(x, np.array([[0], [1]]), attributes=columns)
+
+
+def test_more_groups_than_memory_allows_are_refused() -> None:
+    graph = graph_of_many(street=[f"street {number}" for number in range(30_000)])
+    with pytest.raises(SettingsError) as raised:
+        check_groups(graph, GroupSettings(attributes=("street",)))
+    assert str(raised.value) == (
+        "groups.attributes: 'street' has 30,000 different values ('street 0', 'street 1', …), and "
+        "at most 250 groups are compared; name a column with wider groups, or leave it out"
+    )
+    several = [f"street {number % 250}" for number in range(1000)]
+    check_groups(graph_of_many(street=several), GroupSettings(attributes=("street",)))
+
+
+def test_more_combinations_than_memory_allows_are_refused_unless_nothing_is_crossed() -> None:
+    one = [str(number // 40) for number in range(1600)]
+    other = [str(number % 40) for number in range(1600)]
+    graph = graph_of_many(one=[f"a{x}" for x in one], other=[f"b{x}" for x in other])
+    with pytest.raises(SettingsError, match=r"have 1,600 combinations, .* set crossed = false"):
+        check_groups(graph, GroupSettings(attributes=("one", "other")))
+    check_groups(graph, GroupSettings(attributes=("one", "other"), crossed=False))

@@ -14,6 +14,7 @@ from recourse_audit.cli import program
 from recourse_audit.errors import AnswerError
 from tests.audits import IDS, SAMPLES, small_audit
 from tests.command import command, one_line
+from tests.onnx_models import sum_network
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -164,6 +165,13 @@ def test_inspect_refuses_a_graph_with_other_features_than_the_model_takes(tmp_pa
     finished = command("inspect", SAMPLES / "gcn.onnx", "--graph", settings)
     assert finished.code == 2
     assert one_line(finished).startswith(f"error: {settings}: graph.features: the model")
+
+
+def test_inspect_says_what_the_probe_of_determinism_can_see(tmp_path: Path) -> None:
+    steady = command("inspect", sum_network(tmp_path / "steady.onnx"))
+    assert "checked on 8 small graphs, each asked about 4 times" in steady.err
+    random = command("inspect", sum_network(tmp_path / "random.onnx", trap="dropout"))
+    assert "Determinism was checked" not in random.err
 
 
 def test_inspect_shows_what_it_can_of_a_model_that_cannot_be_asked(tmp_path: Path) -> None:
