@@ -7,6 +7,8 @@ DATA ?=
 MODELS ?=
 WORK ?=
 QUICK ?=
+CASES ?= 100000
+SEED ?= 0
 # Separate from the other environment, because torch is not in the lock files.
 TABLES := .venv-tables
 
@@ -15,7 +17,11 @@ ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
 
+<<<<<<< HEAD
 .PHONY: help demo test faults lint bench tables lock clean setup-run setup-dev
+=======
+.PHONY: help demo test lint fuzz bench tables lock clean setup-run setup-dev
+>>>>>>> r6
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -34,6 +40,9 @@ lint: setup-dev ## Check style and types only
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+fuzz: setup-dev ## Try damaged and hostile files; CASES=100000 SEED=0, failures are kept in fuzz-failures/
+	@$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
 bench: setup-dev ## Measure speed and scale; DATA=folder MODELS=folder adds real graphs
 	@$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)") $(if $(MODELS),--models "$(MODELS)")

@@ -202,9 +202,10 @@ class Templates:
 
     def _place(self, error: Exception) -> str | None:
         """File and line of the innermost template that raised the error."""
+        folders = [folder.resolve() for folder in self.folders]
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             path = Path(frame.filename)
-            if any(path.is_relative_to(folder) for folder in self.folders):
+            if any(path.is_relative_to(folder) for folder in folders):
                 return f"{path}:{frame.lineno}"
         return None
 

@@ -182,6 +182,15 @@ def test_a_template_that_would_not_end_or_fit_is_an_error(tmp_path: Path, text: 
         templates.render("page.html", view=View())
 
 
+def test_a_mistake_is_named_in_a_folder_with_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(tmp_path, page="{{ view.nobody }}")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TemplateError, match=r"page\.html:1: .*no attribute 'nobody'"):
+        Templates(Path("own")).render("page.html", view=View())
+
+
 def test_the_limits_are_those_of_one_page(tmp_path: Path) -> None:
     text = "{% for row in view.rows %}{{ row }}{{ loop.length }}{{ ' ' if loop.first }}{% endfor %}"
     templates = Templates(own(tmp_path, page=text))
