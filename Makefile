@@ -17,11 +17,7 @@ ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
 
-<<<<<<< HEAD
-.PHONY: help demo test faults lint bench tables lock clean setup-run setup-dev
-=======
-.PHONY: help demo test lint fuzz bench tables lock clean setup-run setup-dev
->>>>>>> r6
+.PHONY: help demo test lint fuzz faults bench tables lock clean setup-run setup-dev
 .DEFAULT_GOAL := help
 
 help: ## Show this list
