@@ -86,6 +86,8 @@ def test_counts_add_up_in_every_group_and_over_all_groups() -> None:
             counts, audited = group.decisions, group.outcomes
             assert counts is not None
             assert audited is not None
+            assert audited.errors is not None
+            assert audited.grades is not None
             assert counts.people == counts.refused + counts.favourable + counts.undecided
             assert counts.refused == counts.audited + counts.not_audited
             assert counts.audited == (
@@ -115,6 +117,7 @@ def test_the_figures_of_a_group_are_those_of_its_people() -> None:
     assert group.decisions.adverse_rate.share == len(refused) / len(south)
     found = [one for one in refused if one.status == FOUND]
     assert group.outcomes.feasibility.share == len(found) / len(refused)
+    assert group.outcomes.cost_curve is not None
     for point in group.outcomes.cost_curve:
         assert point.count == sum(one.cost <= point.cost for one in found)
         assert point.share == point.count / len(refused)
