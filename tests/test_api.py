@@ -63,6 +63,9 @@ def test_an_audit_inspects_explains_and_tries_changes(audit: ra.Audit) -> None:
     found = audit.inspect()
     assert found.probes is not None
     assert found.probes.depth == 2
+    assert repr(found).endswith("2 inputs, 2 classes, failed probes: none)")
+    assert found.to_dict()["probes"]["depth"] == 2
+    assert "edge_index" in (found._repr_html_() or "")
     report = audit.explain("P0004")
     assert isinstance(report, SubjectReport)
     assert report.subject.id == "P0004"

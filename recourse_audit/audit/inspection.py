@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from recourse_audit.audit.loaded import LoadedAudit, check_features, with_ties_counted
 from recourse_audit.errors import InputError, ModelError, SettingsError
@@ -24,7 +24,7 @@ PREPARATION = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Inspection:
     """What can be said about a model from outside; `problem` says why it cannot be asked, if so.
 
@@ -38,6 +38,20 @@ class Inspection:
     settings_file: str = "audit.toml"
     made_up: bool = False
     problem: str = ""
+
+    def __repr__(self) -> str:
+        failed = "not probed" if self.probes is None else ", ".join(self.probes.failed)
+        return (
+            f"Inspection({self.name!r}: {len(self.signature.inputs)} inputs, "
+            f"{self.signature.output.classes} classes, failed probes: {failed or 'none'})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `inspect --json` prints."""
+        return self.report.to_dict()
+
+    def _repr_html_(self) -> str | None:
+        return self.report._repr_html_()
 
     @property
     def report(self) -> ModelReport:

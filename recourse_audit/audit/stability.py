@@ -93,7 +93,7 @@ def standings(
     found: dict[int, Standing | None] = dict.fromkeys(wanted.tolist())
     search = Search(audit.graph, audit.batcher, answers, decisions.classes, audit.scope)
     recourse = recourse_search(audit, answers)
-    for outcome in search.run(wanted[np.isfinite(answers[wanted]).all(axis=1)]):
+    for outcome in search.run(wanted[decisions.usable(answers[wanted])]):
         if not isinstance(outcome, SearchFailure):
             options = recourse.run(outcome.subject, outcome) if with_options else None
             chances = np.exp(answers[outcome.subject])

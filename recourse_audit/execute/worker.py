@@ -25,12 +25,15 @@ from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.signature import OutputPort
-from recourse_audit.records.codec import SUBJECT
+from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
+from recourse_audit.records.manifest import GraphTable
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import open_policy
 from recourse_audit.settings import Settings
 
 TABLE = "graph.json"
+ANSWERS = "answers.npy"
+NO_MEMORY = "there was not enough memory for this subject"
 SMALL = 65_536
 _GRAPH = [one.name for one in fields(Graph)]
 _TIES = [one.name for one in fields(Ties)]
@@ -39,31 +42,29 @@ _TIES = [one.name for one in fields(Ties)]
 def share_graph(folder: Path, graph: Graph) -> None:
     """Write every array into the folder; files that others have open stay as they were."""
     arrays = _arrays(graph)
-    texts = [name for name, value in arrays.items() if value.dtype.kind == "T"]
     for name, value in arrays.items():
-        if name in texts:
+        if value.dtype.kind == "T":
             _save_texts(folder, name, cast(Strings, value))
         else:
             save_array(folder / f"{name}.npy", value)
-    table = {"arrays": list(arrays), "texts": texts, **_table(graph)}
-    (folder / TABLE).write_text(json.dumps(table), encoding="utf-8")
+    (folder / TABLE).write_text(GRAPH_TABLE.write(_table(graph, arrays)), encoding="utf-8")
 
 
 def shared_graph(folder: Path) -> Graph:
     """Open what `share_graph` wrote."""
-    table: dict[str, Any] = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    table = GRAPH_TABLE.read((folder / TABLE).read_bytes())
+    # Whatever types the arrays were written with, they are read back with.
     arrays: dict[str, Any] = {
-        name: _texts(folder, name) if name in table["texts"] else open_array(folder / f"{name}.npy")
-        for name in table["arrays"]
+        name: _texts(folder, name) if name in table.texts else open_array(folder / f"{name}.npy")
+        for name in table.arrays
     }
-    own: dict[str, Any] = {name: arrays.get(f"ties.{name}") for name in _TIES}
-    ties = Ties(**own | {"kinds": tuple(table["kinds"])})
+    own: dict[str, Any] = {name: arrays.get(f"ties.{name}") for name in _TIES if name != "kinds"}
     return Graph(
-        ties=ties,
-        feature_names=tuple(table["feature_names"]),
-        directed=table["directed"],
+        ties=Ties(kinds=table.kinds, **own),
+        feature_names=table.feature_names,
+        directed=table.directed,
         attributes={
-            name: arrays[f"attribute.{place}"] for place, name in enumerate(table["attributes"])
+            name: arrays[f"attribute.{place}"] for place, name in enumerate(table.attributes)
         },
         **{name: arrays[name] for name in _GRAPH if name in arrays},
     )
@@ -71,8 +72,9 @@ def shared_graph(folder: Path) -> Graph:
 
 def digest_of_graph(graph: Graph) -> str:
     """SHA-256 of a graph's content, for one that was never in a file."""
-    whole = hashlib.sha256(json.dumps(_table(graph)).encode())
-    for name, value in _arrays(graph).items():
+    arrays = _arrays(graph)
+    whole = hashlib.sha256(GRAPH_TABLE.write(_table(graph, arrays)).encode())
+    for name, value in arrays.items():
         content = value.tolist() if value.dtype.kind == "T" else value.tobytes().hex()
         whole.update(json.dumps([name, str(value.dtype), value.shape, content]).encode())
     return whole.hexdigest()
@@ -85,14 +87,16 @@ def _arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     return {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
 
 
-def _table(graph: Graph) -> dict[str, Any]:
-    """What a graph holds besides arrays."""
-    return {
-        "attributes": list(graph.attributes),
-        "feature_names": graph.feature_names,
-        "directed": graph.directed,
-        "kinds": graph.ties.kinds,
-    }
+def _table(graph: Graph, arrays: dict[str, NDArray[Any]]) -> GraphTable:
+    """What a graph holds besides arrays, and which of them are texts."""
+    return GraphTable(
+        arrays=tuple(arrays),
+        texts=tuple(name for name, value in arrays.items() if value.dtype.kind == "T"),
+        attributes=tuple(graph.attributes),
+        feature_names=tuple(graph.feature_names),
+        directed=graph.directed,
+        kinds=tuple(graph.ties.kinds),
+    )
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
@@ -122,10 +126,6 @@ def _texts(folder: Path, name: str) -> Strings:
     ends = open_array(folder / f"{name}.ends.npy").tolist()
     texts = [content[first:last].decode() for first, last in pairwise(ends)]
     return cast(Strings, np.array(texts, dtype=np.dtypes.StringDType()))
-
-
-ANSWERS = "answers.npy"
-NO_MEMORY = "there was not enough memory for this subject"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from recourse_audit.records.manifest import (
     VERIFICATION_FORMAT,
     DerivedManifest,
     Fingerprint,
+    GraphTable,
     LogLine,
     MadeWith,
     Manifest,
@@ -111,7 +112,8 @@ class Document(Generic[T]):
 
     def schema(self) -> Json:
         """The JSON Schema of the document."""
-        schema = self._adapter.json_schema(by_alias=True, mode="serialization")
+        schema = _all_required(self._adapter.json_schema(by_alias=True, mode="serialization"))
+        schema["properties"]["format"] = {"const": self.format}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
     def _read_last_format(self, text: str | bytes, error: Exception) -> T:
@@ -224,6 +226,7 @@ VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
+GRAPH_TABLE = Document("graph table", GraphTable, format=0)
 COMMUNITIES = Document("communities", Communities, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
 
@@ -266,6 +269,18 @@ def _without_defaults(schema: Any) -> Any:
     if isinstance(schema, list | tuple):
         return type(schema)(_without_defaults(value) for value in schema)
     return schema
+
+
+def _all_required(schema: Any) -> Any:
+    """A JSON Schema in which every key of every record must be there, as the reader wants it."""
+    if isinstance(schema, list):
+        return [_all_required(value) for value in schema]
+    if not isinstance(schema, dict):
+        return schema
+    whole = {key: _all_required(value) for key, value in schema.items() if key != "default"}
+    if "properties" in whole and whole.get("type") == "object":
+        whole["required"] = list(whole["properties"])
+    return whole
 
 
 def _first(error: Exception) -> str:

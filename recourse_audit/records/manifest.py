@@ -215,3 +215,15 @@ class Verification(Record):
     problems: tuple[str, ...]
     subjects: int | None = None
     signed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GraphTable(Record):
+    """What a graph that workers share holds besides its arrays; `texts` are arrays of text."""
+
+    arrays: tuple[str, ...]
+    texts: tuple[str, ...]
+    attributes: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    directed: bool
+    kinds: tuple[str, ...]

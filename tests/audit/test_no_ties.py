@@ -31,8 +31,10 @@ def test_inspect_and_explain_say_so_before_any_figure(audit: Path) -> None:
 
 def test_run_says_so_and_so_do_index_and_reports(audit: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
-    finished = command("run", audit, "--out", out, "--subjects", "all", "--workers", "1")
+    words = ("--out", out, "--subjects", "all", "--workers", "1")
+    finished = command("run", "--no-pages", audit, *words)
     assert LOUD in finished.err
+    assert command("report", out, "--workers", "1").code == 0
     assert (
         LOUD in json.loads((out / "manifest.json").read_text("utf-8"))["probes"]["notes"]["no_ties"]
     )

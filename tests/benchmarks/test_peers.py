@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,22 @@ from tests.benchmarks.worlds import NAME, open_dataset
 PLAN = Plan(peers={NAME: 9}, peer_budget=20_000, draws=6)
 
 
-@pytest.fixture
-def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+Results = dict[int, dict[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
     """A data set on which CF-GNNExplainer finds nothing, since there are no weights."""
-    monkeypatch.setattr(Contest, "_masked", lambda self, subject: (None, 1))
-    return open_dataset(tmp_path, seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Contest, "_masked", lambda self, subject: (None, 1))
+        yield open_dataset(tmp_path_factory.mktemp("dataset"), seed=1)
+
+
+@pytest.fixture(scope="module")
+def results(dataset: Dataset) -> Results:
+    """What every method finds, for every subject."""
+    contest = Contest(dataset, PLAN)
+    return {subject: dict(contest.results(subject)) for subject in contest.subjects(9)}
 
 
 def flips_with_one_removal(dataset: Dataset, subject: int) -> bool:
@@ -43,16 +55,11 @@ def flips_with_one_removal(dataset: Dataset, subject: int) -> bool:
     )
 
 
-def results(dataset: Dataset) -> dict[int, dict[str, dict[str, Any]]]:
-    contest = Contest(dataset, PLAN)
-    return {subject: dict(contest.results(subject)) for subject in contest.subjects(9)}
-
-
 def test_every_exhaustive_method_finds_a_single_removal_exactly_where_there_is_one(
-    dataset: Dataset,
+    dataset: Dataset, results: Results
 ) -> None:
     one = 0
-    for subject, found in results(dataset).items():
+    for subject, found in results.items():
         expected = flips_with_one_removal(dataset, subject)
         one += expected
         for method in (ANY, GREEDY):
@@ -60,16 +67,16 @@ def test_every_exhaustive_method_finds_a_single_removal_exactly_where_there_is_o
     assert 0 < one < 9
 
 
-def test_what_counts_as_flipped_is_flipped_on_the_whole_graph(dataset: Dataset) -> None:
-    for found in results(dataset).values():
+def test_what_counts_as_flipped_is_flipped_on_the_whole_graph(results: Results) -> None:
+    for found in results.values():
         for method in (OWN, ANY, GREEDY):
             assert found[method]["flipped"] == float(found[method]["claimed"])
             assert found[method]["size"] <= MOST_CHANGES
         assert found[OWN]["flipped"] <= found[ANY]["flipped"]
 
 
-def test_random_edits_are_as_large_and_as_many_as_ours(dataset: Dataset) -> None:
-    for found in results(dataset).values():
+def test_random_edits_are_as_large_and_as_many_as_ours(results: Results) -> None:
+    for found in results.values():
         ours = found[ANY]
         assert found[RANDOM]["size"] == (ours["size"] or MOST_CHANGES)
         assert 0 <= found[RANDOM]["flipped"] <= 1

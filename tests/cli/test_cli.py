@@ -14,6 +14,7 @@ from recourse_audit.cli import program
 from recourse_audit.errors import AnswerError
 from tests.audits import IDS, SAMPLES, small_audit
 from tests.command import command, one_line
+from tests.onnx_models import sum_network
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -10,7 +10,8 @@ from tests.command import command, one_line
 def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 4)
+    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 2)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
     folder = tmp_path / "demo"
     folder.mkdir()
     first = command("demo", "--out", folder)

@@ -1,4 +1,4 @@
-"""The group summary in a real browser and on real paper."""
+"""The group report in a real browser and on real paper."""
 
 from io import BytesIO
 from pathlib import Path
