@@ -36,9 +36,7 @@ class SearchSettings(Section):
         le=20,
         description="Maximum number of diverse counterfactuals shown for one subject.",
     )
-    seed: int = Field(
-        default=0, ge=0, le=LARGEST_SEED, description="Seed of all random draws, below 2^63."
-    )
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED, description="Seed of all random draws.")
 
     @field_validator("budget")
     @classmethod
