@@ -426,7 +426,7 @@ class System:
         found = milp(
             cost,
             constraints=rules,
-            integrality=np.ones(self.size),
+            integrality=np.ones(self.size, dtype=np.int64),
             bounds=Bounds(0, self.known.exact.get((ALL, "people"), 10**6)),
             options={"mip_rel_gap": gap, "time_limit": 60},
         )

@@ -88,6 +88,9 @@ def test_counts_add_up_in_every_group_and_over_all_groups() -> None:
             assert audited is not None
             assert counts.people == counts.refused + counts.favourable + counts.undecided
             assert counts.refused == counts.audited + counts.not_audited
+            assert audited.certified_infeasible is not None
+            assert audited.not_found_within_budget is not None
+            assert audited.grades is not None
             assert counts.audited == (
                 audited.verified
                 + audited.certified_infeasible
@@ -115,6 +118,7 @@ def test_the_figures_of_a_group_are_those_of_its_people() -> None:
     assert group.decisions.adverse_rate.share == len(refused) / len(south)
     found = [one for one in refused if one.status == FOUND]
     assert group.outcomes.feasibility.share == len(found) / len(refused)
+    assert group.outcomes.cost_curve is not None
     for point in group.outcomes.cost_curve:
         assert point.count == sum(one.cost <= point.cost for one in found)
         assert point.share == point.count / len(refused)
