@@ -426,7 +426,11 @@ class System:
         found = milp(
             cost,
             constraints=rules,
+<<<<<<< HEAD
             integrality=np.ones(self.size, np.int64),
+=======
+            integrality=np.ones(self.size, dtype=np.int64),
+>>>>>>> r2
             bounds=Bounds(0, self.known.exact.get((ALL, "people"), 10**6)),
             options={"mip_rel_gap": gap, "time_limit": 60},
         )
@@ -479,13 +483,19 @@ def attack(known: Published) -> list[Secret]:
 
 
 def attack_details(known: Published) -> list[Secret]:
-    """The same for costs, grades of caveats and common options, one after the other."""
+    """The same for costs, grades of caveats and common options, one after the other.
+
+    If everybody, or nobody, is told to be of a detail, it only counts the people it is a part of:
+    the audited, who are no secret by themselves, or those with an option, whom `attack` is after.
+    """
     found: list[Secret] = []
     hidden = [cell for cell, figure in hidden_counts(known) if figure == "verified"]
     for split in known.details:
         if hidden:
-            wanted = [(cell, split[0]) for cell in hidden] + [
-                (cell, f"not {split[0]}") for cell in hidden
-            ]
-            found += System(known, split).pinned(wanted)
+            system = System(known, split)
+            parts = (split[0], f"not {split[0]}")
+            told = {cell for cell in hidden for part in parts if system.told(cell, part)}
+            found += system.pinned(
+                [(cell, part) for cell in hidden if cell not in told for part in parts]
+            )
     return found

@@ -92,6 +92,9 @@ def test_counts_add_up_in_every_group_and_over_all_groups() -> None:
             assert audited.not_found_within_budget is not None
             assert counts.people == counts.refused + counts.favourable + counts.undecided
             assert counts.refused == counts.audited + counts.not_audited
+            assert audited.certified_infeasible is not None
+            assert audited.not_found_within_budget is not None
+            assert audited.grades is not None
             assert counts.audited == (
                 audited.verified
                 + audited.certified_infeasible
