@@ -426,11 +426,7 @@ class System:
         found = milp(
             cost,
             constraints=rules,
-<<<<<<< HEAD
-            integrality=np.ones(self.size, np.int64),
-=======
             integrality=np.ones(self.size, dtype=np.int64),
->>>>>>> r2
             bounds=Bounds(0, self.known.exact.get((ALL, "people"), 10**6)),
             options={"mip_rel_gap": gap, "time_limit": 60},
         )
