@@ -63,8 +63,11 @@ class Templates:
         """Fill a template with what it is to show."""
         self._environment.begin()
         self._heads.clear()
+        compiled = False
         try:
-            text = self._environment.get_template(name).render(**values)
+            template = self._environment.get_template(name)  # which calculates what is constant
+            compiled = True
+            text = template.render(**values)
             text.encode()  # a template may write half a character: "\ud800"
             self._check_policy(name, text)
         except TemplateNotFound as error:
@@ -91,7 +94,7 @@ class Templates:
             LookupError,
             ArithmeticError,
         ) as error:
-            place = self._place(error)
+            place = self._place(error) or (None if compiled else name)
             if place is None:
                 raise
             raise TemplateError(f"{place}: {error}") from None

@@ -75,6 +75,7 @@ def _ended(words: tuple[str, ...]) -> tuple[int, str]:
         with (
             patch("recourse_audit.render.pages.write_pages.open_printer", lambda _: no_paper),
             patch("recourse_audit.execute.executors.executor_for", lambda **_: InProcess()),
+            patch("recourse_audit.render.sandbox.MOST_STEPS", 100_000),  # to be quick
             patch("recourse_audit.render.letters.write_letters.open_printer", lambda _: no_paper),
         ):
             finished = command(*words)

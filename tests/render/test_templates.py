@@ -191,6 +191,14 @@ def test_a_mistake_is_named_in_a_folder_with_a_relative_path(
         Templates(Path("own")).render("page.html", view=View())
 
 
+@pytest.mark.parametrize(
+    "text", ["{{ [].title.x }}", "{{ [1].title }}", "{{ -'a' }}", "{{ [][1:'a'] }}"]
+)
+def test_a_mistake_in_a_constant_is_named_too(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TemplateError, match=r"page\.html"):
+        Templates(own(tmp_path, page=text)).render("page.html", view=View())
+
+
 def test_the_limits_are_those_of_one_page(tmp_path: Path) -> None:
     text = "{% for row in view.rows %}{{ row }}{{ loop.length }}{{ ' ' if loop.first }}{% endfor %}"
     templates = Templates(own(tmp_path, page=text))
