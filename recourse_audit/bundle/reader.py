@@ -43,12 +43,21 @@ class StoredAudit:
     @property
     def fingerprint(self) -> Fingerprint:
         """What the audit is of."""
-        return FINGERPRINT.read(meta_of(self.connection)["fingerprint"])
+        return FINGERPRINT.read(self._meta("fingerprint"))
 
     @property
     def communities(self) -> Communities:
         """How people were divided into communities."""
-        return COMMUNITIES.read(meta_of(self.connection)["communities"])
+        return COMMUNITIES.read(self._meta("communities"))
+
+    def _meta(self, key: str) -> str:
+        found = meta_of(self.connection).get(key)
+        if not isinstance(found, str):
+            raise InputError(
+                f"{self.folder}: the store says nothing about its {key}, so it is damaged; restore "
+                "it, or run the audit again into another --out"
+            )
+        return found
 
     @property
     def days(self) -> tuple[str, str] | None:
@@ -127,9 +136,20 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
         return
     if not bundle.store.is_file():
         raise InputError(f"{folder}: holds no audit; `recourse-audit run` writes one")
-    with open_store(bundle.store) as store:
+    with open_store(bundle.store) as store, _damage_reported(bundle.store):
         [[count]] = store.execute("SELECT count(*) FROM subjects")
         yield _stored(folder, store, finished=True, done=count, total=count)
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    """Say in one sentence that a store cannot be read, wherever that shows."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise InputError(
+            f"{path}: is damaged ({error}); restore it, or run the audit again into another --out"
+        ) from None
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline
 from tests.audits import small_audit
 from tests.bundles import contents, ended, request, run_here, started, stop_after
+from tests.command import command, one_line
 
 SAMPLE = 48
 TABLES = ("meta", "people", "members", "subjects", "probabilities", "actions", "droppable")
@@ -200,3 +201,41 @@ def test_a_run_that_is_writing_is_not_disturbed(tmp_path: Path) -> None:
     ):
         pass
     work.close()
+
+
+@pytest.mark.parametrize("table", ["meta", "members", "people", "subjects"])
+def test_a_store_without_one_of_its_tables_is_one_sentence(
+    table: str, folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    shutil.copytree(folder / "bundle", out)
+    with closing(sqlite3.connect(out / "store.sqlite")) as store:
+        store.execute(f"DROP TABLE {table}")
+    finished = command("groups", out)
+    assert finished.code == 2
+    assert f"store.sqlite: is damaged (no such table: {table})" in one_line(finished)
+
+
+def test_a_store_without_a_fact_about_the_audit_is_one_sentence(
+    folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bundle"
+    shutil.copytree(folder / "bundle", out)
+    with closing(sqlite3.connect(out / "store.sqlite")) as store:
+        store.execute("DELETE FROM meta WHERE key = 'communities'")
+        store.commit()
+    finished = command("groups", out)
+    assert finished.code == 2
+    assert "the store says nothing about its communities, so it is damaged" in one_line(finished)
+
+
+def test_a_store_with_damaged_pages_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bundle"
+    shutil.copytree(folder / "bundle", out)
+    content = bytearray((out / "store.sqlite").read_bytes())
+    for page in range(4096, len(content), 4096):
+        content[page : page + 512] = b"\xff" * 512
+    (out / "store.sqlite").write_bytes(content)
+    finished = command("groups", out)
+    assert finished.code == 2
+    assert "store.sqlite: is damaged (" in one_line(finished)

@@ -252,7 +252,7 @@ def test_a_model_that_looks_different_is_refused(tmp_path: Path) -> None:
     other = sum_network(tmp_path / "other.onnx", features=7, classes=3)
     refused = command("stability", settings, "P0004", "--perturbed-model", other)
     assert refused.code == 2
-    assert "no perturbed copy of it" in one_line(refused)
+    assert "not a perturbed copy of it" in one_line(refused)
 
 
 def test_a_model_without_a_limit_to_its_reach_is_refused(tmp_path: Path) -> None:

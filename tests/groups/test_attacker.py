@@ -18,8 +18,8 @@ from tests.groups.attacker import (
 )
 from tests.groups.populations import publish
 
-# 13 and 17 take as long as all the others together.
-SEEDS = [seed for seed in range(24) if seed not in (13, 17)]
+# `python -m benchmarks.withheld` attacks as many more as one likes.
+SEEDS = range(10)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
