@@ -31,6 +31,10 @@ class FileMaker(Protocol):
 
     def files(self, number: int, report: SubjectReport) -> Files: ...
 
+    def close(self) -> None:
+        """Let go of what it holds open, in the thread that opened it."""
+        ...
+
 
 class MakerFactory(Protocol):
     """Makes the file maker of one process; small enough to be sent to every worker."""
@@ -107,6 +111,8 @@ class _Renderer:
         atexit.register(self.close)
 
     def close(self) -> None:
+        if self._maker is not None:
+            self._maker.close()
         self._maker = None
 
     def answer(self, numbers: Run) -> Files | Failed:

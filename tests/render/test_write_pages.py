@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.redaction import LEVELS, Level
-from recourse_audit.render.pages.write_pages import PageMakers, PageOptions, write_pages
+from recourse_audit.render.pages.write_pages import PageMaker, PageMakers, PageOptions, write_pages
 from recourse_audit.render.templates import Templates
 from tests.audits import quick_audit
 from tests.bundles import contents
@@ -171,9 +172,30 @@ class _Listening:
     def open(self) -> "_Listening":
         return self
 
+    def close(self) -> None:
+        pass
+
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
         return {f"{number}-{report.subject.id}": str(deaf).encode()}
+
+
+def test_pages_let_go_of_the_bundle_in_the_thread_that_opened_it(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left to the garbage collector may be closed in any thread, which SQLite refuses."""
+    opened = []
+    real = PageMakers.open
+
+    def noted(makers: PageMakers) -> PageMaker:
+        opened.append(real(makers))
+        return opened[-1]
+
+    monkeypatch.setattr(PageMakers, "open", noted)
+    write_pages(bundle)
+    [maker] = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        maker.stored.connection.execute("SELECT 1")
 
 
 def test_ctrl_c_is_heard_only_by_the_process_that_gives_out_the_work(bundle: Path) -> None:

@@ -317,6 +317,9 @@ class _LetterFiles:
     writer: LetterWriter
     printer: Printer | None
 
+    def close(self) -> None:
+        """Nothing is held open."""
+
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         letter = self.writer.letter(report)
         if isinstance(letter, NoLetter):

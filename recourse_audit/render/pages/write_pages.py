@@ -128,6 +128,10 @@ class PageMaker:
     printer: Printer | None
     letters: set[str]
 
+    def close(self) -> None:
+        """Let go of the bundle."""
+        self.held.close()
+
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         """The page of one subject, and its PDF if there is a printer."""
         name = file_name(number, report.subject.id)
