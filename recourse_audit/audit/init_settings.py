@@ -70,9 +70,9 @@ def starting_settings(
         except GraphError as error:
             doubts = [f"# CHECK: {error}"]
     try:
-        found = inspect_with(settings, graph)
+        found, _ = inspect_with(settings, graph)
     except InputError as error:
-        found, doubts = inspect_with(settings, None), [f"# CHECK: {error}"]
+        (found, _), doubts = inspect_with(settings, None), [f"# CHECK: {error}"]
     parts = (_model_section(found, model, folder), start.lines + doubts, _rest(found, start.groups))
     return "\n".join("\n".join([*part, ""]) for part in parts)
 

@@ -4,16 +4,36 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from recourse_audit.audit.loaded import LoadedAudit, check_features, with_ties_counted
+import numpy as np
+
+from recourse_audit.audit.agreement import agreement_of, recorded_decisions
+from recourse_audit.audit.answers import Askable, whole_answers
+from recourse_audit.audit.loaded import (
+    LoadedAudit,
+    check_classes,
+    check_features,
+    rule_of,
+    with_ties_counted,
+)
 from recourse_audit.errors import InputError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probe_notes import SEEN
 from recourse_audit.model.probes import TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records.model import FORMAT, ModelInput, ModelOutput, ModelReport, ProbeReport
+from recourse_audit.records.agreement import Agreement
+from recourse_audit.records.model import (
+    FORMAT,
+    ModelInput,
+    ModelOutput,
+    ModelReport,
+    ProbeReport,
+    RuleReport,
+)
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import ANY
 from recourse_audit.settings import (
@@ -49,6 +69,8 @@ class Inspection:
     made_up: bool = False
     problem: str = ""
     undecided: dict[str, bool] = field(default_factory=dict)
+    decision: RuleReport | None = None
+    agreement: Agreement | None = None
 
     def __repr__(self) -> str:
         failed = "not probed" if self.probes is None else ", ".join(self.probes.failed)
@@ -89,6 +111,8 @@ class Inspection:
                 why=self.signature.output.why,
             ),
             probes=self.probes,
+            decision=self.decision,
+            agreement=self.agreement,
             problem=self.problem,
         )
 
@@ -163,7 +187,43 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         sha256=audit.model.digest(),
         settings_file=str(settings),
         undecided=undecided_kinds(audit.settings, audit.graph),
+        **decided_of(audit.settings, audit.recorded, audit),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What asking everybody takes, where the policy need not be sound yet."""
+
+    graph: Graph
+    batcher: QueryBatcher
+    probes: ProbeReport
+    rule: DecisionRule
+
+
+def decided_of(settings: Settings, recorded: Ints | None, audit: Askable) -> dict[str, Any]:
+    """The rule over everybody, and how it agrees with the decisions on record."""
+    every = np.arange(audit.graph.node_count)
+    decisions = audit.rule.over(whole_answers(audit, every))
+    decided = decisions.classes_of(decisions.everybody, every)
+    good = int(audit.rule.favourable_classes[decided[decided >= 0]].sum())
+    undecided = int((decided < 0).sum())
+    by = settings.decision.cut_off_by
+    lines = {} if settings.decision.cut_off is None else {"": settings.decision.cut_off}
+    return {
+        "decision": RuleReport(
+            rule=audit.rule.name,
+            cut_offs=lines if by is None else by.values,
+            better=audit.rule.better if audit.rule.scores else None,
+            places=decisions.places,
+            favourable=good,
+            refused=len(every) - good - undecided,
+            undecided=undecided,
+        ),
+        "agreement": None
+        if recorded is None
+        else agreement_of(settings, audit.graph, recorded, decisions),
+    }
 
 
 def undecided_kinds(settings: Settings, graph: Graph) -> dict[str, bool]:
@@ -201,19 +261,32 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         ties, origin = _graph_settings(graph), graph
     try:
         read = None if ties is None else read_graph(ties)
-        found = inspect_with(settings, read, timeout=timeout)
+        found, model = inspect_with(settings, read, timeout=timeout)
+        decided: dict[str, Any] = {}
+        if whole is not None and read is not None and found.probes is not None:
+            decided = _decided_by(whole, read, model, found.probes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     if whole is None:
         return found
     undecided = {} if read is None else undecided_kinds(whole, read)
-    return replace(found, settings_file=str(path), undecided=undecided)
+    return replace(found, settings_file=str(path), undecided=undecided, **decided)
+
+
+def _decided_by(
+    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport
+) -> dict[str, Any]:
+    check_classes(settings, model)
+    batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
+    rule = rule_of(settings, graph, model)
+    asked = _Asked(graph=graph, batcher=batcher, probes=probes, rule=rule)
+    return decided_of(settings, recorded_decisions(settings, graph), asked)
 
 
 def inspect_with(
     settings: ModelSettings, graph: Graph | None, *, timeout: float | None = None
-) -> Inspection:
-    """Probe a model on a graph's nodes, or on made-up ones."""
+) -> tuple[Inspection, OnnxModel]:
+    """Probe a model on a graph's nodes, or on made-up ones; also the open model."""
     model = OnnxModel(settings, complete=False, timeout=timeout)
     if graph is not None:
         check_features(model, graph)
@@ -229,8 +302,8 @@ def inspect_with(
         probes = probe(model, settings, None if graph is None else pool_of(graph))
         probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:
-        return replace(facts, problem=str(error))
-    return replace(facts, signature=model.signature, probes=probes)
+        return replace(facts, problem=str(error)), model
+    return replace(facts, signature=model.signature, probes=probes), model
 
 
 def check_given(path: Path, option: str) -> None:

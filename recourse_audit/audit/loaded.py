@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from recourse_audit.audit.agreement import recorded_decisions
 from recourse_audit.errors import InputError, SettingsError, SubjectError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
@@ -31,7 +32,8 @@ class LoadedAudit:
     model: OnnxModel
     probes: ProbeReport
     batcher: QueryBatcher
-    decisions: Decisions
+    rule: DecisionRule
+    recorded: Ints | None
     scope: Scope
     policy: Policy
     graph_from_files: bool = True
@@ -85,7 +87,7 @@ def open_audit(
     policy = open_policy(settings, graph)
     _check_stratum(settings, graph)
     probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
-    _check_classes(settings, model)
+    check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)
     return replace(audit, graph_from_files=from_files)
 
@@ -101,7 +103,8 @@ def assemble(
         model=model,
         probes=probes,
         batcher=QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1),
-        decisions=Decisions(settings.decision),
+        rule=rule_of(settings, graph, model),
+        recorded=recorded_decisions(settings, graph),
         scope=Scope(
             max_nodes=search.max_nodes,
             max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
@@ -111,6 +114,13 @@ def assemble(
         ),
         policy=policy,
     )
+
+
+def rule_of(settings: Settings, graph: Graph, model: OnnxModel) -> DecisionRule:
+    """The rule that decides, for a model whose output has been identified."""
+    output = model.signature.output
+    assert output.kind is not None
+    return DecisionRule(settings.decision, graph, kind=output.kind, precision=output.dtype)
 
 
 def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
@@ -157,7 +167,8 @@ def _check_stratum(settings: Settings, graph: Graph) -> None:
         )
 
 
-def _check_classes(settings: Settings, model: OnnxModel) -> None:
+def check_classes(settings: Settings, model: OnnxModel) -> None:
+    """Refuse names for more or fewer classes than the output has."""
     named, output = settings.decision.classes, model.signature.output
     if output.classes != len(named):
         raise SettingsError(

@@ -96,13 +96,18 @@ def identify_output(
     rows_seen = rows_seen[np.isfinite(rows_seen).all(axis=1)]
     kind, why = guess_kind(rows_seen)
     if settings.output is not None:
-        if settings.output not in ("logits", kind):
+        if settings.output not in ("logits", "score", kind):
             raise ModelError(
                 f"{model.path}: model.output says {settings.output}, but the model's answers are "
                 f"not ({why}); change model.output to {kind!r}, or leave it out"
             )
         kind, why = settings.output, "declared in the settings"
     columns = rows_seen.shape[1]
+    if kind == "score" and columns != 1:
+        raise ModelError(
+            f"{model.path}: model.output says score, but the output has {columns} columns; a score "
+            "is one number per node"
+        )
     found: OutputPort = replace(
         model.signature.output, kind=kind, why=why, columns=columns, classes=max(columns, 2)
     )

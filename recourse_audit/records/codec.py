@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import FORMAT as STABILITY_FORMAT
 from recourse_audit.records.caveats import StabilityReport
@@ -146,77 +147,35 @@ class Document(Generic[T]):
         )
 
 
-def subject_from_1(data: Json) -> Json:
-    """A subject's document of format 1 as one of format 2: new names, every key there."""
-    search, recourse, grid = data["search"], data["recourse"], data["cloud"]
+def subject_from_2(data: Json) -> Json:
+    """A subject's document of format 2 as one of format 3: there was one rule, and no scores."""
+    recourse, explanation = data["recourse"], data["explanation"]
+    margin = None if recourse is None else recourse["margin"]
+    line = dict.fromkeys(("cut_off", "score", "better", "places", "rank", "recorded"))
+    tried = data["what_if"]
     return {
-        "format": 2,
-        "subject": data["subject"],
-        "search": None if search is None else {"sample": None, **search},
-        "explanation": data["explanation"],
-        "counterfactuals": [_counterfactual(one) for one in data["counterfactuals"]],
-        "front": data["front"],
-        "front_size": data["front_size"],
-        "baselines": data["picks"],
-        "objective_grid": grid,
-        "ego_network": None if data["surroundings"] is None else _ego_network(data["surroundings"]),
+        **data,
+        "format": 3,
+        "decision": {"rule": "argmax", "margin": margin, **line},
+        "explanation": None if explanation is None else _unscored(explanation),
+        "counterfactuals": [
+            {**_unscored(one), "explanation": _unscored(one["explanation"])}
+            for one in data["counterfactuals"]
+        ],
         "recourse": None if recourse is None else _recourse(recourse),
-        "caveats": [_caveat(one) for one in data["caveats"]],
-        "probes": {**data["probes"], "notes": data["notes"]},
-        "what_if": data.get("what_if"),
-        "queries": (search or {}).get("queries", 0) + (recourse or {}).get("evaluations", 0),
-        "note": data.get("note", ""),
-        "error": data.get("error", ""),
+        "what_if": None if tried is None else {**_unscored(tried), "score_before": None},
     }
 
 
-def _ego_network(data: Json) -> Json:
-    """That format listed a kind of tie between two people once, however many there were."""
-    return {**data, "ties": [{**tie, "count": 1} for tie in data["ties"]]}
-
-
-def _counterfactual(data: Json) -> Json:
-    return _renamed(data, dominates_picks="dominates_baselines")
+def _unscored(data: Json) -> Json:
+    return {**data, "score": None}
 
 
 def _recourse(data: Json) -> Json:
-    checked_by = data["checked_by"] or None
-    rest = {key: value for key, value in data.items() if key != "checked_by"}
-    options = [_option(one, checked_by) for one in data["options"]]
-    return {**rest, "options": options, "evaluated_on": checked_by}
+    return {**data, "options": [_unscored(one) for one in data["options"]]}
 
 
-def _option(data: Json, checked_by: str | None) -> Json:
-    held = data["holds"]
-    return {
-        **_renamed(data, others="side_effects", holds="robustness"),
-        "verified_on": checked_by,
-        "robustness": None if held is None else _robustness(held),
-    }
-
-
-def _robustness(data: Json) -> Json:
-    def survival(what: str) -> Json:
-        low, high = data[f"{what}_interval"]
-        return {"count": data[f"{what}_count"], "share": data[what], "low": low, "high": high}
-
-    return {
-        "draws": data["draws"],
-        "ties": survival("ties"),
-        "attributes": survival("attributes"),
-    }
-
-
-def _caveat(data: Json) -> Json:
-    kind, _, number = data["about"].partition(" ")
-    return {**data, "counterfactual": int(number) if kind == "counterfactual" else None}
-
-
-def _renamed(data: Json, **names: str) -> Json:
-    return {names.get(key, key): value for key, value in data.items()}
-
-
-SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
+SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_2)
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
@@ -228,6 +187,7 @@ MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
 GRAPH_TABLE = Document("graph table", GraphTable, format=0)
 COMMUNITIES = Document("communities", Communities, format=0)
+AGREEMENT = Document("agreement", Agreement, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
 
 # What `recourse-audit schema NAME` knows, besides the settings.

@@ -1,8 +1,12 @@
 """A model from outside: what the probes found, and what `inspect --json` prints."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
+
+RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -26,8 +30,9 @@ class ProbeReport(Record):
         return tuple(name for name in names if not getattr(self, name))
 
 
-# 1: the first. 2: notes are part of the probes; every key is always there.
-FORMAT = 2
+# 1: the first. 2: notes are part of the probes; every key is always there. 3: the rule that decides
+# and its agreement with the record.
+FORMAT = 3
 
 Size = int | str | None
 
@@ -60,10 +65,27 @@ class ModelOutput(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RuleReport(Record):
+    """The rule that decides, and how many people of the graph it lets in and refuses.
+
+    `cut_offs` are the line of a cut-off, or the lines by value of a column; empty for other rules.
+    """
+
+    rule: RuleName
+    cut_offs: dict[str, float]
+    better: Literal["higher", "lower"] | None
+    places: int | None
+    favourable: int
+    refused: int
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelReport(Record):
     """A model's inputs and output, and what the probes found.
 
-    Where the model cannot be asked at all, `problem` says why and there are no probes.
+    Where the model cannot be asked at all, `problem` says why and there are no probes. The rule
+    that decides, and its agreement with decisions on record, are known from an `audit.toml` only.
     """
 
     format: int
@@ -71,4 +93,6 @@ class ModelReport(Record):
     inputs: tuple[ModelInput, ...]
     output: ModelOutput
     probes: ProbeReport | None = None
+    decision: RuleReport | None = None
+    agreement: Agreement | None = None
     problem: str = ""

@@ -20,9 +20,10 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.recourse import Action, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.policy import Policy, relations
 from recourse_audit.recourse.rules import rows_between, why_not
-from recourse_audit.recourse.verification import RecourseContext, Verifier
+from recourse_audit.recourse.verification import Verifier
 from recourse_audit.search.results import Naming, shown
 from recourse_audit.settings import AttributeRule
 
@@ -153,14 +154,19 @@ def try_changes(
     """Apply changes together and ask about the subject on the whole graph."""
     table, actions = _table(policy, subject, changes)
     verifier = Verifier(context, table, whole=True)
-    answer = verifier.on_whole_graph(np.arange(len(table))[None])
+    every = np.arange(len(table))
+    answer = verifier.on_whole_graph(every[None])
+    before = context.whole[subject][None]
+    decisions = verifier.others.decisions(every)
     return WhatIf(
         actions=actions,
-        decision=context.decisions.names_of(answer)[0],
-        favourable=bool(context.decisions.favourable(answer)[0]),
+        decision=decisions.names_of(answer, subject)[0],
+        favourable=bool(decisions.favourable(answer, subject)[0]),
         probabilities=naming.probabilities(answer)[0],
-        margin_before=shown(float(context.decisions.margin(context.whole[subject][None])[0])),
-        margin=shown(float(context.decisions.margin(answer)[0])),
+        margin_before=shown(float(context.decisions.margin(before, subject)[0])),
+        margin=shown(float(decisions.margin(answer, subject)[0])),
+        score_before=naming.scores(before)[0],
+        score=naming.scores(answer)[0],
         forbidden=tuple(_forbidden(policy, subject, actions, context.reach)),
     )
 
