@@ -1,5 +1,6 @@
 """The record against the model: how many agree, who does not, and what would explain it."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,18 +77,21 @@ def test_an_empty_column_decides_nothing_and_a_strange_value_is_refused() -> Non
     recorded = recorded_decisions(settings_of(), people(["", "approved", "denied"]))
     assert recorded is not None
     assert recorded.tolist() == [NOT_RECORDED, 1, 0]
-    with pytest.raises(GraphError, match="on record for 1 is 'aproved'.*not in decision.classes"):
+    with pytest.raises(GraphError, match=r"on record for 1 is 'aproved'.*not in decision.classes"):
         recorded_decisions(settings_of(), people(["denied", "aproved"]))
-    with pytest.raises(SettingsError, match="decision.recorded: the nodes have no column"):
+    with pytest.raises(SettingsError, match=r"decision.recorded: the nodes have no column"):
         recorded_decisions(settings_of(), from_arrays(np.zeros((2, 1)), np.empty((2, 0), int)))
 
 
 def best_cut_off(recorded: list[str], chances: list[float]) -> int:
     """The most people that any cut-off can agree on, by trying one between all values."""
     edges = sorted({*chances})
-    tries = [(low + high) / 2 for low, high in zip(edges, edges[1:], strict=False)]
+    tries = [(low + high) / 2 for low, high in pairwise(edges)]
     return max(
-        sum((chance >= line) == (said == "approved") for said, chance in zip(recorded, chances))
+        sum(
+            (chance >= line) == (said == "approved")
+            for said, chance in zip(recorded, chances, strict=True)
+        )
         for line in tries
     )
 
@@ -162,7 +166,5 @@ def test_groups_are_told_only_where_each_is_large_enough() -> None:
 
 def test_full_agreement_is_said_in_one_sentence() -> None:
     found = compared(["denied", "approved"], [0.2, 0.9])
-    assert agreement_sentences(found) == (
-        "The model's decisions and those on record (column decision) agree for 2 of 2 people "
-        "(100.0%).",
-    )
+    [only] = agreement_sentences(found)
+    assert only.endswith("(column decision) agree for 2 of 2 people (100.0%).")
