@@ -13,7 +13,14 @@ from recourse_audit.model.probe_notes import SEEN
 from recourse_audit.model.probes import TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records.model import FORMAT, ModelInput, ModelOutput, ModelReport, ProbeReport
+from recourse_audit.records.model import (
+    FORMAT,
+    ListedOutput,
+    ModelInput,
+    ModelOutput,
+    ModelReport,
+    ProbeReport,
+)
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import ANY
 from recourse_audit.settings import (
@@ -80,16 +87,37 @@ class Inspection:
                 )
                 for port in self.signature.inputs
             ),
-            output=ModelOutput(
-                name=self.signature.output.name,
-                dtype=self.signature.output.dtype,
-                shape=self.signature.output.shape,
-                kind=self.signature.output.kind,
-                classes=self.signature.output.classes,
-                why=self.signature.output.why,
+            output=self._output,
+            outputs=tuple(
+                ListedOutput(
+                    name=port.name,
+                    dtype=port.dtype,
+                    shape=port.shape,
+                    rows=port.rows,
+                    columns=port.columns,
+                    looks=port.looks,
+                    hops=port.hops,
+                    taken=port.taken,
+                )
+                for port in self.signature.outputs
             ),
             probes=self.probes,
             problem=self.problem,
+        )
+
+    @property
+    def _output(self) -> ModelOutput | None:
+        """The output that is read; None where one of several is yet to be chosen."""
+        output = self.signature.output
+        if len(self.signature.outputs) > 1 and not output.taken:
+            return None
+        return ModelOutput(
+            name=output.name,
+            dtype=output.dtype,
+            shape=output.shape,
+            kind=output.kind,
+            classes=output.classes,
+            why=output.why,
         )
 
     @property
@@ -201,7 +229,8 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         ties, origin = _graph_settings(graph), graph
     try:
         read = None if ties is None else read_graph(ties)
-        found = inspect_with(settings, read, timeout=timeout)
+        classes = None if whole is None else len(whole.decision.classes)
+        found = inspect_with(settings, read, timeout=timeout, classes=classes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     if whole is None:
@@ -211,9 +240,16 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
 
 
 def inspect_with(
-    settings: ModelSettings, graph: Graph | None, *, timeout: float | None = None
+    settings: ModelSettings,
+    graph: Graph | None,
+    *,
+    timeout: float | None = None,
+    classes: int | None = None,
 ) -> Inspection:
-    """Probe a model on a graph's nodes, or on made-up ones."""
+    """Probe a model on a graph's nodes, or on made-up ones.
+
+    `classes` is how many the settings declare, if they do.
+    """
     model = OnnxModel(settings, complete=False, timeout=timeout)
     if graph is not None:
         check_features(model, graph)
@@ -226,10 +262,11 @@ def inspect_with(
     )
     try:
         model = OnnxModel(settings, timeout=timeout)
-        probes = probe(model, settings, None if graph is None else pool_of(graph))
+        pool = None if graph is None else pool_of(graph)
+        probes = probe(model, settings, pool, classes=classes)
         probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:
-        return replace(facts, problem=str(error))
+        return replace(facts, signature=model.signature, problem=str(error))
     return replace(facts, signature=model.signature, probes=probes)
 
 

@@ -212,6 +212,14 @@ def _caveat(data: Json) -> Json:
     return {**data, "counterfactual": int(number) if kind == "counterfactual" else None}
 
 
+def inspection_from_2(data: Json) -> Json:
+    """An inspection of format 2 as one of format 3, which knows only of the output taken."""
+    output = data["output"]
+    listed = {key: output[key] for key in ("name", "dtype", "shape")}
+    listed |= {"rows": None, "columns": None, "looks": "", "hops": None, "taken": ""}
+    return {**data, "format": 3, "outputs": [listed]}
+
+
 def _renamed(data: Json, **names: str) -> Json:
     return {names.get(key, key): value for key, value in data.items()}
 
@@ -221,7 +229,9 @@ GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
-INSPECTION = Document("inspection", ModelReport, format=INSPECTION_FORMAT)
+INSPECTION = Document(
+    "inspection", ModelReport, format=INSPECTION_FORMAT, upgrade=inspection_from_2
+)
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)

@@ -26,8 +26,9 @@ class ProbeReport(Record):
         return tuple(name for name in names if not getattr(self, name))
 
 
-# 1: the first. 2: notes are part of the probes; every key is always there.
-FORMAT = 2
+# 1: the first. 2: notes are part of the probes; every key is always there. 3: all outputs are
+# listed, and `output` is null where none of several is beyond doubt.
+FORMAT = 3
 
 Size = int | str | None
 
@@ -60,15 +61,37 @@ class ModelOutput(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ModelReport(Record):
-    """A model's inputs and output, and what the probes found.
+class ListedOutput(Record):
+    """Any output of a model: what one of its rows is about, and what the rows look like.
 
-    Where the model cannot be asked at all, `problem` says why and there are no probes.
+    `rows` is "node", "graph", "tie" or "other"; None where it was not measured or is not read.
+    `hops` is measured where several outputs have one row per node, and is None where nothing was
+    measured or there is no limit. `taken` says why decisions are read from this output; it is
+    empty for the others.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    rows: str | None
+    columns: int | None
+    looks: str
+    hops: int | None
+    taken: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelReport(Record):
+    """A model's inputs and outputs, and what the probes found.
+
+    Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
+    None where several outputs could hold the decision and none is beyond doubt.
     """
 
     format: int
     sha256: str
     inputs: tuple[ModelInput, ...]
-    output: ModelOutput
+    output: ModelOutput | None
+    outputs: tuple[ListedOutput, ...]
     probes: ProbeReport | None = None
     problem: str = ""

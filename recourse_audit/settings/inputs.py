@@ -19,6 +19,7 @@ Role = Literal[
     "batch",
     "node_count",
     "target",
+    "edge_labels",
 ]
 OutputKind = Literal["logits", "probabilities", "log_probabilities"]
 # In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
@@ -36,7 +37,8 @@ class ModelSettings(Section):
         default=None, description="What the output holds; inferred if absent."
     )
     output_name: str | None = Field(
-        default=None, description="Which output to read if there are several."
+        default=None,
+        description="Which output to read; if absent, the one that is beyond doubt.",
     )
     depth: int | None = Field(
         default=None,
