@@ -24,6 +24,8 @@ from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
 from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.pipeline_encoder import PipelineEncoder
+from recourse_audit.model.preprocessing import Intake, Pipeline
 from recourse_audit.model.signature import OutputPort
 from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
 from recourse_audit.records.manifest import GraphTable
@@ -129,6 +131,21 @@ def _texts(folder: Path, name: str) -> Strings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineJob:
+    """The pipeline that makes features: its digest, and the columns that its inputs take."""
+
+    sha256: str
+    intakes: tuple[Intake, ...]
+
+    def open(self, settings: Settings, *, watched: bool) -> PipelineEncoder:
+        """Called in each worker; a pipeline that has changed is refused."""
+        pipeline = Pipeline(settings.model, watched=watched)
+        if pipeline.digest() != self.sha256:
+            raise InputError(f"{pipeline.path}: has changed since the audit began; restore it")
+        return PipelineEncoder(pipeline, self.intakes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditJob:
     """All that a worker is told; the rest is in the folder."""
 
@@ -137,6 +154,7 @@ class AuditJob:
     probes: ProbeReport
     output: OutputPort
     model: str
+    pipeline: "PipelineJob | None"
     versions: dict[str, str]
 
     def open(self) -> Callable[[Part], Answers | Failed]:
@@ -148,12 +166,16 @@ def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
     """Write what workers share into a folder."""
     share_graph(folder, audit.graph)
     save_array(folder / ANSWERS, answers)
+    preprocessing = audit.preprocessing
     return AuditJob(
         folder=folder.resolve(),
         settings=_with_absolute_paths(audit.settings),
         probes=audit.probes,
         output=audit.model.signature.output,
         model=audit.model.digest(),
+        pipeline=None
+        if preprocessing is None
+        else PipelineJob(sha256=preprocessing.digest(), intakes=preprocessing.encoder.intakes),
         versions=versions(),
     )
 
@@ -212,9 +234,14 @@ def _with_absolute_paths(settings: Settings) -> Settings:
     }
     candidates = settings.recourse.candidates
     recourse = {} if candidates is None else {"candidates": candidates.resolve()}
+    model = {
+        key: path.resolve()
+        for key in ("path", "preprocessing")
+        if (path := getattr(settings.model, key)) is not None
+    }
     return settings.model_copy(
         update={
-            "model": settings.model.model_copy(update={"path": settings.model.path.resolve()}),
+            "model": settings.model.model_copy(update=model),
             "graph": settings.graph.model_copy(update=graph),
             "recourse": settings.recourse.model_copy(update=recourse),
         }

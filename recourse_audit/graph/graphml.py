@@ -32,6 +32,7 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.graphml_file import GraphmlFile, parse_graphml
+from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.graph.tables import Column
 from recourse_audit.settings import GraphSettings
 
@@ -79,7 +80,7 @@ class Elements(Place):
         return f"{self.name}, {self._rows[index]}"
 
 
-def read_graphml(settings: GraphSettings) -> Graph:
+def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     """Read `settings.graphml`, in which node and edge attributes are columns.
 
     Ids are those of the nodes, unless `settings.id` names an attribute. The file says whether its
@@ -100,6 +101,7 @@ def read_graphml(settings: GraphSettings) -> Graph:
         name=str(path),
         identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
         features=settings.features,
+        raw=raw,
         tie_columns=TieColumns(
             kind=settings.kind,
             kinds=settings.kinds,
@@ -175,6 +177,7 @@ def from_networkx(
         name=name,
         identifier=None,
         features=features,
+        raw=None,
         tie_columns=TieColumns(kind=kind, kinds=kinds, weight=weight, attributes=edge_attributes),
         directed=graph.is_directed(),
     )
@@ -186,13 +189,14 @@ def _convert(
     name: str,
     identifier: str | None,
     features: Sequence[str],
+    raw: RawColumns | None,
     tie_columns: TieColumns,
     directed: bool,
 ) -> Graph:
     nodes = network.nodes
     if not network.own:
         raise no_nodes(nodes)
-    if not features:
+    if not features and raw is None:
         raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
     columns = _columns(network.node_values)
     if identifier is not None:
@@ -201,13 +205,17 @@ def _convert(
         check_column(feature, [*columns], "features", nodes)
     ids = to_strings(network.own if identifier is None else columns.pop(identifier))
     check_ids(ids, nodes)
-    matrix = stack_features({f: _numbers(columns[f], f, nodes) for f in features}, nodes)
+    kinds = {} if raw is None else raw.kinds([*columns], name)
+    features = features if raw is None else ()
+    numbers = {f: _numbers(columns[f], f, nodes) for f in features}
+    matrix = stack_features(numbers, nodes, len(ids))
+    labels = {n: _labels(values) for n, values in columns.items() if n not in features}
     ties = _ties(network, tie_columns)
     return build_graph(
         ids=ids,
         features=matrix,
         feature_names=tuple(features),
-        attributes={n: _labels(values) for n, values in columns.items() if n not in features},
+        attributes=checked_columns(labels, kinds, nodes),
         ties=ties,
         directed=directed,
         origin=name,

@@ -31,6 +31,7 @@ from recourse_audit.graph.columns import (
     single_precision,
     stack_features,
 )
+from recourse_audit.graph.raw_columns import ColumnKind, RawColumns, checked_columns
 from recourse_audit.settings import GraphSettings
 
 
@@ -63,7 +64,7 @@ def survey(path: Path, key: str) -> list[Column]:
     ]
 
 
-def read_tables(settings: GraphSettings) -> Graph:
+def read_tables(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     """Read `settings.nodes` and `settings.edges`.
 
     Notes
@@ -75,14 +76,14 @@ def read_tables(settings: GraphSettings) -> Graph:
     check_is_file(settings.nodes, "nodes")
     check_is_file(settings.edges, "edges")
     with arrow_errors(str(settings.nodes)):
-        nodes = _read_nodes(settings)
+        nodes = _read_nodes(settings, raw)
     with arrow_errors(str(settings.edges)):
         ties = _read_ties(settings, nodes.keys)
     give_back_memory()
     return build_graph(
         ids=nodes.ids,
         features=nodes.features,
-        feature_names=settings.features,
+        feature_names=() if raw else settings.features,
         attributes=nodes.attributes,
         ties=ties,
         directed=settings.directed,
@@ -100,23 +101,39 @@ class _Nodes:
     attributes: Mapping[str, NDArray[np.generic]]
 
 
-def _read_nodes(settings: GraphSettings) -> _Nodes:
+def _read_nodes(settings: GraphSettings, raw: RawColumns | None) -> _Nodes:
     assert settings.nodes is not None
     table = open_table(settings.nodes, as_text={settings.id})
     check_column(settings.id, table.names, "id", table.place)
     for name in settings.features:
         check_column(name, table.names, "features", table.place)
+    kinds: Mapping[str, ColumnKind] = {}
+    if raw is not None:
+        others = [name for name in table.names if name != settings.id]
+        kinds = raw.kinds(others, table.place.name)
+        texts = {name for name, kind in kinds.items() if kind == "text"}
+        table = open_table(settings.nodes, as_text={settings.id, *texts})
     table.load(table.names)
     if not len(table):
         raise no_nodes(table.place)
     keys = table.keys(settings.id)
-    used = {settings.id, *settings.features}
+    features = () if raw is not None else settings.features
+    used = {settings.id, *features}
     labels = {name: table.labels(name) for name in table.names if name not in used}
+    attributes = {name: values for name, values in labels.items() if values is not None}
+    for name in kinds:
+        if name not in attributes:
+            raise GraphError(
+                f"{table.place.name}: column {name!r} holds neither numbers nor text; store it as "
+                "one of them"
+            )
     return _Nodes(
         keys=keys,
         ids=table.identifiers(keys),
-        features=stack_features({n: table.numbers(n) for n in settings.features}, table.place),
-        attributes={name: values for name, values in labels.items() if values is not None},
+        features=stack_features(
+            {name: table.numbers(name) for name in features}, table.place, len(table)
+        ),
+        attributes=checked_columns(attributes, kinds, table.place),
     )
 
 

@@ -216,12 +216,19 @@ def _renamed(data: Json, **names: str) -> Json:
     return {names.get(key, key): value for key, value in data.items()}
 
 
+def inspection_from_2(data: Json) -> Json:
+    """An inspection of format 2 as one of format 3: there was no preprocessing."""
+    return {**data, "format": 3, "preprocessing": None}
+
+
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_1)
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
-INSPECTION = Document("inspection", ModelReport, format=INSPECTION_FORMAT)
+INSPECTION = Document(
+    "inspection", ModelReport, format=INSPECTION_FORMAT, upgrade=inspection_from_2
+)
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)

@@ -38,6 +38,13 @@ class ModelSettings(Section):
     output_name: str | None = Field(
         default=None, description="Which output to read if there are several."
     )
+    preprocessing: FilePath | None = Field(
+        default=None,
+        description="A second ONNX file: takes raw columns of `nodes`, returns the features.",
+    )
+    preprocessing_output: str | None = Field(
+        default=None, description="Which of its outputs holds the features, if several could."
+    )
     depth: int | None = Field(
         default=None,
         ge=0,
@@ -67,6 +74,12 @@ class ModelSettings(Section):
         description="Timeout in seconds for opening the model, and for each query.",
     )
 
+    @model_validator(mode="after")
+    def _output_of_something(self) -> Self:
+        if self.preprocessing_output is not None and self.preprocessing is None:
+            raise ValueError("has preprocessing_output, but no preprocessing whose output it is")
+        return self
+
 
 class GraphSettings(Section):
     """Where the nodes and ties are, and what their columns mean."""
@@ -88,7 +101,8 @@ class GraphSettings(Section):
     weight: str = Field(default="weight", description="The column of `edges` with the weight.")
     features: tuple[str, ...] = Field(
         default=(),
-        description="Columns of `nodes` that the model takes, in the order it was trained on.",
+        description="Columns of `nodes` that the model takes, in the order it was trained on. With "
+        "preprocessing: those of a block that it takes, in its order.",
     )
     edge_attributes: tuple[str, ...] = Field(
         default=(), description="Columns of `edges` that the model takes, in order."
@@ -109,8 +123,6 @@ class GraphSettings(Section):
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")
-        if self.npz is None and not self.features:
-            raise ValueError("needs features: the columns that the model takes, in order")
         return self
 
 
