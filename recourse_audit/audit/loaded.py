@@ -6,10 +6,12 @@ from pathlib import Path
 
 from recourse_audit.errors import InputError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.columns import Positions, near_matches
+from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
@@ -34,6 +36,7 @@ class LoadedAudit:
     decisions: Decisions
     scope: Scope
     policy: Policy
+    encoder: Encoder | None = None
     graph_from_files: bool = True
 
     @property
@@ -79,7 +82,11 @@ def open_audit(
     """
     from_files = graph is None
     model = OnnxModel(settings.model, timeout=timeout) if model is None else model
-    graph = read_graph(settings.graph) if graph is None else graph
+    graph = (
+        read_graph(settings.graph)
+        if graph is None
+        else with_computed(graph, settings.graph, Positions("the graph"))
+    )
     check_features(model, graph)
     _check_groups(settings, graph)
     policy = open_policy(settings, graph)
@@ -110,6 +117,7 @@ def assemble(
             seed=search.seed,
         ),
         policy=policy,
+        encoder=encoder_of(settings.graph, graph),
     )
 
 
@@ -140,7 +148,7 @@ def check_features(model: OnnxModel, graph: Graph) -> None:
 
 
 def _check_groups(settings: Settings, graph: Graph) -> None:
-    known = [*graph.attributes, *graph.feature_names]
+    known = graph.column_names
     for name in settings.groups.attributes:
         if name not in known:
             raise SettingsError(

@@ -66,6 +66,7 @@ def shared_graph(folder: Path) -> Graph:
         attributes={
             name: arrays[f"attribute.{place}"] for place, name in enumerate(table.attributes)
         },
+        more={name: arrays[f"more.{place}"] for place, name in enumerate(table.more)},
         **{name: arrays[name] for name in _GRAPH if name in arrays},
     )
 
@@ -84,6 +85,7 @@ def _arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     plain = {name: getattr(graph, name) for name in _GRAPH}
     plain |= {f"ties.{name}": getattr(graph.ties, name) for name in _TIES}
     named = {f"attribute.{place}": values for place, values in enumerate(graph.attributes.values())}
+    named |= {f"more.{place}": values for place, values in enumerate(graph.more.values())}
     return {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
 
 
@@ -93,6 +95,7 @@ def _table(graph: Graph, arrays: dict[str, NDArray[Any]]) -> GraphTable:
         arrays=tuple(arrays),
         texts=tuple(name for name, value in arrays.items() if value.dtype.kind == "T"),
         attributes=tuple(graph.attributes),
+        more=tuple(graph.more),
         feature_names=tuple(graph.feature_names),
         directed=graph.directed,
         kinds=tuple(graph.ties.kinds),

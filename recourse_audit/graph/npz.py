@@ -26,6 +26,7 @@ from recourse_audit.graph.assembly import (
     check_shape,
 )
 from recourse_audit.graph.columns import Place, Positions, check_is_file, near_matches
+from recourse_audit.graph.computed import needed_features, with_computed
 from recourse_audit.settings import GraphSettings
 
 CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
@@ -58,13 +59,13 @@ def read_npz(settings: GraphSettings) -> Graph:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
         )
-    names, x = _pick_features(x, arrays.get("feature_names"), settings.features, place)
+    names, x = _pick_features(x, arrays.get("feature_names"), settings, place)
     attributes = {
         name: array
         for name, array in arrays.items()
         if name not in RESERVED and array.shape == (x.shape[0],)
     }
-    return assemble_arrays(
+    graph = assemble_arrays(
         place,
         x=x,
         edge_index=arrays["edge_index"],
@@ -77,6 +78,7 @@ def read_npz(settings: GraphSettings) -> Graph:
         directed=settings.directed,
         feature_names=names,
     )
+    return with_computed(graph, settings, place)
 
 
 @contextmanager
@@ -153,12 +155,15 @@ def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_arr
 
 
 def _pick_features(
-    x: Array | sparse.csr_array, stored: Array | None, wanted: Sequence[str], place: Place
+    x: Array | sparse.csr_array, stored: Array | None, settings: GraphSettings, place: Place
 ) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
     names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
     check_distinct(names or (), place)
+    wanted: Sequence[str] = settings.features
     if not wanted or x.ndim != 2:
         return names, x
+    if len(wanted) != x.shape[1]:
+        wanted = needed_features(settings, names or ())
     if names is None or len(names) != x.shape[1]:
         return (wanted if names is None else names), x
     for name in wanted:
@@ -167,6 +172,8 @@ def _pick_features(
                 f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
                 f"{near_matches(name, names)}"
             )
+    if settings.encodings or settings.derived:
+        return names, x  # what is no feature may be a part of one, which is found out later
     return wanted, x[:, [names.index(name) for name in wanted]]
 
 

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from recourse_audit.settings.columns import DerivedSettings, EncodingSettings, repeated_column
 from recourse_audit.settings.section import FilePath, Section
 
 Role = Literal[
@@ -97,6 +98,14 @@ class GraphSettings(Section):
         default=(), description="Kinds of ties in the order of the model's codes; sorted if absent."
     )
     directed: bool = Field(default=False, description="Whether ties have a direction.")
+    encodings: tuple[EncodingSettings, ...] = Field(
+        default=(), description="Categories that columns of numbers stand for."
+    )
+    derived: tuple[DerivedSettings, ...] = Field(
+        default=(),
+        description="Columns computed from others; one may be a feature without being in the "
+        "table.",
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -111,6 +120,9 @@ class GraphSettings(Section):
             raise ValueError(f"needs {missing} as well as {other}")
         if self.npz is None and not self.features:
             raise ValueError("needs features: the columns that the model takes, in order")
+        wrong = repeated_column(self.encodings, self.derived)
+        if wrong:
+            raise ValueError(f"{wrong}; give every column one meaning and one name")
         return self
 
 
