@@ -7,10 +7,12 @@ from pathlib import Path
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.columns import Positions, near_matches
+from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
@@ -36,6 +38,7 @@ class LoadedAudit:
     scope: Scope
     policy: Policy
     preprocessing: Preprocessing | None = None
+    encoder: Encoder | None = None
     graph_from_files: bool = True
 
     @property
@@ -89,20 +92,28 @@ def open_audit(
         preprocessing.check()
     elif graph is None:
         graph = read_graph(settings.graph)
+    else:
+        graph = with_computed(graph, settings.graph, Positions("the graph"))
     check_features(model, graph, preprocessing)
     _check_groups(settings, graph)
     policy = open_policy(settings, graph)
     _check_stratum(settings, graph)
     probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
     _check_classes(settings, model)
-    audit = assemble(settings, graph, model, probes, policy)
+    encoder = None if preprocessing is None else preprocessing.encoder
+    audit = assemble(settings, graph, model, probes, policy, encoder)
     return replace(audit, preprocessing=preprocessing, graph_from_files=from_files)
 
 
 def assemble(
-    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport, policy: Policy
+    settings: Settings,
+    graph: Graph,
+    model: OnnxModel,
+    probes: ProbeReport,
+    policy: Policy,
+    encoder: Encoder | None = None,
 ) -> LoadedAudit:
-    """An audit of parts that are known to fit together."""
+    """An audit of parts that are known to fit together; an encoder, if a pipeline is one."""
     search = settings.search
     return LoadedAudit(
         settings=settings,
@@ -119,6 +130,7 @@ def assemble(
             seed=search.seed,
         ),
         policy=policy,
+        encoder=encoder or encoder_of(settings.graph, graph),
     )
 
 
@@ -158,7 +170,7 @@ def check_features(
 
 
 def _check_groups(settings: Settings, graph: Graph) -> None:
-    known = [*graph.attributes, *graph.feature_names]
+    known = graph.column_names
     for name in settings.groups.attributes:
         if name not in known:
             raise SettingsError(

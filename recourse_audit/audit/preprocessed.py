@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.columns import Positions
-from recourse_audit.graph.raw_columns import with_raw_columns
+from recourse_audit.graph.computed import Computation, with_computed
+from recourse_audit.graph.raw_columns import ColumnKind, with_raw_columns
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.pipeline_encoder import PipelineEncoder
 from recourse_audit.model.preprocessing import Pipeline
@@ -78,17 +79,22 @@ def preprocessed(
     timeout: float | None = None,
 ) -> tuple[Graph, Preprocessing]:
     """Read the graph, or take the one in memory, and have the pipeline make its features."""
-    pipeline = Pipeline(model, settings.features, timeout=timeout)
+    computation = Computation(settings)
+    made: dict[str, ColumnKind] = dict.fromkeys(computation.maker, "numbers")
+    made |= dict.fromkeys(computation.categories, "text")
+    pipeline = Pipeline(model, settings.features, made=made, timeout=timeout)
     if graph is None:
         graph = read_graph(settings, pipeline)
         origin = str(settings.nodes or settings.npz or settings.graphml)
     else:
-        graph = with_raw_columns(graph, pipeline, Positions(IN_MEMORY))
+        place = Positions(IN_MEMORY)
+        graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)
         origin = IN_MEMORY
-    encoder = PipelineEncoder(pipeline, pipeline.intakes([*graph.attributes], origin))
-    features = encoder.encode_nodes(graph.attributes, graph.ids, origin)
+    intakes = pipeline.intakes([*graph.attributes], origin)
+    encoder = PipelineEncoder(pipeline, intakes, computation)
+    columns = {name: graph.columns[name] for name in encoder.columns}
+    features = encoder.encode_nodes(columns, graph.ids, origin)
     names = encoder.feature_names(features.shape[1])
-    columns = {name: graph.attributes[name] for name in encoder.columns}
     probes = probe_rows(encoder.encode, columns, features, names)
     preprocessing = Preprocessing(encoder=encoder, probes=probes, features=features.shape[1])
     return replace(graph, features=features, feature_names=names), preprocessing

@@ -23,6 +23,7 @@ from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
+from recourse_audit.graph.computed import Computation
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.pipeline_encoder import PipelineEncoder
 from recourse_audit.model.preprocessing import Intake, Pipeline
@@ -68,6 +69,7 @@ def shared_graph(folder: Path) -> Graph:
         attributes={
             name: arrays[f"attribute.{place}"] for place, name in enumerate(table.attributes)
         },
+        more={name: arrays[f"more.{place}"] for place, name in enumerate(table.more)},
         **{name: arrays[name] for name in _GRAPH if name in arrays},
     )
 
@@ -86,6 +88,7 @@ def _arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     plain = {name: getattr(graph, name) for name in _GRAPH}
     plain |= {f"ties.{name}": getattr(graph.ties, name) for name in _TIES}
     named = {f"attribute.{place}": values for place, values in enumerate(graph.attributes.values())}
+    named |= {f"more.{place}": values for place, values in enumerate(graph.more.values())}
     return {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
 
 
@@ -95,6 +98,7 @@ def _table(graph: Graph, arrays: dict[str, NDArray[Any]]) -> GraphTable:
         arrays=tuple(arrays),
         texts=tuple(name for name, value in arrays.items() if value.dtype.kind == "T"),
         attributes=tuple(graph.attributes),
+        more=tuple(graph.more),
         feature_names=tuple(graph.feature_names),
         directed=graph.directed,
         kinds=tuple(graph.ties.kinds),
@@ -142,7 +146,7 @@ class PipelineJob:
         pipeline = Pipeline(settings.model, watched=watched)
         if pipeline.digest() != self.sha256:
             raise InputError(f"{pipeline.path}: has changed since the audit began; restore it")
-        return PipelineEncoder(pipeline, self.intakes)
+        return PipelineEncoder(pipeline, self.intakes, Computation(settings.graph))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,13 +190,15 @@ class Worker:
     def __init__(self, job: AuditJob) -> None:
         _check(job)
         # A worker process is ended by its pool when a chunk takes too long.
-        model = OnnxModel(job.settings.model, watched=parent_process() is None)
+        watched = parent_process() is None
+        model = OnnxModel(job.settings.model, watched=watched)
         if model.digest() != job.model:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)
         graph = shared_graph(job.folder)
         policy = open_policy(job.settings, graph)
-        self._audit = assemble(job.settings, graph, model, job.probes, policy)
+        encoder = None if job.pipeline is None else job.pipeline.open(job.settings, watched=watched)
+        self._audit = assemble(job.settings, graph, model, job.probes, policy, encoder)
         answers = open_array(job.folder / ANSWERS)
         self._reporter = Reporter(self._audit, answers)
 

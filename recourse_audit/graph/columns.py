@@ -102,11 +102,12 @@ def stack_features(columns: Mapping[str, Numbers], place: Place, count: int) -> 
     """Join numeric columns into one matrix [N, F] of the widest floating-point type among them.
 
     Whole numbers and booleans count as float64, the type that represents most of them exactly.
+    `count` is N; there may be no columns if all features are derived ones.
     """
     for name, values in columns.items():
         check_finite(values, name, place)
     kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
-    features = np.empty((count, len(columns)), np.result_type(*kinds or [np.dtype(float)]))
+    features = np.empty((count, len(columns)), np.result_type(*kinds) if kinds else float)
     for position, values in enumerate(columns.values()):
         features[:, position] = values
     return features

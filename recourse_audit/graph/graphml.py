@@ -31,6 +31,7 @@ from recourse_audit.graph.columns import (
     stack_features,
     to_strings,
 )
+from recourse_audit.graph.computed import needed_features, with_computed
 from recourse_audit.graph.graphml_file import GraphmlFile, parse_graphml
 from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.graph.tables import Column
@@ -96,11 +97,13 @@ def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Grap
             f"{path}: declares its ties undirected, but graph.directed is true; "
             "set it to false, or export the graph as directed"
         )
-    return _convert(
-        _network_of(file, str(path)),
+    network = _network_of(file, str(path))
+    known = {name for values in network.node_values for name in values}
+    graph = _convert(
+        network,
         name=str(path),
         identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
-        features=settings.features,
+        features=needed_features(settings, known) if settings.derived else settings.features,
         raw=raw,
         tie_columns=TieColumns(
             kind=settings.kind,
@@ -110,7 +113,9 @@ def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Grap
             required=frozenset(given & {"kind", "weight"}),
         ),
         directed=directed,
+        some_derived=bool(settings.derived),
     )
+    return with_computed(graph, settings, network.nodes)
 
 
 def survey_graphml(path: Path) -> tuple[list[Column], bool]:
@@ -192,11 +197,12 @@ def _convert(
     raw: RawColumns | None,
     tie_columns: TieColumns,
     directed: bool,
+    some_derived: bool = False,
 ) -> Graph:
     nodes = network.nodes
     if not network.own:
         raise no_nodes(nodes)
-    if not features and raw is None:
+    if not features and raw is None and not some_derived:
         raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
     columns = _columns(network.node_values)
     if identifier is not None:

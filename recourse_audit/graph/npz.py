@@ -29,6 +29,7 @@ from recourse_audit.graph.assembly import (
     wrong_shape,
 )
 from recourse_audit.graph.columns import Place, Positions, check_is_file, near_matches
+from recourse_audit.graph.computed import needed_features, with_computed
 from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.settings import GraphSettings
 
@@ -64,13 +65,15 @@ def read_npz(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
         )
     if raw is None:
         names, x = _pick_features(
-            _pick_x(arrays, place), arrays.get("feature_names"), settings.features, place
+            _pick_x(arrays, place), arrays.get("feature_names"), settings, place
         )
-        return _assembled(settings, place, arrays, x, names, _attributes(arrays, x.shape[0]))
-    columns = _raw_columns(arrays, settings, place)
-    graph = _assembled(settings, place, arrays, None, (), columns)
-    kinds = raw.kinds([*graph.attributes], place.name)
-    return replace(graph, attributes=checked_columns(graph.attributes, kinds, place))
+        graph = _assembled(settings, place, arrays, x, names, _attributes(arrays, x.shape[0]))
+    else:
+        columns = _raw_columns(arrays, settings, place)
+        graph = _assembled(settings, place, arrays, None, (), columns)
+        kinds = raw.kinds([*graph.attributes], place.name)
+        graph = replace(graph, attributes=checked_columns(graph.attributes, kinds, place))
+    return with_computed(graph, settings, place)
 
 
 def _assembled(
@@ -217,12 +220,15 @@ def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_arr
 
 
 def _pick_features(
-    x: Array | sparse.csr_array, stored: Array | None, wanted: Sequence[str], place: Place
+    x: Array | sparse.csr_array, stored: Array | None, settings: GraphSettings, place: Place
 ) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
     names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
     check_distinct(names or (), place)
+    wanted: Sequence[str] = settings.features
     if not wanted or x.ndim != 2:
         return names, x
+    if len(wanted) != x.shape[1]:
+        wanted = needed_features(settings, names or ())
     if names is None or len(names) != x.shape[1]:
         return (wanted if names is None else names), x
     for name in wanted:
@@ -231,6 +237,8 @@ def _pick_features(
                 f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
                 f"{near_matches(name, names)}"
             )
+    if settings.encodings or settings.derived:
+        return names, x  # what is no feature may be a part of one, which is found out later
     return wanted, x[:, [names.index(name) for name in wanted]]
 
 

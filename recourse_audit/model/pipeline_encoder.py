@@ -7,35 +7,38 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Strings
+from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.raw_columns import Columns
 from recourse_audit.model.preprocessing import Intake, Pipeline
 
 
 class PipelineEncoder:
-    """Asks a pipeline once for all rows that it is given."""
+    """Computes what follows from columns, then asks a pipeline once for all rows."""
 
-    def __init__(self, pipeline: Pipeline, intakes: tuple[Intake, ...]) -> None:
+    def __init__(
+        self, pipeline: Pipeline, intakes: tuple[Intake, ...], computation: Computation
+    ) -> None:
         self.pipeline = pipeline
         self.intakes = intakes
-        self.columns = tuple(dict.fromkeys(name for one in intakes for name in one.columns))
+        self.computation = computation
+        self.columns = computation.base(tuple(name for one in intakes for name in one.columns))
 
     def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
         """Features [n, F], one row per entry of the columns."""
-        return self.pipeline.features(self.intakes, columns)
+        return self.pipeline.features(self.intakes, self.computation.complete(columns))
 
     def encode_nodes(self, columns: Columns, ids: Strings, origin: str) -> Floats:
         """Everybody's features; a row that the pipeline cannot take is named by its id."""
-        own = {name: columns[name] for name in self.columns}
         try:
-            features = self.encode(own)
+            features = self.encode(columns)
         except ModelError as error:
-            row = self._first_refused(own)
+            row = self._first_refused(columns)
             if row is None:
                 raise
             reason = str(error).removeprefix(f"{self.pipeline.path}: ")
             raise ModelError(
                 f"{self.pipeline.path}: cannot take the row of {str(ids[row])!r} in {origin} "
-                f"({self._shown(own, row)}): {reason}"
+                f"({self._shown(columns, row)}): {reason}"
             ) from None
         broken = ~np.isfinite(features)
         if broken.any():
@@ -43,7 +46,7 @@ class PipelineEncoder:
             raise ModelError(
                 f"{self.pipeline.path}: gives no finite number ({features[row, place]}) as "
                 f"{self.feature_names(features.shape[1])[place]} for {str(ids[row])!r} in {origin} "
-                f"({self._shown(own, row)}); correct the row, or ask for another export"
+                f"({self._shown(columns, row)}); correct the row, or ask for another export"
             )
         return features
 

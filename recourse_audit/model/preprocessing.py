@@ -78,6 +78,8 @@ class Pipeline:
     ----------
     block
         The columns of `graph.features`, which inputs that are not named after a column take.
+    made
+        Columns that follow from those of the table, whether it has them or not.
     timeout, watched
         As for the model.
     """
@@ -87,12 +89,14 @@ class Pipeline:
         settings: ModelSettings,
         block: Sequence[str] = (),
         *,
+        made: Mapping[str, ColumnKind] | None = None,
         timeout: float | None = None,
         watched: bool = True,
     ) -> None:
         assert settings.preprocessing is not None
         self.path = settings.preprocessing
         self._block = tuple(block)
+        self._made = {} if made is None else made
         self._timeout = settings.timeout if timeout is None else timeout
         self._watched = watched
         self._files = ModelFiles(self.path, what="the pipeline", setting=SETTING)
@@ -123,12 +127,14 @@ class Pipeline:
         kinds: dict[str, ColumnKind] = {}
         for intake in self.intakes(known, origin):
             for name in intake.columns:
-                if kinds.setdefault(name, intake.kind) != intake.kind:
+                kind = kinds.setdefault(name, self._made.get(name, intake.kind))
+                if kind != intake.kind:
                     raise ModelError(
-                        f"{self.path}: takes the column {name!r} as numbers and as text; ask for "
-                        "an export that takes it once"
+                        f"{self.path}: its input {intake.port.described()} takes {intake.kind} "
+                        f"from the column {name!r}, which gives {kind}; ask for another export, or "
+                        "correct the settings of the column"
                     )
-        return kinds
+        return {name: kind for name, kind in kinds.items() if name in known}
 
     def intakes(self, known: Sequence[str], origin: str) -> tuple[Intake, ...]:
         """The columns that each input takes, of those that a table has.
@@ -136,16 +142,17 @@ class Pipeline:
         An input named after a column takes it. The others share the columns of `graph.features`
         that are left, or all columns that are left, in order.
         """
-        named = {port.name for port in self.inputs if port.name in known and _takes_one(port)}
+        able = [*known, *(name for name in self._made if name not in known)]
+        named = {port.name for port in self.inputs if port.name in able and _takes_one(port)}
         rest = [port for port in self.inputs if port.name not in named]
         for port in rest:
             if _takes_one(port, surely=True) and (len(self.inputs) > 1 or len(self._block) != 1):
                 raise ModelError(
                     f"{self.path}: its input {port.described()} takes the column {port.name!r}, "
-                    f"which {origin} does not have; {near_matches(port.name, known)}"
+                    f"which {origin} does not have; {near_matches(port.name, able)}"
                 )
-        able = [name for name in self._block or known if name not in named]
-        shares = self._shares(rest, able, origin)
+        left = [name for name in self._block or known if name not in named]
+        shares = self._shares(rest, left, origin)
         taken = {*named, *(name for share in shares.values() for name in share)}
         for name in self._block:
             if name not in taken:

@@ -227,6 +227,7 @@ class GraphTable(Record):
     arrays: tuple[str, ...]
     texts: tuple[str, ...]
     attributes: tuple[str, ...]
+    more: tuple[str, ...]
     feature_names: tuple[str, ...]
     directed: bool
     kinds: tuple[str, ...]

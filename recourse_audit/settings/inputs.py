@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from recourse_audit.settings.columns import DerivedSettings, EncodingSettings, repeated_column
 from recourse_audit.settings.section import FilePath, Section
 
 Role = Literal[
@@ -111,6 +112,14 @@ class GraphSettings(Section):
         default=(), description="Kinds of ties in the order of the model's codes; sorted if absent."
     )
     directed: bool = Field(default=False, description="Whether ties have a direction.")
+    encodings: tuple[EncodingSettings, ...] = Field(
+        default=(), description="Categories that columns of numbers stand for."
+    )
+    derived: tuple[DerivedSettings, ...] = Field(
+        default=(),
+        description="Columns computed from others; one may be a feature without being in the "
+        "table.",
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -123,6 +132,9 @@ class GraphSettings(Section):
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")
+        wrong = repeated_column(self.encodings, self.derived)
+        if wrong:
+            raise ValueError(f"{wrong}; give every column one meaning and one name")
         return self
 
 

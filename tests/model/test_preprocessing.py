@@ -12,13 +12,14 @@ import pytest
 from recourse_audit.errors import GraphError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.columns import Place, as_labels, as_strings
+from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.raw_columns import as_kind
 from recourse_audit.model import preprocessing as preprocessing_module
 from recourse_audit.model.pipeline_encoder import PipelineEncoder
 from recourse_audit.model.preprocessing import Pipeline
 from recourse_audit.model.row_probes import probe_rows
 from recourse_audit.records.model import PreprocessingProbes
-from recourse_audit.settings import ModelSettings
+from recourse_audit.settings import GraphSettings, ModelSettings
 from tests.onnx_pipelines import Draft, as_block, by_name
 
 TABLE = "nodes.csv"
@@ -59,7 +60,8 @@ def asked(path: Path, columns: Mapping[str, Any]) -> Floats:
 
 def encoder_of(path: Path, *block: str, known: tuple[str, ...]) -> PipelineEncoder:
     pipeline = pipeline_of(path, *block)
-    return PipelineEncoder(pipeline, pipeline.intakes(known, TABLE))
+    nothing = Computation(GraphSettings(npz=path))
+    return PipelineEncoder(pipeline, pipeline.intakes(known, TABLE), nothing)
 
 
 def probed(path: Path) -> PreprocessingProbes:
