@@ -1,13 +1,11 @@
 """An audit with a pipeline: raw columns come in from every format, features go to the model."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
-import onnxruntime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,86 +13,16 @@ import pytest
 from recourse_audit.audit.inspection import inspect_model
 from recourse_audit.audit.loaded import load_audit, open_audit
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.codec import INSPECTION
 from recourse_audit.settings import load_settings
 from tests.onnx_models import sum_network
 from tests.onnx_pipelines import as_block, by_name
-
-NAMES = ("income", "debt", "housing", "job", "gender", "area")
-COUNT = 60
-SETTINGS = """
-[model]
-path = "model.onnx"
-preprocessing = "pipeline.onnx"
-[graph]
-nodes = "nodes.csv"
-edges = "edges.csv"
-[decision]
-classes = ["no", "maybe", "yes"]
-favourable = ["yes"]
-"""
-
-
-def people(count: int = COUNT) -> list[dict[str, Any]]:
-    random = np.random.default_rng(3)
-    return [
-        {
-            "id": f"P{number}",
-            "income": None if number % 11 == 5 else int(random.normal(2000, 800)),
-            "debt": round(float(random.normal(500, 200)), 2),
-            "housing": str(random.choice(["rent", "own", "free"])),
-            "job": str(random.choice(["none", "some", "full"])),
-            "gender": "fm"[number % 2],
-            "area": f"{number % 7:03}",
-        }
-        for number in range(count)
-    ]
-
-
-def ties(count: int = COUNT) -> list[tuple[int, int]]:
-    drawn = np.random.default_rng(4).integers(0, count, (2 * count, 2))
-    return sorted({(min(a, b), max(a, b)) for a, b in drawn.tolist() if a != b})
-
-
-def write(folder: Path, rows: list[dict[str, Any]] | None = None, settings: str = SETTINGS) -> Path:
-    """An audit on disk, whose pipeline and model fit."""
-    rows = people() if rows is None else rows
-    with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*rows[0]])
-        writer.writeheader()
-        writer.writerows(rows)
-    with (folder / "edges.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)  # type: ignore[assignment]
-        writer.writerow(["source", "target"])  # type: ignore[arg-type]
-        writer.writerows([f"P{a}", f"P{b}"] for a, b in ties())  # type: ignore[misc]
-    if not (folder / "pipeline.onnx").exists():
-        by_name(folder / "pipeline.onnx")
-    sum_network(folder / "model.onnx", features=6)
-    path = folder / "audit.toml"
-    path.write_text(settings, encoding="utf-8")
-    return path
-
-
-def expected(folder: Path, rows: list[dict[str, Any]]) -> Floats:
-    """Everybody's features, by the test's own code."""
-    session = onnxruntime.InferenceSession(
-        str(folder / "pipeline.onnx"), providers=["CPUExecutionProvider"]
-    )
-    feeds = {}
-    for port in session.get_inputs():
-        values = [row[port.name] for row in rows]
-        if "float" in port.type:
-            values = [np.nan if value is None else value for value in values]
-        kind = np.float32 if "float" in port.type else object
-        feeds[port.name] = np.array(values, kind)[:, None]
-    [features] = session.run(None, feeds)
-    return np.asarray(features)
+from tests.pipeline_audits import NAMES, SETTINGS, expected, people, pipeline_audit, ties
 
 
 def test_features_are_what_the_pipeline_makes_of_raw_columns(tmp_path: Path) -> None:
-    audit = load_audit(write(tmp_path))
+    audit = load_audit(pipeline_audit(tmp_path))
     np.testing.assert_array_equal(audit.graph.features, expected(tmp_path, people()))
     assert audit.graph.feature_names == tuple(f"variable[{place}]" for place in range(6))
     assert set(NAMES) <= set(audit.graph.attributes)
@@ -103,7 +31,7 @@ def test_features_are_what_the_pipeline_makes_of_raw_columns(tmp_path: Path) -> 
 
 def test_text_columns_are_read_as_they_are_written(tmp_path: Path) -> None:
     rows = [{**row, "job": "007"} for row in people()]
-    audit = load_audit(write(tmp_path, rows))
+    audit = load_audit(pipeline_audit(tmp_path, rows))
     assert set(audit.graph.attributes["job"].tolist()) == {"007"}
     assert audit.graph.attributes["area"].tolist()[:2] == [0, 1], "nobody takes it"
 
@@ -111,14 +39,14 @@ def test_text_columns_are_read_as_they_are_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["parquet", "graphml", "npz", "npz without x", "memory"])
 def test_every_format_gives_the_same_features(tmp_path: Path, form: str) -> None:
     rows = people()
-    whole = load_audit(write(tmp_path)).graph.features
+    whole = load_audit(pipeline_audit(tmp_path)).graph.features
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     ends = np.array(ties()).T
     numbers = np.array([[row["income"], row["debt"]] for row in rows], float)
     texts = {name: np.array(columns[name]) for name in ("housing", "job", "gender")}
     if form == "parquet":
         pq.write_table(pa.table(columns), tmp_path / "nodes.parquet")
-        path = write(tmp_path, settings=SETTINGS.replace("nodes.csv", "nodes.parquet"))
+        path = pipeline_audit(tmp_path, settings=SETTINGS.replace("nodes.csv", "nodes.parquet"))
     elif form == "graphml":
         graph: nx.Graph[str] = nx.Graph()
         for row in rows:
@@ -126,7 +54,7 @@ def test_every_format_gives_the_same_features(tmp_path: Path, form: str) -> None
             graph.add_node(row["id"], **own)
         graph.add_edges_from((f"P{a}", f"P{b}") for a, b in ties())
         nx.write_graphml(graph, tmp_path / "graph.graphml")
-        path = write(tmp_path, settings=_instead('graphml = "graph.graphml"'))
+        path = pipeline_audit(tmp_path, settings=_instead('graphml = "graph.graphml"'))
     elif form == "npz":
         np.savez(
             tmp_path / "graph.npz",
@@ -135,7 +63,7 @@ def test_every_format_gives_the_same_features(tmp_path: Path, form: str) -> None
             edge_index=ends,
             **texts,  # type: ignore[arg-type]
         )
-        path = write(tmp_path, settings=_instead('npz = "graph.npz"'))
+        path = pipeline_audit(tmp_path, settings=_instead('npz = "graph.npz"'))
     elif form == "npz without x":
         np.savez(
             tmp_path / "graph.npz",
@@ -145,7 +73,7 @@ def test_every_format_gives_the_same_features(tmp_path: Path, form: str) -> None
             edge_index=ends,
             **texts,  # type: ignore[arg-type]
         )
-        path = write(tmp_path, settings=_instead('npz = "graph.npz"'))
+        path = pipeline_audit(tmp_path, settings=_instead('npz = "graph.npz"'))
     else:
         attributes = {"income": numbers[:, 0], "debt": numbers[:, 1], **texts}
         graph_in_memory = from_arrays(None, ends, ids=columns["id"], attributes=attributes)
@@ -162,7 +90,7 @@ def _instead(source: str) -> str:
 
 def test_columns_of_a_graph_in_memory_may_be_features_of_its_own(tmp_path: Path) -> None:
     rows = [{**row, "income": row["income"] or 0} for row in people()]
-    whole = load_audit(write(tmp_path, rows)).graph.features
+    whole = load_audit(pipeline_audit(tmp_path, rows)).graph.features
     graph = from_arrays(
         np.array([[row["income"], row["debt"]] for row in rows], float),
         np.array(ties()).T,
@@ -178,7 +106,7 @@ def test_a_block_takes_the_columns_of_graph_features(tmp_path: Path) -> None:
     as_block(tmp_path / "pipeline.onnx")
     rows = [{**row, "income": row["income"] or 0, "age": 30} for row in people()]
     settings = SETTINGS.replace("[graph]", '[graph]\nfeatures = ["age", "debt", "income"]')
-    path = write(tmp_path, rows, settings)
+    path = pipeline_audit(tmp_path, rows, settings)
     sum_network(tmp_path / "model.onnx", features=3)
     features = load_audit(path).graph.features
     wanted = [[(30 - 1) * 2, (row["debt"] - 2) * 4, (row["income"] - 3) * 8] for row in rows]
@@ -192,7 +120,7 @@ def test_what_cannot_be_relied_on_is_refused_and_shown_by_inspect(
     tmp_path: Path, trap: str, words: str
 ) -> None:
     by_name(tmp_path / "pipeline.onnx", trap)
-    path = write(tmp_path)
+    path = pipeline_audit(tmp_path)
     with pytest.raises(ModelError, match=f"pipeline.onnx: .*{words}"):
         load_audit(path)
     found = inspect_model(path, None)
@@ -202,7 +130,7 @@ def test_what_cannot_be_relied_on_is_refused_and_shown_by_inspect(
 
 
 def test_inspect_shows_which_columns_go_where(tmp_path: Path) -> None:
-    found = inspect_model(write(tmp_path), None)
+    found = inspect_model(pipeline_audit(tmp_path), None)
     document = json.loads(json.dumps(found.to_dict()))
     shown = document["preprocessing"]
     assert shown["file"] == "pipeline.onnx"
@@ -244,18 +172,18 @@ def test_columns_that_do_not_fit_are_named_with_their_file(
         if value is not None:
             rows[0][name] = value
     with pytest.raises(kind, match=words):
-        load_audit(write(tmp_path, rows))
+        load_audit(pipeline_audit(tmp_path, rows))
 
 
 def test_features_of_another_width_than_the_models_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path)
+    path = pipeline_audit(tmp_path)
     sum_network(tmp_path / "model.onnx", features=5)
     with pytest.raises(ModelError, match=r"pipeline.onnx: gives 6 features .* takes 5"):
         load_audit(path)
 
 
 def test_an_output_without_a_pipeline_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path)
+    path = pipeline_audit(tmp_path)
     path.write_text(SETTINGS.replace("preprocessing =", "preprocessing_output ="))
     with pytest.raises(SettingsError, match="has preprocessing_output, but no preprocessing"):
         load_settings(path)
