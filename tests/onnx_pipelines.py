@@ -69,6 +69,19 @@ class Draft:
             default_float=-1.0,
         )
 
+    def turned(self, values: str, turns: int) -> str:
+        """The values with their signs changed so many times."""
+        going, still = (helper.make_tensor_value_info(n, 9, []) for n in ("going", "still"))
+        turn = helper.make_tensor_value_info("turn", TensorProto.INT64, [])
+        before, after = (helper.make_tensor_value_info(n, 1, None) for n in ("before", "after"))
+        steps = [
+            helper.make_node("Identity", ["going"], ["still"]),
+            helper.make_node("Neg", ["before"], ["after"]),
+        ]
+        body = helper.make_graph(steps, "body", [turn, going, before], [still, after])
+        trips, true = self.constant(turns, "int64"), self.constant(True, "bool")
+        return self.op("Loop", trips, true, values, body=body)
+
     def output(self, name: str, result: str, *shape: int | None, dtype: str = "float32") -> None:
         self.nodes.append(helper.make_node("Identity", [result], [name]))
         self.outputs.append(helper.make_tensor_value_info(name, ELEMENT[dtype], [None, *shape]))
@@ -87,7 +100,8 @@ def by_name(path: Path, trap: str | None = None, **keep: Any) -> Path:
 
     Income and debt are scaled, housing is one-hot, job is a code. Traps: "mean" subtracts that of
     the batch, "order" numbers the rows, "random" adds noise, "rows" drops the last row, "text"
-    refuses unknown words, "missing" fills an empty income with the mean of the others.
+    refuses unknown words, "missing" fills an empty income with the mean of the others, "endless"
+    takes for ever.
     """
     draft = Draft()
     income, debt = draft.input("income", "float32", 1), draft.input("debt", "float32", 1)
@@ -115,6 +129,8 @@ def by_name(path: Path, trap: str | None = None, **keep: Any) -> Path:
         scaled = draft.op("Add", scaled, draft.op("CumSum", ones, draft.constant(0, "int64")))
     if trap == "random":
         scaled = draft.op("Add", scaled, draft.op("RandomNormalLike", scaled, scale=0.1))
+    if trap == "endless":
+        scaled = draft.turned(scaled, 2**62)
     hot = draft.one_hot(housing, HOUSING, zeros=0 if trap == "text" else 1)
     features = draft.op("Concat", scaled, hot, draft.ordinal(job, ("none", "some", "full")), axis=1)
     if trap == "rows":

@@ -26,8 +26,8 @@ favourable = ["yes"]
 """
 
 
-def people(count: int = COUNT) -> list[dict[str, Any]]:
-    random = np.random.default_rng(3)
+def people(count: int = COUNT, seed: int = 3) -> list[dict[str, Any]]:
+    random = np.random.default_rng(seed)
     return [
         {
             "id": f"P{number}",
@@ -42,13 +42,17 @@ def people(count: int = COUNT) -> list[dict[str, Any]]:
     ]
 
 
-def ties(count: int = COUNT) -> list[tuple[int, int]]:
-    drawn = np.random.default_rng(4).integers(0, count, (2 * count, 2))
+def ties(count: int = COUNT, seed: int = 3) -> list[tuple[int, int]]:
+    drawn = np.random.default_rng((seed, 1)).integers(0, count, (2 * count, 2))
     return sorted({(min(a, b), max(a, b)) for a, b in drawn.tolist() if a != b})
 
 
 def pipeline_audit(
-    folder: Path, rows: list[dict[str, Any]] | None = None, settings: str = SETTINGS
+    folder: Path,
+    rows: list[dict[str, Any]] | None = None,
+    settings: str = SETTINGS,
+    *,
+    seed: int = 3,
 ) -> Path:
     """An audit on disk, whose pipeline and model fit."""
     rows = people() if rows is None else rows
@@ -59,7 +63,7 @@ def pipeline_audit(
     with (folder / "edges.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)  # type: ignore[assignment]
         writer.writerow(["source", "target"])  # type: ignore[arg-type]
-        writer.writerows([f"P{a}", f"P{b}"] for a, b in ties())  # type: ignore[misc]
+        writer.writerows([f"P{a}", f"P{b}"] for a, b in ties(len(rows), seed))  # type: ignore[misc]
     if not (folder / "pipeline.onnx").exists():
         by_name(folder / "pipeline.onnx")
     sum_network(folder / "model.onnx", features=6)

@@ -113,7 +113,7 @@ def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Grap
             required=frozenset(given & {"kind", "weight"}),
         ),
         directed=directed,
-        some_derived=bool(settings.derived),
+        needs_features=raw is None and not settings.derived,
     )
     return with_computed(graph, settings, network.nodes)
 
@@ -154,7 +154,7 @@ def _network_of(file: GraphmlFile, name: str) -> Network:
 
 def from_networkx(
     graph: "nx.Graph[Node]",
-    features: Sequence[str],
+    features: Sequence[str] | None,
     *,
     kind: str = "kind",
     weight: str = "weight",
@@ -164,7 +164,8 @@ def from_networkx(
     """Build a `Graph` from a networkx graph, simple or multigraph, directed or not.
 
     `features` and `edge_attributes` name node and edge attributes in the model's order; all other
-    node attributes are kept as attributes. Nodes of any type become text ids: 7 becomes "7".
+    node attributes are kept as attributes. `features` is None where a pipeline makes them from
+    attributes. Nodes of any type become text ids: 7 becomes "7".
     """
     name = "networkx graph"
     number = {node: position for position, node in enumerate(graph.nodes)}
@@ -181,10 +182,11 @@ def from_networkx(
         network,
         name=name,
         identifier=None,
-        features=features,
+        features=features or (),
         raw=None,
         tie_columns=TieColumns(kind=kind, kinds=kinds, weight=weight, attributes=edge_attributes),
         directed=graph.is_directed(),
+        needs_features=features is not None,
     )
 
 
@@ -197,12 +199,12 @@ def _convert(
     raw: RawColumns | None,
     tie_columns: TieColumns,
     directed: bool,
-    some_derived: bool = False,
+    needs_features: bool = True,
 ) -> Graph:
     nodes = network.nodes
     if not network.own:
         raise no_nodes(nodes)
-    if not features and raw is None and not some_derived:
+    if not features and needs_features:
         raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
     columns = _columns(network.node_values)
     if identifier is not None:

@@ -13,7 +13,7 @@ import pytest
 from recourse_audit.audit.inspection import inspect_model
 from recourse_audit.audit.loaded import load_audit, open_audit
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
-from recourse_audit.graph.readers import from_arrays
+from recourse_audit.graph.readers import from_arrays, from_networkx
 from recourse_audit.records.codec import INSPECTION
 from recourse_audit.settings import load_settings
 from tests.onnx_models import sum_network
@@ -36,7 +36,9 @@ def test_text_columns_are_read_as_they_are_written(tmp_path: Path) -> None:
     assert audit.graph.attributes["area"].tolist()[:2] == [0, 1], "nobody takes it"
 
 
-@pytest.mark.parametrize("form", ["parquet", "graphml", "npz", "npz without x", "memory"])
+@pytest.mark.parametrize(
+    "form", ["parquet", "graphml", "npz", "npz without x", "arrays", "networkx"]
+)
 def test_every_format_gives_the_same_features(tmp_path: Path, form: str) -> None:
     rows = people()
     whole = load_audit(pipeline_audit(tmp_path)).graph.features
@@ -74,6 +76,14 @@ def test_every_format_gives_the_same_features(tmp_path: Path, form: str) -> None
             **texts,  # type: ignore[arg-type]
         )
         path = pipeline_audit(tmp_path, settings=_instead('npz = "graph.npz"'))
+    elif form == "networkx":
+        network: nx.Graph[str] = nx.Graph()
+        network.add_nodes_from((row["id"], row) for row in rows)
+        network.add_edges_from((f"P{a}", f"P{b}") for a, b in ties())
+        settings = load_settings(tmp_path / "audit.toml")
+        audit = open_audit(settings, graph=from_networkx(network, None))
+        np.testing.assert_array_equal(audit.graph.features, whole)
+        return
     else:
         attributes = {"income": numbers[:, 0], "debt": numbers[:, 1], **texts}
         graph_in_memory = from_arrays(None, ends, ids=columns["id"], attributes=attributes)

@@ -279,6 +279,14 @@ def test_data_files_are_hashed_and_a_changed_file_is_another_pipeline(tmp_path: 
     assert pipeline_of(path).digest() != first.digest()
 
 
+def test_an_endless_pipeline_ends_when_its_time_is_up(tmp_path: Path) -> None:
+    path = by_name(tmp_path / "pipe.onnx", "endless")
+    pipeline = Pipeline(ModelSettings(path=path, preprocessing=path), timeout=0.2)
+    intakes = pipeline.intakes([*people()], TABLE)
+    with pytest.raises(ModelError, match=r"did not answer for 200 rows within 0\.2 seconds"):
+        pipeline.features(intakes, people())
+
+
 def test_a_missing_file_names_its_setting(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no such model file; check model\.preprocessing"):
         pipeline_of(tmp_path / "pipe.onnx")
