@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from recourse_audit.audit.loaded import LoadedAudit, check_features, with_ties_counted
+from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
@@ -19,6 +20,7 @@ from recourse_audit.records.model import (
     ModelInput,
     ModelOutput,
     ModelReport,
+    PreprocessingReport,
     ProbeReport,
 )
 from recourse_audit.recourse.deny_list import is_denied
@@ -56,6 +58,7 @@ class Inspection:
     made_up: bool = False
     problem: str = ""
     undecided: dict[str, bool] = field(default_factory=dict)
+    preprocessing: PreprocessingReport | None = None
 
     def __repr__(self) -> str:
         failed = "not probed" if self.probes is None else ", ".join(self.probes.failed)
@@ -103,6 +106,7 @@ class Inspection:
             ),
             probes=self.probes,
             problem=self.problem,
+            preprocessing=self.preprocessing,
         )
 
     @property
@@ -191,6 +195,7 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         sha256=audit.model.digest(),
         settings_file=str(settings),
         undecided=undecided_kinds(audit.settings, audit.graph),
+        preprocessing=None if audit.preprocessing is None else audit.preprocessing.report,
     )
 
 
@@ -226,11 +231,12 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         check_given(path, "MODEL")
         settings, ties, origin = ModelSettings(path=path), None, path
     if graph is not None:
-        ties, origin = _graph_settings(graph), graph
+        ties, pipeline = _graph_settings(graph)
+        settings, origin = settings.model_copy(update=pipeline), graph
     try:
-        read = None if ties is None else read_graph(ties)
+        read, preprocessing = _read(settings, ties, timeout)
         classes = None if whole is None else len(whole.decision.classes)
-        found = inspect_with(settings, read, timeout=timeout, classes=classes)
+        found = inspect_with(settings, read, preprocessing, timeout=timeout, classes=classes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     if whole is None:
@@ -239,9 +245,21 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
     return replace(found, settings_file=str(path), undecided=undecided)
 
 
+def _read(
+    settings: ModelSettings, ties: GraphSettings | None, timeout: float | None
+) -> tuple[Graph | None, Preprocessing | None]:
+    """The graph, if one is named, with the features that a pipeline makes, if there is one."""
+    if ties is None:
+        return None, None
+    if settings.preprocessing is None:
+        return read_graph(ties), None
+    return preprocessed(settings, ties, timeout=timeout)
+
+
 def inspect_with(
     settings: ModelSettings,
     graph: Graph | None,
+    preprocessing: Preprocessing | None = None,
     *,
     timeout: float | None = None,
     classes: int | None = None,
@@ -252,13 +270,15 @@ def inspect_with(
     """
     model = OnnxModel(settings, complete=False, timeout=timeout)
     if graph is not None:
-        check_features(model, graph)
+        check_features(model, graph, preprocessing)
     facts = Inspection(
         name=str(settings.path),
         signature=model.signature,
         probes=None,
         sha256=model.digest(),
         made_up=graph is None,
+        problem="" if preprocessing is None else preprocessing.problem,
+        preprocessing=None if preprocessing is None else preprocessing.report,
     )
     try:
         model = OnnxModel(settings, timeout=timeout)
@@ -278,13 +298,16 @@ def check_given(path: Path, option: str) -> None:
         raise InputError(f"{path}: there is no such file; correct the path in {option}")
 
 
-def _graph_settings(path: Path) -> GraphSettings:
+def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any]]:
+    """The graph that a file names, and the pipeline that makes its features, if there is one."""
     check_given(path, "--graph")
     match path.suffix:
         case ".toml":
-            return load_settings(path).graph
+            settings = load_settings(path)
+            keys = ("preprocessing", "preprocessing_output")
+            return settings.graph, {key: getattr(settings.model, key) for key in keys}
         case ".npz":
-            return GraphSettings(npz=path)
+            return GraphSettings(npz=path), {}
         case _:
             raise InputError(
                 f"{path}: --graph takes an npz file, or an audit.toml that says which columns of "

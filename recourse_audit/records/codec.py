@@ -213,11 +213,11 @@ def _caveat(data: Json) -> Json:
 
 
 def inspection_from_2(data: Json) -> Json:
-    """An inspection of format 2 as one of format 3, which knows only of the output taken."""
+    """An inspection of format 2 as one of format 3: one output is known, and no preprocessing."""
     output = data["output"]
     listed = {key: output[key] for key in ("name", "dtype", "shape")}
     listed |= {"rows": None, "columns": None, "looks": "", "hops": None, "taken": ""}
-    return {**data, "format": 3, "outputs": [listed]}
+    return {**data, "format": 3, "outputs": [listed], "preprocessing": None}
 
 
 def _renamed(data: Json, **names: str) -> Json:

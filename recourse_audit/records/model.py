@@ -26,8 +26,8 @@ class ProbeReport(Record):
         return tuple(name for name in names if not getattr(self, name))
 
 
-# 1: the first. 2: notes are part of the probes; every key is always there. 3: all outputs are
-# listed, and `output` is null where none of several is beyond doubt.
+# 1: the first. 2: notes are part of the probes; every key is always there. 3: preprocessing; all
+# outputs are listed, and `output` is null where none of several is beyond doubt.
 FORMAT = 3
 
 Size = int | str | None
@@ -81,11 +81,51 @@ class ListedOutput(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PreprocessingProbes(Record):
+    """What may be relied on when asking a pipeline; true is good.
+
+    `row_by_row`: a person's features do not depend on who else is asked about, nor in which order.
+    It is None where random features leave no way to tell. `notes` has a sentence for every false.
+    """
+
+    deterministic: bool
+    row_by_row: bool | None
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        names = ("deterministic", "row_by_row")
+        return tuple(name for name in names if getattr(self, name) is False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PreprocessingInput(Record):
+    """One input of a pipeline as the file declares it, and the columns that it takes, in order."""
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PreprocessingReport(Record):
+    """A sealed pipeline: raw columns in, `features` numbers per person out, through `output`."""
+
+    file: str
+    sha256: str
+    inputs: tuple[PreprocessingInput, ...]
+    output: str
+    features: int
+    probes: PreprocessingProbes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelReport(Record):
     """A model's inputs and outputs, and what the probes found.
 
     Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
-    None where several outputs could hold the decision and none is beyond doubt.
+    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is None where the model takes columns of the node table as they are.
     """
 
     format: int
@@ -95,3 +135,4 @@ class ModelReport(Record):
     outputs: tuple[ListedOutput, ...]
     probes: ProbeReport | None = None
     problem: str = ""
+    preprocessing: PreprocessingReport | None = None

@@ -5,6 +5,7 @@ as a suggestion, and every message names the key. A bundle keeps the settings as
 which is written and read here too.
 """
 
+from recourse_audit.settings.columns import DerivedSettings, EncodingSettings
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import (
     DecisionSettings,
@@ -37,6 +38,8 @@ __all__ = [
     "AttributeRule",
     "CaveatSettings",
     "DecisionSettings",
+    "DerivedSettings",
+    "EncodingSettings",
     "GraphSettings",
     "GroupSettings",
     "Implication",

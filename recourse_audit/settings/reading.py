@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, ValidationInfo, field_validator
 from pydantic.main import IncEx
 from pydantic_core import ErrorDetails
 
@@ -57,6 +57,14 @@ class Settings(Section):
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
     letters: LetterSettings = LetterSettings()
+
+    @field_validator("graph")
+    @classmethod
+    def _with_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
+        model: ModelSettings | None = info.data.get("model")
+        if graph.npz is None and not graph.features and model and model.preprocessing is None:
+            raise ValueError("needs features: the columns that the model takes, in order")
+        return graph
 
 
 def load_settings(path: Path) -> Settings:

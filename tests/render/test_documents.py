@@ -118,7 +118,7 @@ def test_an_option_says_on_what_it_was_verified(tmp_path: Path) -> None:
 
 def test_inspect_gives_the_documented_names() -> None:
     document = command("inspect", SAMPLES / "gcn.onnx", "--json").document
-    keys = {"format", "sha256", "inputs", "output", "outputs", "probes", "problem"}
+    keys = {"format", "sha256", "inputs", "output", "outputs", "probes", "problem", "preprocessing"}
     assert set(document) == keys
     assert document["format"] == 3
     for port in document["inputs"]:

@@ -16,6 +16,7 @@ from recourse_audit.records.caveats import StabilityPoint, StabilityReport
 from recourse_audit.records.model import ListedOutput, ModelReport, ProbeReport
 from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
+from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
     HELD_BACK,
@@ -59,6 +60,8 @@ def show_model(console: Console, name: str, report: ModelReport) -> None:
         console.print(Padding(_outputs(report.outputs), (0, 2, 1, 2)))
     if report.probes is not None:
         console.print(Padding(_probes(report.probes), (0, 2)))
+    if report.preprocessing is not None:
+        show_preprocessing(console, report.preprocessing)
 
 
 def _outputs(outputs: Sequence[ListedOutput]) -> RenderableType:
