@@ -125,7 +125,8 @@ class ModelReport(Record):
     """A model's inputs and outputs, and what the probes found.
 
     Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
-    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is None where the model takes columns of the node table as they are.
+    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is
+    None where the model takes columns of the node table as they are.
     """
 
     format: int
