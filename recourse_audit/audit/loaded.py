@@ -89,7 +89,7 @@ def open_audit(
     )
     check_features(model, graph)
     _check_groups(settings, graph)
-    policy = open_policy(settings, graph)
+    policy = open_policy(settings, graph, encoder_of(settings.graph, graph))
     _check_stratum(settings, graph)
     probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
     _check_classes(settings, model)
@@ -117,7 +117,7 @@ def assemble(
             seed=search.seed,
         ),
         policy=policy,
-        encoder=encoder_of(settings.graph, graph),
+        encoder=policy.encoder,
     )
 
 

@@ -23,6 +23,7 @@ from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
+from recourse_audit.model.encoding import encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.signature import OutputPort
 from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
@@ -172,7 +173,7 @@ class Worker:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)
         graph = shared_graph(job.folder)
-        policy = open_policy(job.settings, graph)
+        policy = open_policy(job.settings, graph, encoder_of(job.settings.graph, graph))
         self._audit = assemble(job.settings, graph, model, job.probes, policy)
         answers = open_array(job.folder / ANSWERS)
         self._reporter = Reporter(self._audit, answers)
