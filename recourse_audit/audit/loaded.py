@@ -96,26 +96,21 @@ def open_audit(
         graph = with_computed(graph, settings.graph, Positions("the graph"))
     check_features(model, graph, preprocessing)
     _check_groups(settings, graph)
-    policy = open_policy(settings, graph)
+    encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
+    policy = open_policy(settings, graph, encoder)
     _check_stratum(settings, graph)
     classes = len(settings.decision.classes)
     probes = probe(model, settings.model, pool_of(graph), classes=classes)
     probes = with_ties_counted(probes, graph)
     _check_classes(settings, model)
-    encoder = None if preprocessing is None else preprocessing.encoder
-    audit = assemble(settings, graph, model, probes, policy, encoder)
+    audit = assemble(settings, graph, model, probes, policy)
     return replace(audit, preprocessing=preprocessing, graph_from_files=from_files)
 
 
 def assemble(
-    settings: Settings,
-    graph: Graph,
-    model: OnnxModel,
-    probes: ProbeReport,
-    policy: Policy,
-    encoder: Encoder | None = None,
+    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport, policy: Policy
 ) -> LoadedAudit:
-    """An audit of parts that are known to fit together; an encoder, if a pipeline is one."""
+    """An audit of parts that are known to fit together."""
     search = settings.search
     return LoadedAudit(
         settings=settings,
@@ -132,7 +127,7 @@ def assemble(
             seed=search.seed,
         ),
         policy=policy,
-        encoder=encoder or encoder_of(settings.graph, graph),
+        encoder=policy.encoder,
     )
 
 

@@ -40,10 +40,11 @@ def explain(
 ) -> list[SubjectReport]:
     """Explain the decisions on some subjects, in the order given; call `done` after each.
 
-    `what_if` are changes to try together: "drop A-B", "add A-B:kind", "savings=4000".
+    `what_if` are changes to try together: "drop A-B", "add A-B:kind", "savings=4000",
+    "housing=own".
     """
     subjects = find_subjects(audit, ids)
-    changes = read_changes(what_if, audit.graph)
+    changes = read_changes(what_if, audit.graph, audit.encoder)
     reports = {}
     for subject, report in reports_on(audit, subjects, changes):
         reports[subject] = report
@@ -59,7 +60,7 @@ def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> Wha
     if not audit.decisions.usable(answers[[number]])[0]:
         raise AnswerError(f"{subject}: {NOT_A_NUMBER}")
     search = recourse_search(audit, answers)
-    return search.what_if(number, read_changes(changes, audit.graph))
+    return search.what_if(number, read_changes(changes, audit.graph, audit.encoder))
 
 
 def recourse_search(audit: LoadedAudit, answers: Floats) -> RecourseSearch:

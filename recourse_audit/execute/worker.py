@@ -24,6 +24,7 @@ from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
 from recourse_audit.graph.computed import Computation
+from recourse_audit.model.encoding import encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.pipeline_encoder import PipelineEncoder
 from recourse_audit.model.preprocessing import Intake, Pipeline
@@ -196,9 +197,13 @@ class Worker:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)
         graph = shared_graph(job.folder)
-        policy = open_policy(job.settings, graph)
-        encoder = None if job.pipeline is None else job.pipeline.open(job.settings, watched=watched)
-        self._audit = assemble(job.settings, graph, model, job.probes, policy, encoder)
+        encoder = (
+            encoder_of(job.settings.graph, graph)
+            if job.pipeline is None
+            else job.pipeline.open(job.settings, watched=watched)
+        )
+        policy = open_policy(job.settings, graph, encoder)
+        self._audit = assemble(job.settings, graph, model, job.probes, policy)
         answers = open_array(job.folder / ANSWERS)
         self._reporter = Reporter(self._audit, answers)
 

@@ -24,6 +24,10 @@ class Encoder(Protocol):
         """The columns that features depend on, before anything is computed from them."""
 
     @property
+    def whole(self) -> frozenset[str]:
+        """The columns among them that take whole numbers only."""
+
+    @property
     def computation(self) -> Computation:
         """What follows from these columns: derived columns and encodings."""
 
@@ -36,6 +40,8 @@ class Encoder(Protocol):
 
 class PlainEncoder:
     """Computes derived columns and writes out encodings, in the order of the features."""
+
+    whole: frozenset[str] = frozenset()
 
     def __init__(self, computation: Computation, feature_names: tuple[str, ...]) -> None:
         self.computation = computation

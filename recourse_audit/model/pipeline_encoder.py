@@ -9,7 +9,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Strings
 from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.raw_columns import Columns
-from recourse_audit.model.preprocessing import Intake, Pipeline
+from recourse_audit.model.preprocessing import WHOLE, Intake, Pipeline
 
 
 class PipelineEncoder:
@@ -22,6 +22,9 @@ class PipelineEncoder:
         self.intakes = intakes
         self.computation = computation
         self.columns = computation.base(tuple(name for one in intakes for name in one.columns))
+        self.whole = frozenset(
+            name for one in intakes if one.port.dtype in WHOLE for name in one.columns
+        )
 
     def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
         """Features [n, F], one row per entry of the columns."""

@@ -30,7 +30,8 @@ from recourse_audit.settings import ModelSettings
 
 SETTING = "model.preprocessing"
 TEXT = "string"
-NUMBERS = ("float32", "float64", "float16", "int64", "int32", "bool")
+WHOLE = ("int64", "int32", "bool")
+NUMBERS = ("float32", "float64", "float16", *WHOLE)
 # More rows than this are asked in several calls, so that memory stays bounded.
 MOST_ROWS = 2**16
 

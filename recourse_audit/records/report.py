@@ -28,8 +28,9 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 
 
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
-# hold their notes; every key is always there.
-FORMAT = 2
+# hold their notes; every key is always there. 3: categories are text in actions; certificates say
+# what was left out.
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

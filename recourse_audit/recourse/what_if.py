@@ -3,6 +3,7 @@
     drop A-B         every tie between two people; drop A-B:kind only those of one kind
     add A-B:kind     a new tie; where ties have a direction it leads from A to B
     savings=4000     the subject's attribute, in the user's units
+    housing=own      the subject's category
 
 Ids may contain hyphens and colons: a text is split wherever both sides are ids, and refused if it
 can be read in two ways. What the policy would not suggest is reported, and tried all the same.
@@ -15,12 +16,21 @@ from typing import Literal
 import numpy as np
 
 from recourse_audit.errors import InputError
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.model.encoding import Encoder
 from recourse_audit.records.recourse import Action, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
-from recourse_audit.recourse.attributes import Levels, Movement, attribute_of
+from recourse_audit.recourse.attributes import (
+    Value,
+    attribute_of,
+    category_of,
+    column_of,
+    is_category,
+)
+from recourse_audit.recourse.movements import Levels, Movement
 from recourse_audit.recourse.policy import Policy, relations
+from recourse_audit.recourse.recheck import broken_by_result
 from recourse_audit.recourse.rules import rows_between, why_not
 from recourse_audit.recourse.verification import RecourseContext, Verifier
 from recourse_audit.search.results import Naming, shown
@@ -40,18 +50,23 @@ class TieChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChange:
-    """An attribute to set, in the user's units."""
+    """An attribute to set: a number in the user's units, or a category."""
 
     text: str
     name: str
-    value: float
+    value: Value
 
 
 Change = TieChange | ValueChange
 
 
-def read_changes(texts: Sequence[str], graph: Graph) -> tuple[Change, ...]:
-    """Read what was typed; the first text that cannot be read is an error."""
+def read_changes(
+    texts: Sequence[str], graph: Graph, encoder: Encoder | None = None
+) -> tuple[Change, ...]:
+    """Read what was typed; the first text that cannot be read is an error.
+
+    With an encoder, the columns that it takes may be set; without one, the features.
+    """
     if not texts:
         return ()
     numbers = {name: number for number, name in enumerate(graph.ids.tolist())}
@@ -65,7 +80,7 @@ def read_changes(texts: Sequence[str], graph: Graph) -> tuple[Change, ...]:
         elif word == "add":
             changes.append(_read_tie(text, "add", rest, graph, numbers))
         else:
-            changes.append(_read_value(text, graph))
+            changes.append(_read_value(text, graph, encoder))
     names = [change.name for change in changes if isinstance(change, ValueChange)]
     repeated = [name for place, name in enumerate(names) if name in names[:place]]
     if repeated:
@@ -123,17 +138,23 @@ def _readings(
                 yield one, other, kind
 
 
-def _read_value(text: str, graph: Graph) -> ValueChange:
+def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange:
+    known = graph.feature_names if encoder is None else encoder.columns
     name, equals, value = text.rpartition("=")
+    if name.strip() not in known and text.partition("=")[0].strip() in known:
+        name, equals, value = text.partition("=")
     name = name.strip()
     if not equals:
         raise _refused(text, "is not one of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE")
-    if name not in graph.feature_names:
-        if name in graph.attributes:
-            raise _refused(text, f"the model does not see {name!r}, so it changes no decision")
-        raise _refused(
-            text, f"there is no feature {name!r}; {near_matches(name, graph.feature_names)}"
-        )
+    if name not in known:
+        raise _refused(text, _why_unknown(name, graph, encoder, known))
+    if is_category(graph, name):
+        step = None if encoder is None else encoder.computation.categories.get(name)
+        labels = category_of(graph, name, None if step is None else step.settings.all_labels).labels
+        if value.strip() not in labels:
+            near = near_matches(value.strip(), labels)
+            raise _refused(text, f"{value.strip()!r} is not a value of {name!r}; {near}")
+        return ValueChange(text=text, name=name, value=value.strip())
     try:
         number = float(value.replace("_", "?"))
     except ValueError:
@@ -141,6 +162,16 @@ def _read_value(text: str, graph: Graph) -> ValueChange:
     if not np.isfinite(number):
         raise _refused(text, f"{value.strip()!r} is not a finite number")
     return ValueChange(text=text, name=name, value=number)
+
+
+def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequence[str]) -> str:
+    step = None if encoder is None else encoder.computation.maker.get(name)
+    if step is not None:
+        parts = " and ".join(repr(one) for one in step.inputs)
+        return f"{name!r} is computed from {parts}; set {parts} instead"
+    if name in graph.column_names:
+        return f"the model does not see {name!r}, so it changes no decision"
+    return f"there is no feature {name!r}; {near_matches(name, known)}"
 
 
 def try_changes(
@@ -178,6 +209,9 @@ def _forbidden(
     moved = [
         policy.movement(action.attribute) for action in actions if isinstance(action, SetAction)
     ]
+    broken = broken_by_result(policy, subject, actions)
+    if broken:
+        yield broken
     families = [movement.family for movement in moved if movement is not None]
     if len(set(families)) < len(families):
         yield "attributes that move along with each other are not suggested together"
@@ -213,6 +247,7 @@ def _table(
         ),
         moves=tuple(moves),
         denied=0,
+        encoder=policy.encoder,
     )
     return table, tuple(_priced(policy, table, action) for action in range(len(table)))
 
@@ -242,25 +277,72 @@ def _move(
 ) -> tuple[Movement, Levels]:
     """One attribute and what its rule implies, except what is set by hand as well."""
     known = policy.movement(change.name)
-    rule = AttributeRule(name=change.name, step=1) if known is None else known.rule
     implied = () if known is None else known.implied
-    movement = Movement(
-        rule=rule,
-        attribute=attribute_of(policy.graph, change.name, None if known is None else rule),
-        implied=tuple((other, by) for other, by in implied if other.name not in named),
+    movement = (
+        _without_rule(policy, change)
+        if known is None
+        else replace(
+            known, implied=tuple(one for one in implied if one.attribute.name not in named)
+        )
+    )
+    movement = replace(movement, family=-1)
+    before = tuple(one.of(policy.graph, subject) for one in movement.moved)
+    for one, value in zip(movement.moved, before, strict=True):
+        if not isinstance(value, str) and not np.isfinite(value):
+            raise _refused(
+                change.text, f"{one.name!r} is empty for this person; fill it in to change it"
+            )
+    if isinstance(change.value, str) or isinstance(before[0], str):
+        steps, cost = 1.0, dict(movement.targets(str(before[0]))).get(str(change.value), 0.0)
+    else:
+        steps = movement.steps_to(before[0], change.value)
+        cost = 0.0
+    after = (change.value, *movement.at(before, steps, change.value)[1:])
+    numbers = movement.stored([after])
+    if not (np.isnan(numbers) | (np.abs(numbers) <= np.finfo(np.float32).max)).all() or any(
+        np.isnan(number) and not isinstance(value, str)
+        for number, value in zip(numbers[0].tolist(), after, strict=True)
+    ):
+        transform = movement.rule.transform
+        raise _refused(change.text, f"has no {transform} value that the model can take")
+    whole_steps = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
+    if isinstance(change.value, str):
+        whole_steps[:] = 0
+    price = (
+        np.array([cost])
+        if isinstance(change.value, str)
+        else _price(policy, movement, subject, whole_steps, numbers[:, 0])
+    )
+    return movement, Levels(
+        steps=whole_steps, before=before, after=(after,), numbers=numbers, cost=price
+    )
+
+
+def _without_rule(policy: Policy, change: ValueChange) -> Movement:
+    """How an attribute moves that no rule allows to change: freely, and at no known cost."""
+    if isinstance(change.value, str):
+        return Movement(
+            rule=AttributeRule(name=change.name, values=(change.value,)),
+            attribute=category_of(policy.graph, change.name, None),
+            implied=(),
+            family=-1,
+        )
+    return Movement(
+        rule=AttributeRule(name=change.name, step=1),
+        attribute=attribute_of(policy.graph, change.name, None),
+        implied=(),
         family=-1,
     )
-    features = policy.graph.features[subject]
-    before = tuple(one.shown(features[one.column]) for one in movement.moved)
-    steps = movement.steps_to(before[0], change.value)
-    after = np.array([[change.value, *movement.at(before, steps)[1:]]])
-    numbers = np.stack(
-        [one.stored(after[:, place]) for place, one in enumerate(movement.moved)], axis=1
-    )
-    if not (np.abs(numbers) <= np.finfo(np.float32).max).all():
-        raise _refused(change.text, f"has no {rule.transform} value that the model can take")
-    whole_steps = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
-    return movement, Levels(steps=whole_steps, before=before, after=after, numbers=numbers)
+
+
+def _price(
+    policy: Policy, movement: Movement, subject: int, steps: Ints, numbers: Floats
+) -> Floats:
+    if movement.population is not None:
+        start = float(column_of(policy.graph, movement.rule.name)[subject])
+        return movement.climbed(start, numbers)
+    cost: Floats = np.abs(steps) * movement.rule.cost
+    return cost
 
 
 def _priced(policy: Policy, table: ActionTable, place: int) -> Action:

@@ -27,6 +27,8 @@ from recourse_audit.settings.reading import (
 )
 from recourse_audit.settings.recourse import (
     AttributeRule,
+    CategoryMove,
+    ConditionSettings,
     Implication,
     RecourseSettings,
     TieRule,
@@ -36,7 +38,9 @@ from recourse_audit.settings.search import LARGEST_EXPLANATION, CaveatSettings, 
 __all__ = [
     "LARGEST_EXPLANATION",
     "AttributeRule",
+    "CategoryMove",
     "CaveatSettings",
+    "ConditionSettings",
     "DecisionSettings",
     "DerivedSettings",
     "EncodingSettings",

@@ -66,6 +66,16 @@ class Settings(Section):
             raise ValueError("needs features: the columns that the model takes, in order")
         return graph
 
+    @field_validator("letters")
+    @classmethod
+    def _levels_are_known(cls, letters: LetterSettings, info: ValidationInfo) -> LetterSettings:
+        recourse: RecourseSettings | None = info.data.get("recourse")
+        graph: GraphSettings | None = info.data.get("graph")
+        if recourse is not None and graph is not None:
+            ruled = (rule.name for rule in recourse.attributes if rule.of_category)
+            letters.check_levels({*ruled, *(one.name for one in graph.encodings)})
+        return letters
+
 
 def load_settings(path: Path) -> Settings:
     """Read and check an `audit.toml`; its paths are resolved against the folder it is in."""
@@ -127,7 +137,7 @@ def settings_text(settings: Settings, folder: Path) -> str:
 
     Paths inside `folder`, which holds the settings file, are written relative to it.
     """
-    document = settings.model_dump(mode="json", context={"folder": folder})
+    document = settings.model_dump(mode="json", context={"folder": folder}, by_alias=True)
     return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n"
 
 
@@ -141,7 +151,9 @@ def fingerprint_text(settings: Settings, folder: Path) -> str:
         "search": {"seed": True},
         "model": {"timeout": True},
     }
-    document = settings.model_dump(mode="json", context={"folder": folder}, exclude=left_out)
+    document = settings.model_dump(
+        mode="json", context={"folder": folder}, exclude=left_out, by_alias=True
+    )
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -194,7 +206,7 @@ def _nearest(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
     for part in location[:-1]:
         if part in section.model_fields:
             section = _model_in(section.model_fields[str(part)].annotation) or section
-    known = list(section.model_fields)
+    known = [field.alias or name for name, field in section.model_fields.items()]
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; known keys here: {', '.join(known)}"
 

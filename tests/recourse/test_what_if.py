@@ -121,9 +121,9 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
         assert found.margin_before == pytest.approx(again, abs=1e-5)
         moved = [action for action in found.actions if isinstance(action, SetAction)]
         income = next(action for action in moved if action.attribute == "income")
-        steps = (2.25 - income.before) / 0.5
+        steps = (2.25 - float(income.before)) / 0.5
         [debt] = income.implied
-        assert debt.after == pytest.approx(debt.before - 0.1 * steps)
+        assert debt.after == pytest.approx(float(debt.before) - 0.1 * steps)
     before = context.whole[6]
     assert asked(batcher, graph, 6) == pytest.approx(before, abs=1e-5), "nothing is left changed"
 

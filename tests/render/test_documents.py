@@ -20,7 +20,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 2
+    assert document["format"] == 3
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {
@@ -88,7 +88,7 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
         assert {"status", "options", "certificate", "margin", "evaluations", "reason"} <= set(found)
         assert {
             *("max_changes", "tried", "exhaustive", "possible", "complete_up_to", "permitted"),
-            *("denied", "reason"),
+            *("denied", "reason", "left_out"),
         } == set(found["certificate"])
     for found in refused:
         assert found["status"] == "verified"
