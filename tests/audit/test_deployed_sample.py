@@ -13,6 +13,9 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
+from recourse_audit.settings import DecisionSettings
+from tests.command import command
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "sample_models" / "lending_deployed"
 CARD = (SAMPLE / "README.md").read_text(encoding="utf-8")
@@ -47,14 +50,41 @@ def features(people: list[dict[str, str]]) -> NDArray[np.float32]:
     return np.asarray(answer)
 
 
-def answers(model: str) -> NDArray[np.float32]:
-    number = {row["id"]: place for place, row in enumerate(PEOPLE)}
-    ties = [[number[t["source"]], number[t["target"]]] for t in rows_of(SAMPLE / "edges.csv")]
-    ends = np.array(ties, np.int64)
+NUMBER = {row["id"]: place for place, row in enumerate(PEOPLE)}
+TIES = rows_of(SAMPLE / "edges.csv")
+
+
+def answers(
+    model: str, people: list[dict[str, str]] = PEOPLE, ties: list[dict[str, str]] = TIES
+) -> NDArray[np.float32]:
+    """Everybody's answer, by a pipeline and a model that are asked by hand."""
+    ends = np.array([[NUMBER[t["source"]], NUMBER[t["target"]]] for t in ties], np.int64)
     arcs = np.ascontiguousarray(np.concatenate([ends, ends[:, ::-1]]).T)
-    (answer,) = session(model).run(None, {"x": features(PEOPLE), "edge_index": arcs})
-    assert answer.shape == (len(PEOPLE), 1)
+    (answer,) = session(model).run(None, {"x": features(people), "edge_index": arcs})
+    assert answer.shape == (len(people), 1)
     return np.asarray(answer[:, 0])
+
+
+def after(actions: list[dict[str, Any]], subject: str, model: str) -> float:
+    """The subject's answer once everything that an option says has been done, in raw columns."""
+    people, ties = [dict(row) for row in PEOPLE], list(TIES)
+    for action in actions:
+        if action["do"] == "set":
+            row = people[NUMBER[subject]]
+            before = row[action["attribute"]]
+            kept = action["from"]
+            assert before == kept if isinstance(kept, str) else float(before) == kept
+            row[action["attribute"]] = str(action["to"])
+        else:
+            assert action["do"] == "drop"
+            ends = set(action["tie"])
+            [gone] = [
+                tie
+                for tie in ties
+                if {tie["source"], tie["target"]} == ends and tie["kind"] == action["kind"]
+            ]
+            ties.remove(gone)
+    return float(answers(model, people, ties)[NUMBER[subject]])
 
 
 def on_card(pattern: str) -> tuple[str, ...]:
@@ -116,6 +146,43 @@ def test_the_models_decide_as_the_card_says() -> None:
     assert on_card(r"`score.onnx` \| 620 \| (\d+) \|") == (str((score < SCORE_CUT_OFF).sum()),)
     ends = on_card(r"Scores range from (\d+) to (\d+)")
     assert ends == (f"{score.min():.0f}", f"{score.max():.0f}")
+
+
+@pytest.mark.skipif(
+    "cut_off" not in DecisionSettings.model_fields, reason="settings have no cut-off yet"
+)
+@pytest.mark.parametrize(
+    ("settings", "model", "line"),
+    [("audit.toml", "model.onnx", CUT_OFF), ("score.toml", "score.onnx", SCORE_CUT_OFF)],
+)
+def test_every_option_reaches_the_line_when_raw_rows_go_through_both_files(
+    settings: str, model: str, line: float
+) -> None:
+    answer = answers(model)
+    refused = [
+        row["id"]
+        for place, row in enumerate(PEOPLE)
+        if answer[place] < line and row["decision"] == "denied"
+    ]
+    jobless = [name for name in refused if PEOPLE[NUMBER[name]]["job"] == "none"]
+    subjects = [*refused[:4], *jobless[:2]]
+    finished = command("explain", SAMPLE / settings, *subjects, "--json")
+    assert finished.code == 0, finished.err
+    changed: set[str] = set()
+    for document in finished.document:
+        name = document["subject"]["id"]
+        assert document["subject"]["favourable"] is False
+        assert document["subject"]["decision"] == "denied"
+        for option in document["recourse"]["options"]:
+            assert option["verified"]
+            assert after(option["actions"], name, model) >= line
+            row = dict(PEOPLE[NUMBER[name]])
+            sets = [action for action in option["actions"] if action["do"] == "set"]
+            row |= {action["attribute"]: str(action["to"]) for action in sets}
+            changed |= {action["attribute"] for action in sets}
+            assert row["job"] != "none" or float(row["income"]) <= 1500
+    assert changed & {"housing", "job"}, "some option is about a category"
+    assert changed & {"savings", "loan_amount", "debt", "income"}, "and some about a number"
 
 
 def test_nobody_without_a_job_earns_more_than_the_condition_says() -> None:
