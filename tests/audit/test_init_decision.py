@@ -13,6 +13,7 @@ from recourse_audit.audit.one_hot_blocks import one_hot_blocks
 from recourse_audit.settings import load_settings
 from tests.command import command, one_line
 from tests.onnx_models import sum_network
+from tests.onnx_outputs import layered_network
 
 DEPLOYED = Path(__file__).parents[2] / "sample_models" / "lending_deployed"
 PEOPLE = 24
@@ -218,3 +219,12 @@ def test_a_column_that_a_pipeline_lacks_is_marked_with_what_to_write(tmp_path: P
     text = (tmp_path / "audit.toml").read_text(encoding="utf-8")
     assert "takes the column 'debt_ratio', which" in text
     assert "# [[graph.derived]]" in text
+
+
+def test_outputs_among_which_one_must_be_chosen_are_named_in_the_file(tmp_path: Path) -> None:
+    model = layered_network(tmp_path / "model.onnx", features=7)
+    started(tmp_path, model, *write_tables(tmp_path))
+    text = (tmp_path / "audit.toml").read_text(encoding="utf-8")
+    [line] = [line for line in text.splitlines() if "not beyond doubt" in line]
+    assert line.startswith("# CHECK: ")
+    assert 'output_name = "final"' in line
