@@ -166,7 +166,9 @@ def test_the_output_must_be_beyond_doubt(tmp_path: Path) -> None:
     path = draft.save(tmp_path / "pipe.onnx")
     with pytest.raises(ModelError, match=r"more than one output .*preprocessing_output = \"scaled"):
         pipeline_of(path)
-    with pytest.raises(SettingsError, match=r"has no output 'third'; choose from 'scaled'"):
+    with pytest.raises(
+        SettingsError, match=r"no output 'third' that holds numbers; choose"
+    ):
         pipeline_of(path, output="third")
     encoder_path = pipeline_of(path, output="other")
     assert encoder_path.output.name == "other"
@@ -184,6 +186,13 @@ def test_a_pipeline_without_a_table_of_numbers_is_refused(tmp_path: Path) -> Non
     draft = Draft()
     draft.output("label", draft.input("job", "string", 1), 1, dtype="string")
     with pytest.raises(ModelError, match="no output is a table of numbers"):
+        pipeline_of(draft.save(tmp_path / "pipe.onnx"))
+
+
+def test_a_pipeline_that_takes_nothing_is_refused(tmp_path: Path) -> None:
+    draft = Draft()
+    draft.output("variable", draft.constant(np.ones((4, 2)), "float32"), 2)
+    with pytest.raises(ModelError, match="takes no input"):
         pipeline_of(draft.save(tmp_path / "pipe.onnx"))
 
 
