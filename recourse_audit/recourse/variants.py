@@ -147,8 +147,9 @@ class Variants:
         if table.moves and self._encoded is not None:
             draft.features[rows] = self._own
             changed, features = self._encoded.rows(combinations)
-            with np.errstate(over="ignore"):
-                draft.features[rows[changed]] = features
+            if len(features):
+                with np.errstate(over="ignore"):
+                    draft.features[rows[changed]] = features
         elif table.moves:
             draft.features[rows] = self._own
             entry, owner = spans(table.changes, combinations[row, column])
