@@ -17,7 +17,12 @@ from recourse_audit.recourse.policy import Policy
 CLOSE = 1e-9
 Row = dict[str, Value]
 Truth = frozenset[bool]
-_PIECE = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]+`|[^\W\d]\w*|\*\*|!=|<=|>=|=|.", re.DOTALL)
+_PIECE = re.compile(
+    r"""(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<text>"[^"]*"|'[^']*') | `(?P<quoted>[^`]+)` | (?P<word>[^\W\d]\w*) | (?P<space>\s+)
+    | (?P<sign>\*\*|!=|<=|>=|=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 def broken_by_result(policy: Policy, subject: int, actions: Sequence[Action]) -> str:
@@ -60,9 +65,9 @@ def _known_row(policy: Policy, subject: int, moved: Row) -> Row:
     """What is known of one person and matters here, as the table holds it."""
     names = {*moved, *policy.protected}
     for encoding in policy.columns.encodings:
-        names |= {encoding.name, *encoding.columns}
+        names |= {encoding.name, *encoding.columns, encoding.of or encoding.name}
     for derived in policy.columns.derived:
-        names |= _names(derived.formula)
+        names |= {derived.name, *_names(derived.formula)}
     for condition in policy.settings.conditions:
         names |= _names(condition.then) | _names(condition.when or "")
     found: Row = {}
@@ -124,14 +129,16 @@ def _read(text: str) -> tuple[ast.expr, dict[str, str]]:
     """A text as Python's grammar reads it, with columns under neutral names."""
     names: dict[str, str] = {}
     pieces = []
-    for piece in _PIECE.findall(text):
-        name = piece[1:-1] if piece[0] == "`" else piece
-        if piece[0] == "`" or (piece.isidentifier() and piece not in ("and", "or", "not")):
-            names.setdefault(name, f"column_{len(names)}")
-            pieces.append(names[name])
-        else:
-            pieces.append("==" if piece == "=" else piece)
-    tree = ast.parse("".join(pieces).strip(), mode="eval")
+    for found in _PIECE.finditer(text):
+        piece, kind = found[0], found.lastgroup
+        if kind == "text":
+            piece = repr(piece[1:-1])
+        elif kind == "quoted" or (kind == "word" and piece not in ("and", "or", "not")):
+            piece = names.setdefault(found[kind], f"column_{len(names)}")
+        elif kind == "space":
+            piece = " "
+        pieces.append("==" if piece == "=" else piece)
+    tree = ast.parse(f"({''.join(pieces)})", mode="eval")
     return tree.body, {neutral: name for name, neutral in names.items()}
 
 
