@@ -39,16 +39,21 @@ def broken_by_result(policy: Policy, subject: int, actions: Sequence[Action]) ->
         if isinstance(value, str) or not isfinite(value):
             return f"{derived.name!r} would have no finite value"
     for name in policy.protected:
-        if name in before and before[name] != after[name]:
+        if name in before and _differ(before[name], after[name]):
             return f"the protected attribute {name!r} would change"
     shown = _in_units(policy, after) | moved
     for condition in policy.settings.conditions:
         named = _names(condition.then) | _names(condition.when or "")
-        touched = {name for name in named if name in moved or before[name] != after[name]}
+        touched = {name for name in named if name in moved or _differ(before[name], after[name])}
         applies = condition.when is None or _may_hold(condition.when, shown) == {True}
         if touched and applies and _may_hold(condition.then, shown) == {False}:
             return f"the condition {condition.text!r} would not hold"
     return ""
+
+
+def _differ(one: Value, other: Value) -> bool:
+    """Whether two values are not the same; two that are missing (NaN) are."""
+    return one != other and not (one != one and other != other)  # noqa: PLR0124
 
 
 def _moved(actions: Sequence[Action]) -> Row:

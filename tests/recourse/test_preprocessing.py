@@ -246,6 +246,29 @@ def test_percentiles_are_those_of_people_with_a_value(tmp_path: Path) -> None:
     assert tried.actions[0].cost == pytest.approx(0.1 * (100 - 100 * below / len(known)))
 
 
+def test_a_protected_value_that_is_missing_hides_no_option(tmp_path: Path) -> None:
+    rows = [
+        {**row, "age": None if place % 2 else 30 + place}
+        for place, row in enumerate(people(COUNT, seed=2))
+    ]
+    groups = '[groups]\nattributes = ["age"]\nbins = { age = [36] }\n'
+    condition = '[[recourse.conditions]]\nif = "income > 0"\nthen = "income <= 90000"\n'
+    found = []
+    for more in (groups, groups + condition):
+        path = pipeline_audit(tmp_path, rows, SETTINGS + POLICY + more, seed=2)
+        sum_network(tmp_path / "model.onnx", features=6, seed=2)
+        reports = explain(load_audit(path), [row["id"] for row in rows])
+        found.append([report.recourse.options if report.recourse else () for report in reports])
+    assert found[0] == found[1]
+    assert any(
+        isinstance(action, SetAction)
+        for options, row in zip(found[0], rows, strict=True)
+        for option in options
+        for action in option.actions
+        if row["age"] is None
+    )
+
+
 def whole_numbers(path: Path) -> None:
     """A pipeline that takes one column as whole numbers, and others as they are."""
     draft = Draft()
