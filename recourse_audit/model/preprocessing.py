@@ -106,6 +106,11 @@ class Pipeline:
             InputPort(name=port.name, dtype=element_type(port.type), shape=tuple(port.shape))
             for port in self._session.get_inputs()
         )
+        if not self.inputs:
+            raise ModelError(
+                f"{self.path}: takes no input, so it says nothing about anybody; name the pipeline "
+                "that the model was trained with"
+            )
         for port in self.inputs:
             self._check_port(port)
         outputs = tuple(
@@ -255,11 +260,11 @@ class Pipeline:
             for port in ports
         )
         if wanted is not None:
-            named = [port for port in ports if port.name == wanted]
+            named = [port for port in ports if port.name == wanted and port.dtype in NUMBERS]
             if not named:
                 raise SettingsError(
-                    f"model.preprocessing_output: {self.path} has no output {wanted!r}; choose "
-                    f"from {listed}"
+                    f"model.preprocessing_output: {self.path} has no output {wanted!r} that holds "
+                    f"numbers; choose from {listed}"
                 )
             return named[0]
         tables = [port for port in ports if len(port.shape) == 2 and port.dtype in NUMBERS]

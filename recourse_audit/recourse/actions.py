@@ -186,7 +186,7 @@ class ActionTable:
             after = levels.after[row][place]
             if isinstance(one, Attribute):
                 found[one.name] = float(levels.numbers[row, place]), after
-            elif after != levels.before[place]:
+            elif not place or after != levels.before[place]:
                 found[one.name] = after, after
         return found
 
@@ -221,10 +221,10 @@ class ActionTable:
         movement, levels = self.moves[self.move[action]]
         own, *implied = (
             Move(attribute=one.name, before=before, after=after, unit=one.unit)
-            for place, (one, before, after) in enumerate(
-                zip(movement.moved, levels.before, levels.after[self._row(action)], strict=True)
+            for one, before, after in zip(
+                movement.moved, levels.before, levels.after[self._row(action)], strict=True
             )
-            if place == 0 or isinstance(one, Attribute) or before != after
+            if one is movement.attribute or isinstance(one, Attribute) or before != after
         )
         return SetAction(
             attribute=own.attribute,

@@ -162,7 +162,13 @@ class Population:
 
 
 def population_of(graph: Graph, name: str) -> Population:
-    """The population of one column of the graph."""
+    """The population of one column of the graph: everybody who has a value."""
     column = column_of(graph, name)
     same = SAME.get(column.dtype.name, 1e-9)
-    return Population(numbers=np.sort(column.astype(np.float64)), same=same)
+    numbers = column.astype(np.float64)
+    return Population(numbers=np.sort(numbers[np.isfinite(numbers)]), same=same)
+
+
+def is_missing(value: Value) -> bool:
+    """Whether there is no value: an empty cell of a column that a pipeline takes."""
+    return not value.strip() if isinstance(value, str) else not np.isfinite(value)

@@ -22,6 +22,7 @@ from recourse_audit.recourse.attributes import (
     category_of,
     column_of,
     is_category,
+    is_missing,
     population_of,
     rounded,
 )
@@ -209,13 +210,16 @@ class Movement:
         return (wanted - value) / self.step
 
     def _own_levels(self, before: Value) -> Iterator[tuple[int, Value, float]]:
-        """What the attribute's own rule allows: signed steps, the value, the cost of a move."""
+        """What the attribute's own rule allows: signed steps, the value, the cost of a move.
+
+        A value that is missing is not changed: nobody knows from what.
+        """
+        if is_missing(before):
+            return
         if isinstance(before, str):
             yield from ((0, to, cost) for to, cost in self.targets(before))
             return
         assert isinstance(self.attribute, Attribute)
-        if not np.isfinite(before):
-            return  # a value that is missing cannot be raised or lowered
         for sign in (1, -1):
             if self.rule.direction == ("down" if sign > 0 else "up"):
                 continue

@@ -17,7 +17,12 @@ from recourse_audit.recourse.policy import Policy
 CLOSE = 1e-9
 Row = dict[str, Value]
 Truth = frozenset[bool]
-_PIECE = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]+`|[^\W\d]\w*|\*\*|!=|<=|>=|=|.", re.DOTALL)
+_PIECE = re.compile(
+    r"""(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<text>"[^"]*"|'[^']*') | `(?P<quoted>[^`]+)` | (?P<word>[^\W\d]\w*) | (?P<space>\s+)
+    | (?P<sign>\*\*|!=|<=|>=|=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 def broken_by_result(policy: Policy, subject: int, actions: Sequence[Action]) -> str:
@@ -34,16 +39,21 @@ def broken_by_result(policy: Policy, subject: int, actions: Sequence[Action]) ->
         if isinstance(value, str) or not isfinite(value):
             return f"{derived.name!r} would have no finite value"
     for name in policy.protected:
-        if name in before and before[name] != after[name]:
+        if name in before and _differ(before[name], after[name]):
             return f"the protected attribute {name!r} would change"
     shown = _in_units(policy, after) | moved
     for condition in policy.settings.conditions:
         named = _names(condition.then) | _names(condition.when or "")
-        touched = {name for name in named if name in moved or before[name] != after[name]}
+        touched = {name for name in named if name in moved or _differ(before[name], after[name])}
         applies = condition.when is None or _may_hold(condition.when, shown) == {True}
         if touched and applies and _may_hold(condition.then, shown) == {False}:
             return f"the condition {condition.text!r} would not hold"
     return ""
+
+
+def _differ(one: Value, other: Value) -> bool:
+    """Whether two values are not the same; two that are missing (NaN) are."""
+    return one != other and not (one != one and other != other)  # noqa: PLR0124
 
 
 def _moved(actions: Sequence[Action]) -> Row:
@@ -60,9 +70,9 @@ def _known_row(policy: Policy, subject: int, moved: Row) -> Row:
     """What is known of one person and matters here, as the table holds it."""
     names = {*moved, *policy.protected}
     for encoding in policy.columns.encodings:
-        names |= {encoding.name, *encoding.columns}
+        names |= {encoding.name, *encoding.columns, encoding.of or encoding.name}
     for derived in policy.columns.derived:
-        names |= _names(derived.formula)
+        names |= {derived.name, *_names(derived.formula)}
     for condition in policy.settings.conditions:
         names |= _names(condition.then) | _names(condition.when or "")
     found: Row = {}
@@ -124,14 +134,16 @@ def _read(text: str) -> tuple[ast.expr, dict[str, str]]:
     """A text as Python's grammar reads it, with columns under neutral names."""
     names: dict[str, str] = {}
     pieces = []
-    for piece in _PIECE.findall(text):
-        name = piece[1:-1] if piece[0] == "`" else piece
-        if piece[0] == "`" or (piece.isidentifier() and piece not in ("and", "or", "not")):
-            names.setdefault(name, f"column_{len(names)}")
-            pieces.append(names[name])
-        else:
-            pieces.append("==" if piece == "=" else piece)
-    tree = ast.parse("".join(pieces).strip(), mode="eval")
+    for found in _PIECE.finditer(text):
+        piece, kind = found[0], found.lastgroup
+        if kind == "text":
+            piece = repr(piece[1:-1])
+        elif kind == "quoted" or (kind == "word" and piece not in ("and", "or", "not")):
+            piece = names.setdefault(found[kind], f"column_{len(names)}")
+        elif kind == "space":
+            piece = " "
+        pieces.append("==" if piece == "=" else piece)
+    tree = ast.parse(f"({''.join(pieces)})", mode="eval")
     return tree.body, {neutral: name for name, neutral in names.items()}
 
 

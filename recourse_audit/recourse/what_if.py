@@ -27,6 +27,7 @@ from recourse_audit.recourse.attributes import (
     category_of,
     column_of,
     is_category,
+    is_missing,
 )
 from recourse_audit.recourse.movements import Levels, Movement
 from recourse_audit.recourse.policy import Policy, relations
@@ -288,7 +289,7 @@ def _move(
     movement = replace(movement, family=-1)
     before = tuple(one.of(policy.graph, subject) for one in movement.moved)
     for one, value in zip(movement.moved, before, strict=True):
-        if not isinstance(value, str) and not np.isfinite(value):
+        if is_missing(value):
             raise _refused(
                 change.text, f"{one.name!r} is empty for this person; fill it in to change it"
             )

@@ -12,12 +12,13 @@ import pytest
 
 from recourse_audit.audit.inspection import inspect_model
 from recourse_audit.audit.loaded import load_audit, open_audit
+from recourse_audit.audit.reporter import try_by_hand
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.readers import from_arrays, from_networkx
 from recourse_audit.records.codec import INSPECTION
 from recourse_audit.settings import load_settings
 from tests.onnx_models import sum_network
-from tests.onnx_pipelines import as_block, by_name
+from tests.onnx_pipelines import Draft, as_block, by_name
 from tests.pipeline_audits import NAMES, SETTINGS, expected, people, pipeline_audit, ties
 
 
@@ -197,3 +198,48 @@ def test_an_output_without_a_pipeline_is_refused(tmp_path: Path) -> None:
     path.write_text(SETTINGS.replace("preprocessing =", "preprocessing_output ="))
     with pytest.raises(SettingsError, match="has preprocessing_output, but no preprocessing"):
         load_settings(path)
+
+
+MADE = """
+[[graph.derived]]
+name = "ratio"
+formula = "debt / income"
+[[graph.encodings]]
+name = "home"
+kind = "one_hot"
+columns = ["rents", "owns"]
+labels = ["rents", "owns"]
+"""
+
+
+def made_from(path: Path) -> None:
+    """A pipeline that takes a number and a category which the table does not have as such."""
+    draft = Draft()
+    ratio, home = draft.input("ratio", "float32", 1), draft.input("home", "string", 1)
+    parts = (draft.scaled(ratio, (0.2,), (3,)), draft.one_hot(home, ("rents", "owns")))
+    draft.output("variable", draft.op("Concat", *parts, axis=1), 3)
+    draft.save(path)
+
+
+def test_a_pipeline_may_take_what_is_computed_from_columns(tmp_path: Path) -> None:
+    made_from(tmp_path / "pipeline.onnx")
+    rows = [
+        {**row, "income": row["income"] or 900, "rents": int(place % 3 > 0), "owns": place % 3 == 0}
+        for place, row in enumerate(people())
+    ]
+    rows = [{**row, "owns": int(row["owns"])} for row in rows]
+    settings = SETTINGS + MADE
+    path = pipeline_audit(tmp_path, rows, settings)
+    sum_network(tmp_path / "model.onnx", features=3)
+    audit = load_audit(path)
+    wanted = [[(row["debt"] / row["income"] - 0.2) * 3, row["rents"], row["owns"]] for row in rows]
+    np.testing.assert_allclose(audit.graph.features, wanted, rtol=1e-4, atol=1e-6)
+    assert audit.encoder is not None
+    assert set(audit.encoder.columns) == {"debt", "income", "home"}
+    tried = try_by_hand(audit, "P0", ["home=rents", "income=1500"])
+    assert tried.actions[0].to_dict()["from"] == "owns"
+    before = audit.graph.columns
+    changed = {name: before[name][:1].copy() for name in audit.encoder.columns}
+    changed["income"][0], changed["home"][0] = 1500, "rents"
+    [row] = audit.encoder.encode(changed)
+    np.testing.assert_allclose(row, [(rows[0]["debt"] / 1500 - 0.2) * 3, 1, 0], rtol=1e-4)

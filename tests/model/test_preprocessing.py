@@ -107,6 +107,14 @@ def test_a_block_without_a_list_takes_all_columns_in_the_order_of_the_file(tmp_p
     assert encoder.columns == ("b", "c", "a")
 
 
+def test_an_input_may_be_flat(tmp_path: Path) -> None:
+    draft = Draft()
+    age = draft.op("Cast", draft.input("age", "bool"), to=1)
+    draft.output("variable", draft.op("Unsqueeze", age, draft.constant([1], "int64")), 1)
+    encoder = encoder_of(draft.save(tmp_path / "pipe.onnx"), known=("age",))
+    assert encoder.encode({"age": np.array([0.0, 1.0])}).tolist() == [[0], [1]]
+
+
 def test_two_blocks_share_the_listed_columns_in_order(tmp_path: Path) -> None:
     draft = Draft()
     numbers, texts = draft.input("num", "float64", 2), draft.input("cat", "string", 1)
@@ -166,7 +174,7 @@ def test_the_output_must_be_beyond_doubt(tmp_path: Path) -> None:
     path = draft.save(tmp_path / "pipe.onnx")
     with pytest.raises(ModelError, match=r"more than one output .*preprocessing_output = \"scaled"):
         pipeline_of(path)
-    with pytest.raises(SettingsError, match=r"has no output 'third'; choose from 'scaled'"):
+    with pytest.raises(SettingsError, match=r"no output 'third' that holds numbers; choose"):
         pipeline_of(path, output="third")
     encoder_path = pipeline_of(path, output="other")
     assert encoder_path.output.name == "other"
@@ -184,6 +192,13 @@ def test_a_pipeline_without_a_table_of_numbers_is_refused(tmp_path: Path) -> Non
     draft = Draft()
     draft.output("label", draft.input("job", "string", 1), 1, dtype="string")
     with pytest.raises(ModelError, match="no output is a table of numbers"):
+        pipeline_of(draft.save(tmp_path / "pipe.onnx"))
+
+
+def test_a_pipeline_that_takes_nothing_is_refused(tmp_path: Path) -> None:
+    draft = Draft()
+    draft.output("variable", draft.constant(np.ones((4, 2)), "float32"), 2)
+    with pytest.raises(ModelError, match="takes no input"):
         pipeline_of(draft.save(tmp_path / "pipe.onnx"))
 
 

@@ -113,7 +113,9 @@ class World:
             steps = range(1, int((MOST_INCOME - row["income"]) // INCOME_STEP) + 1)
             incomes = [(("income", row["income"] + k * INCOME_STEP), k * STEP) for k in steps]
         homes: list[tuple[Change, float]] = [
-            (("housing", to), HOUSING) for to in ("rent", "own", "free") if to != row["housing"]
+            (("housing", to), HOUSING)
+            for to in ("rent", "own", "free")
+            if row["housing"] and to != row["housing"]
         ]
         jobs: list[tuple[Change, float]] = [(("job", to), JOB) for to in MOVES[row["job"]]]
         return [group for group in (*drops, incomes, homes, jobs) if group]
@@ -130,6 +132,7 @@ class World:
 def world_of(folder: Path, seed: int) -> tuple[World, list[SubjectReport]]:
     """A small world and the audit of everybody in it."""
     rows = people(COUNT, seed=seed)
+    rows[3]["housing"] = ""
     pipeline_audit(folder, rows, SETTINGS + POLICY, seed=seed)
     sum_network(folder / "model.onnx", features=6, seed=seed)
     audit = load_audit(folder / "audit.toml")
@@ -205,6 +208,8 @@ def test_what_if_takes_raw_values(tmp_path: Path) -> None:
     audit = load_audit(tmp_path / "audit.toml")
     missing = next(row["id"] for row in world.rows if row["income"] is None)
     for subject, row in enumerate(world.rows):
+        if not row["housing"]:
+            continue
         tried = try_by_hand(audit, row["id"], ["housing=own", "job=full"])
         lead = world.lead(subject, (("housing", "own"), ("job", "full")))
         assert tried.favourable == (lead > 0)
@@ -214,14 +219,54 @@ def test_what_if_takes_raw_values(tmp_path: Path) -> None:
         try_by_hand(audit, "P0", ["variable[0]=1"])
 
 
-def test_a_value_that_is_missing_cannot_be_raised(tmp_path: Path) -> None:
-    world, reports = world_of(tmp_path, 11)
+def test_a_value_that_is_missing_is_not_changed(tmp_path: Path) -> None:
+    world, reports = world_of(tmp_path, 4)
+    missing = set()
     for row, report in zip(world.rows, reports, strict=True):
-        assert report.recourse is not None
-        if row["income"] is None and report.recourse.certificate is not None:
-            assert "income" not in report.recourse.certificate.permitted.set
-            return
-    raise AssertionError("nobody's income is missing")
+        if report.recourse is not None and report.recourse.certificate is not None:
+            permitted = report.recourse.certificate.permitted.set
+            for name in ("income", "housing"):
+                assert permitted.get(name, 0) == 0 or row[name], "it is known"
+                missing |= set() if row[name] else {name}
+    assert missing == {"income", "housing"}
+    audit = load_audit(tmp_path / "audit.toml")
+    with pytest.raises(InputError, match="'housing' is empty for this person"):
+        try_by_hand(audit, "P3", ["housing=own"])
+
+
+def test_percentiles_are_those_of_people_with_a_value(tmp_path: Path) -> None:
+    rows = people(COUNT, seed=2)
+    known = [row["income"] for row in rows if row["income"] is not None]
+    text = (SETTINGS + POLICY).replace(f"cost = {STEP}", 'cost = 0.1\ncost_in = "percentile"')
+    path = pipeline_audit(tmp_path, rows, text, seed=2)
+    audit = load_audit(path)
+    tried = try_by_hand(audit, "P0", [f"income={max(known) + 1}"])
+    start = rows[0]["income"]
+    below = sum(one < start for one in known) + sum(one == start for one in known) / 2
+    assert tried.actions[0].cost == pytest.approx(0.1 * (100 - 100 * below / len(known)))
+
+
+def test_a_protected_value_that_is_missing_hides_no_option(tmp_path: Path) -> None:
+    rows = [
+        {**row, "age": None if place % 2 else 30 + place}
+        for place, row in enumerate(people(COUNT, seed=2))
+    ]
+    groups = '[groups]\nattributes = ["age"]\nbins = { age = [36] }\n'
+    condition = '[[recourse.conditions]]\nif = "income > 0"\nthen = "income <= 90000"\n'
+    found = []
+    for more in (groups, groups + condition):
+        path = pipeline_audit(tmp_path, rows, SETTINGS + POLICY + more, seed=2)
+        sum_network(tmp_path / "model.onnx", features=6, seed=2)
+        reports = explain(load_audit(path), [row["id"] for row in rows])
+        found.append([report.recourse.options if report.recourse else () for report in reports])
+    assert found[0] == found[1]
+    assert any(
+        isinstance(action, SetAction)
+        for options, row in zip(found[0], rows, strict=True)
+        for option in options
+        for action in option.actions
+        if row["age"] is None
+    )
 
 
 def whole_numbers(path: Path) -> None:
@@ -241,7 +286,7 @@ def test_whole_numbers_stay_whole_in_every_draw(tmp_path: Path) -> None:
     policy = POLICY[: POLICY.index('[[recourse.attributes]]\nname = "housing"')]
     policy = policy.replace("100000\ndraws = 0", "100\ndraws = 9")
     path = pipeline_audit(tmp_path, rows, SETTINGS + policy, seed=4)
-    sum_network(tmp_path / "model.onnx", features=2, seed=4)
+    sum_network(tmp_path / "model.onnx", features=2, seed=2)
     reports = explain(load_audit(path), [row["id"] for row in rows])
     assert not any(report.error for report in reports)
     options = [one for report in reports if report.recourse for one in report.recourse.options]
