@@ -2,7 +2,16 @@
 
 import sys
 
-from benchmarks import caveats, load_graph, packing, pages, recourse, run, search_speed
+from benchmarks import (
+    caveats,
+    load_graph,
+    packing,
+    pages,
+    preprocessing,
+    recourse,
+    run,
+    search_speed,
+)
 
 if __name__ == "__main__":  # worker processes import this module again
     # Loading comes first: processes started later inherit this process's peak memory.
@@ -10,6 +19,7 @@ if __name__ == "__main__":  # worker processes import this module again
     packing.main()
     search_speed.main(sys.argv[1:])
     recourse.main(sys.argv[1:])
+    preprocessing.main([])
     caveats.main(sys.argv[1:])
     run.main([])
     pages.main([])

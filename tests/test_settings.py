@@ -221,7 +221,7 @@ def test_settings_are_frozen() -> None:
         ),
         (
             {"recourse": {"attributes": [{"name": "x", "step": 1, "implies": [{"name": "x"}]}]}},
-            "recourse.attributes[0].implies[0].by: is missing",
+            "recourse.attributes[0].implies[0]: needs either by (of a number) or to",
         ),
         (
             {

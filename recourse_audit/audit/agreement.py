@@ -39,7 +39,7 @@ def recorded_decisions(settings: Settings, graph: Graph) -> Ints | None:
     name = settings.decision.recorded
     if name is None:
         return None
-    known = [*graph.attributes, *graph.feature_names]
+    known = graph.column_names
     if name not in known:
         raise SettingsError(
             f"decision.recorded: the nodes have no column {name!r}; {near_matches(name, known)}"

@@ -47,7 +47,7 @@ def bin_labels(edges: Sequence[float]) -> list[str]:
 
 def check_groups(graph: Graph, settings: GroupSettings) -> None:
     """Refuse groups that could not be compared, before any work is done."""
-    known = [*graph.attributes, *graph.feature_names]
+    known = graph.column_names
     column = settings.communities
     if settings.attributes and column is not None and column not in known:
         raise SettingsError(
@@ -125,10 +125,7 @@ def _check_differences(settings: GroupSettings, attribute: str, groups: list[str
 
 
 def _column(graph: Graph, attribute: str) -> NDArray[np.generic]:
-    if attribute in graph.attributes:
-        return graph.attributes[attribute]
-    values: NDArray[np.generic] = graph.features[:, graph.feature_names.index(attribute)]
-    return values
+    return graph.columns[attribute]
 
 
 def _figure(value: np.generic) -> str:

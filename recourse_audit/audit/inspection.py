@@ -4,22 +4,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
-from recourse_audit.audit.agreement import agreement_of, recorded_decisions
-from recourse_audit.audit.answers import Askable, whole_answers
+from recourse_audit.audit.decided import decided_by, decided_of
 from recourse_audit.audit.loaded import (
     LoadedAudit,
-    check_classes,
     check_features,
-    rule_of,
     with_ties_counted,
 )
+from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probe_notes import SEEN
 from recourse_audit.model.probes import TIMES_ASKED, TRIALS, probe
@@ -28,9 +22,11 @@ from recourse_audit.model.signature import Signature
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.model import (
     FORMAT,
+    ListedOutput,
     ModelInput,
     ModelOutput,
     ModelReport,
+    PreprocessingReport,
     ProbeReport,
     RuleReport,
 )
@@ -71,6 +67,7 @@ class Inspection:
     undecided: dict[str, bool] = field(default_factory=dict)
     decision: RuleReport | None = None
     agreement: Agreement | None = None
+    preprocessing: PreprocessingReport | None = None
 
     def __repr__(self) -> str:
         failed = "not probed" if self.probes is None else ", ".join(self.probes.failed)
@@ -102,18 +99,40 @@ class Inspection:
                 )
                 for port in self.signature.inputs
             ),
-            output=ModelOutput(
-                name=self.signature.output.name,
-                dtype=self.signature.output.dtype,
-                shape=self.signature.output.shape,
-                kind=self.signature.output.kind,
-                classes=self.signature.output.classes,
-                why=self.signature.output.why,
+            output=self._output,
+            outputs=tuple(
+                ListedOutput(
+                    name=port.name,
+                    dtype=port.dtype,
+                    shape=port.shape,
+                    rows=port.rows,
+                    columns=port.columns,
+                    looks=port.looks,
+                    hops=port.hops,
+                    taken=port.taken,
+                )
+                for port in self.signature.outputs
             ),
             probes=self.probes,
             decision=self.decision,
             agreement=self.agreement,
             problem=self.problem,
+            preprocessing=self.preprocessing,
+        )
+
+    @property
+    def _output(self) -> ModelOutput | None:
+        """The output that is read; None where one of several is yet to be chosen."""
+        output = self.signature.output
+        if len(self.signature.outputs) > 1 and not output.taken:
+            return None
+        return ModelOutput(
+            name=output.name,
+            dtype=output.dtype,
+            shape=output.shape,
+            kind=output.kind,
+            classes=output.classes,
+            why=output.why,
         )
 
     @property
@@ -188,42 +207,8 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         settings_file=str(settings),
         undecided=undecided_kinds(audit.settings, audit.graph),
         **decided_of(audit.settings, audit.recorded, audit),
+        preprocessing=None if audit.preprocessing is None else audit.preprocessing.report,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What asking everybody takes, where the policy need not be sound yet."""
-
-    graph: Graph
-    batcher: QueryBatcher
-    probes: ProbeReport
-    rule: DecisionRule
-
-
-def decided_of(settings: Settings, recorded: Ints | None, audit: Askable) -> dict[str, Any]:
-    """The rule over everybody, and how it agrees with the decisions on record."""
-    every = np.arange(audit.graph.node_count)
-    decisions = audit.rule.over(whole_answers(audit, every))
-    decided = decisions.classes_of(decisions.everybody, every)
-    good = int(audit.rule.favourable_classes[decided[decided >= 0]].sum())
-    undecided = int((decided < 0).sum())
-    by = settings.decision.cut_off_by
-    lines = {} if settings.decision.cut_off is None else {"": settings.decision.cut_off}
-    return {
-        "decision": RuleReport(
-            rule=audit.rule.name,
-            cut_offs=lines if by is None else by.values,
-            better=audit.rule.better if audit.rule.scores else None,
-            places=decisions.places,
-            favourable=good,
-            refused=len(every) - good - undecided,
-            undecided=undecided,
-        ),
-        "agreement": None
-        if recorded is None
-        else agreement_of(settings, audit.graph, recorded, decisions),
-    }
 
 
 def undecided_kinds(settings: Settings, graph: Graph) -> dict[str, bool]:
@@ -258,13 +243,15 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         check_given(path, "MODEL")
         settings, ties, origin = ModelSettings(path=path), None, path
     if graph is not None:
-        ties, origin = _graph_settings(graph), graph
+        ties, pipeline = _graph_settings(graph)
+        settings, origin = settings.model_copy(update=pipeline), graph
     try:
-        read = None if ties is None else read_graph(ties)
-        found, model = inspect_with(settings, read, timeout=timeout)
+        read, preprocessing = _read(settings, ties, timeout)
+        classes = None if whole is None else len(whole.decision.classes)
+        found, model = inspect_with(settings, read, preprocessing, timeout=timeout, classes=classes)
         decided: dict[str, Any] = {}
         if whole is not None and read is not None and found.probes is not None:
-            decided = _decided_by(whole, read, model, found.probes)
+            decided = decided_by(whole, read, model, found.probes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     if whole is None:
@@ -273,36 +260,48 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
     return replace(found, settings_file=str(path), undecided=undecided, **decided)
 
 
-def _decided_by(
-    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport
-) -> dict[str, Any]:
-    check_classes(settings, model)
-    batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
-    rule = rule_of(settings, graph, model)
-    asked = _Asked(graph=graph, batcher=batcher, probes=probes, rule=rule)
-    return decided_of(settings, recorded_decisions(settings, graph), asked)
+def _read(
+    settings: ModelSettings, ties: GraphSettings | None, timeout: float | None
+) -> tuple[Graph | None, Preprocessing | None]:
+    """The graph, if one is named, with the features that a pipeline makes, if there is one."""
+    if ties is None:
+        return None, None
+    if settings.preprocessing is None:
+        return read_graph(ties), None
+    return preprocessed(settings, ties, timeout=timeout)
 
 
 def inspect_with(
-    settings: ModelSettings, graph: Graph | None, *, timeout: float | None = None
+    settings: ModelSettings,
+    graph: Graph | None,
+    preprocessing: Preprocessing | None = None,
+    *,
+    timeout: float | None = None,
+    classes: int | None = None,
 ) -> tuple[Inspection, OnnxModel]:
-    """Probe a model on a graph's nodes, or on made-up ones; also the open model."""
+    """Probe a model on a graph's nodes, or on made-up ones; also the open model.
+
+    `classes` is how many the settings declare, if they do.
+    """
     model = OnnxModel(settings, complete=False, timeout=timeout)
     if graph is not None:
-        check_features(model, graph)
+        check_features(model, graph, preprocessing)
     facts = Inspection(
         name=str(settings.path),
         signature=model.signature,
         probes=None,
         sha256=model.digest(),
         made_up=graph is None,
+        problem="" if preprocessing is None else preprocessing.problem,
+        preprocessing=None if preprocessing is None else preprocessing.report,
     )
     try:
         model = OnnxModel(settings, timeout=timeout)
-        probes = probe(model, settings, None if graph is None else pool_of(graph))
+        pool = None if graph is None else pool_of(graph)
+        probes = probe(model, settings, pool, classes=classes)
         probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:
-        return replace(facts, problem=str(error)), model
+        return replace(facts, signature=model.signature, problem=str(error)), model
     return replace(facts, signature=model.signature, probes=probes), model
 
 
@@ -314,13 +313,16 @@ def check_given(path: Path, option: str) -> None:
         raise InputError(f"{path}: there is no such file; correct the path in {option}")
 
 
-def _graph_settings(path: Path) -> GraphSettings:
+def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any]]:
+    """The graph that a file names, and the pipeline that makes its features, if there is one."""
     check_given(path, "--graph")
     match path.suffix:
         case ".toml":
-            return load_settings(path).graph
+            settings = load_settings(path)
+            keys = ("preprocessing", "preprocessing_output")
+            return settings.graph, {key: getattr(settings.model, key) for key in keys}
         case ".npz":
-            return GraphSettings(npz=path)
+            return GraphSettings(npz=path), {}
         case _:
             raise InputError(
                 f"{path}: --graph takes an npz file, or an audit.toml that says which columns of "

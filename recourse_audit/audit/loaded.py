@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from recourse_audit.audit.agreement import recorded_decisions
-from recourse_audit.errors import InputError, SettingsError, SubjectError
+from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
+from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.columns import Positions, near_matches
+from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
@@ -36,6 +39,8 @@ class LoadedAudit:
     recorded: Ints | None
     scope: Scope
     policy: Policy
+    preprocessing: Preprocessing | None = None
+    encoder: Encoder | None = None
     graph_from_files: bool = True
 
     @property
@@ -81,15 +86,27 @@ def open_audit(
     """
     from_files = graph is None
     model = OnnxModel(settings.model, timeout=timeout) if model is None else model
-    graph = read_graph(settings.graph) if graph is None else graph
-    check_features(model, graph)
+    preprocessing = None
+    if settings.model.preprocessing is not None:
+        graph, preprocessing = preprocessed(
+            settings.model, settings.graph, graph=graph, timeout=timeout
+        )
+        preprocessing.check()
+    elif graph is None:
+        graph = read_graph(settings.graph)
+    else:
+        graph = with_computed(graph, settings.graph, Positions("the graph"))
+    check_features(model, graph, preprocessing)
     _check_groups(settings, graph)
-    policy = open_policy(settings, graph)
+    encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
+    policy = open_policy(settings, graph, encoder)
     _check_stratum(settings, graph)
-    probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
+    classes = len(settings.decision.classes)
+    probes = probe(model, settings.model, pool_of(graph), classes=classes)
+    probes = with_ties_counted(probes, graph)
     check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)
-    return replace(audit, graph_from_files=from_files)
+    return replace(audit, preprocessing=preprocessing, graph_from_files=from_files)
 
 
 def assemble(
@@ -113,6 +130,7 @@ def assemble(
             seed=search.seed,
         ),
         policy=policy,
+        encoder=policy.encoder,
     )
 
 
@@ -139,10 +157,19 @@ def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
     return replace(probes, notes={"no_ties": note, **probes.notes})
 
 
-def check_features(model: OnnxModel, graph: Graph) -> None:
+def check_features(
+    model: OnnxModel, graph: Graph, preprocessing: Preprocessing | None = None
+) -> None:
     """Refuse a graph with more or fewer features than the model takes."""
     wanted, given = model.signature.feature_count, graph.features.shape[1]
-    if wanted is not None and wanted != given:
+    if preprocessing is not None and wanted not in (None, given):
+        pipeline = preprocessing.encoder.pipeline
+        raise ModelError(
+            f"{pipeline.path}: gives {given} features (its output {pipeline.output.name!r}), and "
+            f"the model {model.path} takes {wanted}; name the pipeline that the model was trained "
+            "with"
+        )
+    if not given or wanted not in (None, given):
         raise SettingsError(
             f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
             f"{given}; name the model's features, in its order"
@@ -150,7 +177,7 @@ def check_features(model: OnnxModel, graph: Graph) -> None:
 
 
 def _check_groups(settings: Settings, graph: Graph) -> None:
-    known = [*graph.attributes, *graph.feature_names]
+    known = graph.column_names
     for name in settings.groups.attributes:
         if name not in known:
             raise SettingsError(

@@ -26,7 +26,7 @@ from recourse_audit.records.report import (
 )
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
-from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.recourse.typed_changes import Change, read_changes
 from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Naming, Outcome, shown
 
@@ -46,10 +46,11 @@ def explain(
 ) -> list[SubjectReport]:
     """Explain the decisions on some subjects, in the order given; call `done` after each.
 
-    `what_if` are changes to try together: "drop A-B", "add A-B:kind", "savings=4000".
+    `what_if` are changes to try together: "drop A-B", "add A-B:kind", "savings=4000",
+    "housing=own".
     """
     subjects = find_subjects(audit, ids)
-    changes = read_changes(what_if, audit.graph)
+    changes = read_changes(what_if, audit.graph, audit.encoder)
     reports = {}
     for subject, report in reports_on(audit, subjects, changes):
         reports[subject] = report
@@ -66,7 +67,7 @@ def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> Wha
     if not decisions.usable(answers[[number]])[0]:
         raise AnswerError(f"{subject}: {NOT_A_NUMBER}")
     search = recourse_search(audit, decisions)
-    return search.what_if(number, read_changes(changes, audit.graph))
+    return search.what_if(number, read_changes(changes, audit.graph, audit.encoder))
 
 
 def recourse_search(audit: LoadedAudit, decisions: Decisions) -> RecourseSearch:

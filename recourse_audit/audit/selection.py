@@ -70,7 +70,7 @@ def _refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
 
 
 def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:
-    known = [*audit.graph.attributes, *audit.graph.feature_names]
+    known = audit.graph.column_names
     if name not in known:
         raise InputError(
             f"{option}: the nodes have no column {name!r}; {near_matches(name, known)}"

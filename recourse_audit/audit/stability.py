@@ -129,7 +129,8 @@ def _batcher(model: OnnxModel, graph: Graph, *, packing: bool) -> QueryBatcher:
 
 def _opened(audit: LoadedAudit, path: Path) -> LoadedAudit:
     """The same audit of a copy of the model, which must look the same from outside."""
-    settings = audit.settings.model.model_copy(update={"path": path})
+    changed = {"path": path, "output_name": audit.model.signature.output.name}
+    settings = audit.settings.model.model_copy(update=changed)
     model = OnnxModel(settings)
     if _face(model.signature) != _face(audit.model.signature):
         raise ModelError(

@@ -74,7 +74,7 @@ CREATE TABLE probabilities (
 ) WITHOUT ROWID;
 CREATE TABLE actions (
   subject INTEGER NOT NULL, option INTEGER NOT NULL, action INTEGER NOT NULL, do TEXT NOT NULL,
-  kind TEXT, source INTEGER, target INTEGER, attribute TEXT, before REAL, after REAL,
+  kind TEXT, source INTEGER, target INTEGER, attribute TEXT, before, after,
   cost REAL NOT NULL, PRIMARY KEY (subject, option, action)
 ) WITHOUT ROWID;
 CREATE TABLE droppable (

@@ -7,7 +7,7 @@ from those whose decision did not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def linked(graph: Graph, subject: int, other: int) -> Graph:
     own = ties.kind[(ties.source == subject) | (ties.target == subject)]
     kind = int(np.bincount(own if len(own) else ties.kind, minlength=1).argmax())
     usual = new_ties(graph)
-    return build_graph(
+    changed = build_graph(
         ids=graph.ids,
         features=graph.features,
         feature_names=graph.feature_names,
@@ -132,6 +132,7 @@ def linked(graph: Graph, subject: int, other: int) -> Graph:
             attributes=_with_row(ties.attributes, usual.attributes, kind),
         ),
     )
+    return replace(changed, more=graph.more)
 
 
 def _with_row(

@@ -15,6 +15,7 @@ IN_MEMORY = "memory"
 WORDS = {
     "versions": "the versions of the program or its packages",
     "model": "the model",
+    "preprocessing": "the pipeline of preprocessing",
     "graph": "the graph",
     "candidates": "the file of candidates",
     "settings": "the settings",
@@ -29,6 +30,7 @@ def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerpr
     return Fingerprint(
         versions=versions(),
         model=audit.model.digest(),
+        preprocessing="" if audit.preprocessing is None else audit.preprocessing.digest(),
         graph=_graph_digests(audit),
         candidates="" if candidates is None else digest(candidates),
         settings=digest_of(fingerprint_text(audit.settings, folder)),
@@ -45,12 +47,15 @@ def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
 def inputs_of(audit: LoadedAudit) -> Inputs:
     """Every file that an audit reads, with its digest."""
     candidates = audit.settings.recourse.candidates
-    files = graph_files(audit.settings.graph)
+    files, preprocessing = graph_files(audit.settings.graph), audit.preprocessing
     return Inputs(
         model=ModelDigest(
             sha256=audit.model.digest(),
             files=audit.model.digests,
         ),
+        preprocessing=None
+        if preprocessing is None
+        else ModelDigest(sha256=preprocessing.digest(), files=preprocessing.digests),
         graph={
             key: InputFile(file=files[key].name if key in files else "", sha256=value)
             for key, value in _graph_digests(audit).items()

@@ -23,7 +23,11 @@ from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
+from recourse_audit.graph.computed import Computation
+from recourse_audit.model.encoding import encoder_of
 from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.pipeline_encoder import PipelineEncoder
+from recourse_audit.model.preprocessing import Intake, Pipeline
 from recourse_audit.model.signature import OutputPort
 from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
 from recourse_audit.records.manifest import GraphTable
@@ -66,6 +70,7 @@ def shared_graph(folder: Path) -> Graph:
         attributes={
             name: arrays[f"attribute.{place}"] for place, name in enumerate(table.attributes)
         },
+        more={name: arrays[f"more.{place}"] for place, name in enumerate(table.more)},
         **{name: arrays[name] for name in _GRAPH if name in arrays},
     )
 
@@ -84,6 +89,7 @@ def _arrays(graph: Graph) -> dict[str, NDArray[Any]]:
     plain = {name: getattr(graph, name) for name in _GRAPH}
     plain |= {f"ties.{name}": getattr(graph.ties, name) for name in _TIES}
     named = {f"attribute.{place}": values for place, values in enumerate(graph.attributes.values())}
+    named |= {f"more.{place}": values for place, values in enumerate(graph.more.values())}
     return {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
 
 
@@ -93,6 +99,7 @@ def _table(graph: Graph, arrays: dict[str, NDArray[Any]]) -> GraphTable:
         arrays=tuple(arrays),
         texts=tuple(name for name, value in arrays.items() if value.dtype.kind == "T"),
         attributes=tuple(graph.attributes),
+        more=tuple(graph.more),
         feature_names=tuple(graph.feature_names),
         directed=graph.directed,
         kinds=tuple(graph.ties.kinds),
@@ -129,6 +136,21 @@ def _texts(folder: Path, name: str) -> Strings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineJob:
+    """The pipeline that makes features: its digest, and the columns that its inputs take."""
+
+    sha256: str
+    intakes: tuple[Intake, ...]
+
+    def open(self, settings: Settings, *, watched: bool) -> PipelineEncoder:
+        """Called in each worker; a pipeline that has changed is refused."""
+        pipeline = Pipeline(settings.model, watched=watched)
+        if pipeline.digest() != self.sha256:
+            raise InputError(f"{pipeline.path}: has changed since the audit began; restore it")
+        return PipelineEncoder(pipeline, self.intakes, Computation(settings.graph))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditJob:
     """All that a worker is told; the rest is in the folder."""
 
@@ -137,6 +159,7 @@ class AuditJob:
     probes: ProbeReport
     output: OutputPort
     model: str
+    pipeline: "PipelineJob | None"
     versions: dict[str, str]
 
     def open(self) -> Callable[[Part], Answers | Failed]:
@@ -148,12 +171,16 @@ def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
     """Write what workers share into a folder."""
     share_graph(folder, audit.graph)
     save_array(folder / ANSWERS, answers)
+    preprocessing = audit.preprocessing
     return AuditJob(
         folder=folder.resolve(),
         settings=_with_absolute_paths(audit.settings),
         probes=audit.probes,
         output=audit.model.signature.output,
         model=audit.model.digest(),
+        pipeline=None
+        if preprocessing is None
+        else PipelineJob(sha256=preprocessing.digest(), intakes=preprocessing.encoder.intakes),
         versions=versions(),
     )
 
@@ -164,12 +191,18 @@ class Worker:
     def __init__(self, job: AuditJob) -> None:
         _check(job)
         # A worker process is ended by its pool when a chunk takes too long.
-        model = OnnxModel(job.settings.model, watched=parent_process() is None)
+        watched = parent_process() is None
+        model = OnnxModel(job.settings.model, watched=watched)
         if model.digest() != job.model:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)
         graph = shared_graph(job.folder)
-        policy = open_policy(job.settings, graph)
+        encoder = (
+            encoder_of(job.settings.graph, graph)
+            if job.pipeline is None
+            else job.pipeline.open(job.settings, watched=watched)
+        )
+        policy = open_policy(job.settings, graph, encoder)
         self._audit = assemble(job.settings, graph, model, job.probes, policy)
         answers = open_array(job.folder / ANSWERS)
         self._reporter = Reporter(self._audit, answers)
@@ -212,9 +245,14 @@ def _with_absolute_paths(settings: Settings) -> Settings:
     }
     candidates = settings.recourse.candidates
     recourse = {} if candidates is None else {"candidates": candidates.resolve()}
+    model = {
+        key: path.resolve()
+        for key in ("path", "preprocessing")
+        if (path := getattr(settings.model, key)) is not None
+    }
     return settings.model_copy(
         update={
-            "model": settings.model.model_copy(update={"path": settings.model.path.resolve()}),
+            "model": settings.model.model_copy(update=model),
             "graph": settings.graph.model_copy(update=graph),
             "recourse": settings.recourse.model_copy(update=recourse),
         }

@@ -62,6 +62,7 @@ class Graph:
     starts: Ints
     neighbour: Indices
     neighbour_pair: Indices
+    more: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -73,6 +74,25 @@ class Graph:
     def pair_count(self) -> int:
         """The number of pairs of different nodes that have a tie."""
         return len(self.pair_low)
+
+    @property
+    def features_by_name(self) -> dict[str, NDArray[np.generic]]:
+        """The features as single columns, in the model's order; they share the graph's memory."""
+        return {name: self.features[:, place] for place, name in enumerate(self.feature_names)}
+
+    @property
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """What a person knows about the nodes, by the user's names: numbers or text, one per node.
+
+        Attributes and features; then `more`, which encodings and formulas add: categories as text
+        and derived numbers.
+        """
+        return {**self.features_by_name, **self.attributes, **self.more}
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns: attributes first, then features, then what is computed."""
+        return [*dict.fromkeys((*self.attributes, *self.feature_names, *self.more))]
 
     def degree(self, node: int) -> int:
         """The number of other nodes that this one is tied to."""

@@ -31,7 +31,7 @@ MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once
 
 
 def from_arrays(
-    x: ArrayLike | sparse.sparray | sparse.spmatrix,
+    x: ArrayLike | sparse.sparray | sparse.spmatrix | None,
     edge_index: ArrayLike,
     *,
     ids: Sequence[object] | Array | None = None,
@@ -48,6 +48,7 @@ def from_arrays(
     ----------
     x, edge_index
         Features [N, F], dense or scipy sparse, and the ends of ties [2, E] as positions in `x`.
+        `x` may be None where a pipeline makes the features from `attributes`.
     ids
         Ids of any type, which become text; 0 to N-1 if absent.
     attributes
@@ -57,8 +58,10 @@ def from_arrays(
     weight, edge_attributes
         The weight [E] and the attributes [E, A] of each tie.
     """
-    features: Array | sparse.csr_array
-    if isinstance(x, sparse.sparray | sparse.spmatrix):
+    features: Array | sparse.csr_array | None
+    if x is None:
+        features = None
+    elif isinstance(x, sparse.sparray | sparse.spmatrix):
         features = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
     else:
         features = np.asarray(x)
@@ -80,7 +83,7 @@ def from_arrays(
 def assemble_arrays(
     place: Place,
     *,
-    x: Array | sparse.csr_array,
+    x: Array | sparse.csr_array | None,
     edge_index: Array,
     ids: Sequence[object] | Array | None,
     attributes: Mapping[str, Array],
@@ -92,7 +95,7 @@ def assemble_arrays(
     feature_names: Sequence[str] | None,
 ) -> Graph:
     """Check and index arrays that came from `place`."""
-    features = _features(x, place)
+    features = _no_features(ids, attributes, place) if x is None else _features(x, place)
     count, width = features.shape
     names = tuple(f"x{i}" for i in range(width)) if feature_names is None else (*feature_names,)
     if len(names) != width:
@@ -133,8 +136,20 @@ def assemble_arrays(
     )
 
 
+def _no_features(
+    ids: Sequence[object] | Array | None, attributes: Mapping[str, Array], place: Place
+) -> Floats:
+    """A matrix without columns, for as many nodes as there are ids or values of attributes."""
+    known = [ids] if ids is not None else [*attributes.values()]
+    if not known:
+        raise GraphError(f"{place.name}: without 'x', ids or attributes must say who is there")
+    if not len(known[0]):
+        raise no_nodes(place)
+    return np.empty((len(known[0]), 0))
+
+
 def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
-    dense: Array = x if isinstance(x, np.ndarray) else _dense(x, place)
+    dense: Array = x if isinstance(x, np.ndarray) else dense_array(x, place)
     if dense.ndim != 2:
         raise wrong_shape(place, "x", dense.shape, "[N, F], with one row per node,")
     if not len(dense):
@@ -149,7 +164,8 @@ def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
     return dense if dense.dtype.kind == "f" else dense.astype(float)
 
 
-def _dense(x: sparse.csr_array, place: Place) -> Array:
+def dense_array(x: sparse.csr_array, place: Place) -> Array:
+    """A sparse matrix with its zeros written out, unless it would be too large."""
     rows, columns = x.shape
     size = int(rows) * int(columns) * x.dtype.itemsize
     try:

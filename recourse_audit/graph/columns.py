@@ -98,16 +98,16 @@ def check_finite(values: Numbers, column: str, place: Place) -> None:
         raise bad_value(place, index, column, str(values[index]))
 
 
-def stack_features(columns: Mapping[str, Numbers], place: Place) -> Floats:
+def stack_features(columns: Mapping[str, Numbers], place: Place, count: int) -> Floats:
     """Join numeric columns into one matrix [N, F] of the widest floating-point type among them.
 
     Whole numbers and booleans count as float64, the type that represents most of them exactly.
+    `count` is N; there may be no columns if all features are derived ones.
     """
     for name, values in columns.items():
         check_finite(values, name, place)
     kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
-    count = len(next(iter(columns.values())))
-    features = np.empty((count, len(columns)), np.result_type(*kinds))
+    features = np.empty((count, len(columns)), np.result_type(*kinds) if kinds else float)
     for position, values in enumerate(columns.values()):
         features[:, position] = values
     return features

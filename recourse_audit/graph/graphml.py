@@ -31,7 +31,9 @@ from recourse_audit.graph.columns import (
     stack_features,
     to_strings,
 )
+from recourse_audit.graph.computed import needed_features, with_computed
 from recourse_audit.graph.graphml_file import GraphmlFile, parse_graphml
+from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.graph.tables import Column
 from recourse_audit.settings import GraphSettings
 
@@ -79,7 +81,7 @@ class Elements(Place):
         return f"{self.name}, {self._rows[index]}"
 
 
-def read_graphml(settings: GraphSettings) -> Graph:
+def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     """Read `settings.graphml`, in which node and edge attributes are columns.
 
     Ids are those of the nodes, unless `settings.id` names an attribute. The file says whether its
@@ -95,11 +97,14 @@ def read_graphml(settings: GraphSettings) -> Graph:
             f"{path}: declares its ties undirected, but graph.directed is true; "
             "set it to false, or export the graph as directed"
         )
-    return _convert(
-        _network_of(file, str(path)),
+    network = _network_of(file, str(path))
+    known = {name for values in network.node_values for name in values}
+    graph = _convert(
+        network,
         name=str(path),
         identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
-        features=settings.features,
+        features=needed_features(settings, known) if settings.derived else settings.features,
+        raw=raw,
         tie_columns=TieColumns(
             kind=settings.kind,
             kinds=settings.kinds,
@@ -108,7 +113,9 @@ def read_graphml(settings: GraphSettings) -> Graph:
             required=frozenset(given & {"kind", "weight"}),
         ),
         directed=directed,
+        needs_features=raw is None and not settings.derived,
     )
+    return with_computed(graph, settings, network.nodes)
 
 
 def survey_graphml(path: Path) -> tuple[list[Column], bool]:
@@ -147,7 +154,7 @@ def _network_of(file: GraphmlFile, name: str) -> Network:
 
 def from_networkx(
     graph: "nx.Graph[Node]",
-    features: Sequence[str],
+    features: Sequence[str] | None,
     *,
     kind: str = "kind",
     weight: str = "weight",
@@ -157,7 +164,8 @@ def from_networkx(
     """Build a `Graph` from a networkx graph, simple or multigraph, directed or not.
 
     `features` and `edge_attributes` name node and edge attributes in the model's order; all other
-    node attributes are kept as attributes. Nodes of any type become text ids: 7 becomes "7".
+    node attributes are kept as attributes. `features` is None where a pipeline makes them from
+    attributes. Nodes of any type become text ids: 7 becomes "7".
     """
     name = "networkx graph"
     number = {node: position for position, node in enumerate(graph.nodes)}
@@ -174,9 +182,11 @@ def from_networkx(
         network,
         name=name,
         identifier=None,
-        features=features,
+        features=features or (),
+        raw=None,
         tie_columns=TieColumns(kind=kind, kinds=kinds, weight=weight, attributes=edge_attributes),
         directed=graph.is_directed(),
+        needs_features=features is not None,
     )
 
 
@@ -186,13 +196,15 @@ def _convert(
     name: str,
     identifier: str | None,
     features: Sequence[str],
+    raw: RawColumns | None,
     tie_columns: TieColumns,
     directed: bool,
+    needs_features: bool = True,
 ) -> Graph:
     nodes = network.nodes
     if not network.own:
         raise no_nodes(nodes)
-    if not features:
+    if not features and needs_features:
         raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
     columns = _columns(network.node_values)
     if identifier is not None:
@@ -201,13 +213,17 @@ def _convert(
         check_column(feature, [*columns], "features", nodes)
     ids = to_strings(network.own if identifier is None else columns.pop(identifier))
     check_ids(ids, nodes)
-    matrix = stack_features({f: _numbers(columns[f], f, nodes) for f in features}, nodes)
+    kinds = {} if raw is None else raw.kinds([*columns], name)
+    features = features if raw is None else ()
+    numbers = {f: _numbers(columns[f], f, nodes) for f in features}
+    matrix = stack_features(numbers, nodes, len(ids))
+    labels = {n: _labels(values) for n, values in columns.items() if n not in features}
     ties = _ties(network, tie_columns)
     return build_graph(
         ids=ids,
         features=matrix,
         feature_names=tuple(features),
-        attributes={n: _labels(values) for n, values in columns.items() if n not in features},
+        attributes=checked_columns(labels, kinds, nodes),
         ties=ties,
         directed=directed,
         origin=name,

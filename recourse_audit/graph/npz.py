@@ -10,6 +10,7 @@ refused, because opening one could run a stranger's code.
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,12 @@ from recourse_audit.graph.assembly import (
     check_distinct,
     check_numbers,
     check_shape,
+    dense_array,
+    wrong_shape,
 )
 from recourse_audit.graph.columns import Place, Positions, check_is_file, near_matches
+from recourse_audit.graph.computed import needed_features, with_computed
+from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.settings import GraphSettings
 
 CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
@@ -43,27 +48,42 @@ RESERVED = {
 }
 
 
-def read_npz(settings: GraphSettings) -> Graph:
+def read_npz(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     """Read `settings.npz`.
 
     `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
-    has no names, it names all columns.
+    has no names, it names all columns. For whoever takes raw columns, those of `x` are attributes
+    like all others, and `x` may be absent.
     """
     assert settings.npz is not None
     check_is_file(settings.npz, "npz")
     place = Positions(settings.npz)
     arrays = _load(settings.npz)
-    x = _pick_x(arrays, place)
     if "edge_index" not in arrays:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
         )
-    names, x = _pick_features(x, arrays.get("feature_names"), settings.features, place)
-    attributes = {
-        name: array
-        for name, array in arrays.items()
-        if name not in RESERVED and array.shape == (x.shape[0],)
-    }
+    if raw is None:
+        names, x = _pick_features(
+            _pick_x(arrays, place), arrays.get("feature_names"), settings, place
+        )
+        graph = _assembled(settings, place, arrays, x, names, _attributes(arrays, x.shape[0]))
+    else:
+        columns = _raw_columns(arrays, settings, place)
+        graph = _assembled(settings, place, arrays, None, (), columns)
+        kinds = raw.kinds([*graph.attributes], place.name)
+        graph = replace(graph, attributes=checked_columns(graph.attributes, kinds, place))
+    return with_computed(graph, settings, place)
+
+
+def _assembled(
+    settings: GraphSettings,
+    place: Place,
+    arrays: Mapping[str, Array],
+    x: Array | sparse.csr_array | None,
+    names: Sequence[str] | None,
+    attributes: dict[str, Array],
+) -> Graph:
     return assemble_arrays(
         place,
         x=x,
@@ -77,6 +97,53 @@ def read_npz(settings: GraphSettings) -> Graph:
         directed=settings.directed,
         feature_names=names,
     )
+
+
+def _attributes(arrays: Mapping[str, Array], count: int) -> dict[str, Array]:
+    """Arrays with one entry per node that nothing else is known about."""
+    return {
+        name: array
+        for name, array in arrays.items()
+        if name not in RESERVED and array.shape == (count,)
+    }
+
+
+def _raw_columns(
+    arrays: Mapping[str, Array], settings: GraphSettings, place: Place
+) -> dict[str, Array]:
+    """The columns of `x`, if there is one, by name, and all other arrays with one entry per node.
+
+    Without `x`, it is the ids that say how many nodes there are.
+    """
+    if "x" not in arrays and "x_data" not in arrays:
+        ids = arrays.get("ids", arrays.get(settings.id))
+        if ids is None or ids.ndim != 1:
+            raise GraphError(
+                f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
+                "are; save an array 'ids' with one id per node"
+            )
+        return _attributes(arrays, len(ids))
+    x = _pick_x(arrays, place)
+    table = x if isinstance(x, np.ndarray) else dense_array(x, place)
+    if table.ndim != 2:
+        raise wrong_shape(place, "x", table.shape, "[N, F], with one row per node,")
+    stored = arrays.get("feature_names")
+    names = [str(name) for name in stored.ravel().tolist()] if stored is not None else []
+    if stored is None:
+        whole = len(settings.features) == table.shape[1]
+        names = [*settings.features] if whole else [f"x{i}" for i in range(table.shape[1])]
+    check_distinct(names, place)
+    if len(names) != table.shape[1]:
+        needed = f"[{table.shape[1]}], one name per column of x,"
+        raise wrong_shape(place, "feature_names", (len(names),), needed)
+    check_numbers(table, "x", place)
+    others = _attributes(arrays, len(table))
+    both = [name for name in names if name in others]
+    if both:
+        raise GraphError(
+            f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
+        )
+    return {name: table[:, column] for column, name in enumerate(names)} | others
 
 
 @contextmanager
@@ -153,12 +220,15 @@ def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_arr
 
 
 def _pick_features(
-    x: Array | sparse.csr_array, stored: Array | None, wanted: Sequence[str], place: Place
+    x: Array | sparse.csr_array, stored: Array | None, settings: GraphSettings, place: Place
 ) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
     names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
     check_distinct(names or (), place)
+    wanted: Sequence[str] = settings.features
     if not wanted or x.ndim != 2:
         return names, x
+    if len(wanted) != x.shape[1]:
+        wanted = needed_features(settings, names or ())
     if names is None or len(names) != x.shape[1]:
         return (wanted if names is None else names), x
     for name in wanted:
@@ -167,6 +237,8 @@ def _pick_features(
                 f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
                 f"{near_matches(name, names)}"
             )
+    if settings.encodings or settings.derived:
+        return names, x  # what is no feature may be a part of one, which is found out later
     return wanted, x[:, [names.index(name) for name in wanted]]
 
 

@@ -23,6 +23,7 @@ from recourse_audit.graph.arrow import (
     open_table,
 )
 from recourse_audit.graph.columns import (
+    Place,
     check_column,
     check_is_file,
     code_kinds,
@@ -31,17 +32,25 @@ from recourse_audit.graph.columns import (
     single_precision,
     stack_features,
 )
+from recourse_audit.graph.computed import needed_features, with_computed
+from recourse_audit.graph.raw_columns import ColumnKind, RawColumns, checked_columns
 from recourse_audit.settings import GraphSettings
+
+FEW_VALUES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What a column holds before anyone has said what it means: numbers or text, and how varied."""
+    """What a column holds before anyone has said what it means: numbers or text, and how varied.
+
+    `values` are its different values as text, if there are few.
+    """
 
     name: str
     numeric: bool
     distinct: int
     rows: int
+    values: tuple[str, ...] = ()
 
 
 def survey(path: Path, key: str) -> list[Column]:
@@ -57,13 +66,22 @@ def survey(path: Path, key: str) -> list[Column]:
             numeric=values.dtype.kind in "iuf",
             distinct=len(np.unique(values)),
             rows=len(values),
+            values=values_of(values),
         )
         for name, values in labels.items()
         if values is not None
     ]
 
 
-def read_tables(settings: GraphSettings) -> Graph:
+def values_of(column: NDArray[np.generic]) -> tuple[str, ...]:
+    """The different values of a column as text, without those that are missing; () if many."""
+    distinct = np.unique(column)
+    if len(distinct) > FEW_VALUES:
+        return ()
+    return tuple(str(value) for value in distinct.tolist() if str(value) not in ("", "nan"))
+
+
+def read_tables(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     """Read `settings.nodes` and `settings.edges`.
 
     Notes
@@ -75,19 +93,20 @@ def read_tables(settings: GraphSettings) -> Graph:
     check_is_file(settings.nodes, "nodes")
     check_is_file(settings.edges, "edges")
     with arrow_errors(str(settings.nodes)):
-        nodes = _read_nodes(settings)
+        nodes = _read_nodes(settings, raw)
     with arrow_errors(str(settings.edges)):
         ties = _read_ties(settings, nodes.keys)
     give_back_memory()
-    return build_graph(
+    graph = build_graph(
         ids=nodes.ids,
         features=nodes.features,
-        feature_names=settings.features,
+        feature_names=nodes.feature_names,
         attributes=nodes.attributes,
         ties=ties,
         directed=settings.directed,
         origin=str(settings.edges),
     )
+    return with_computed(graph, settings, nodes.place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,26 +116,45 @@ class _Nodes:
     keys: Keys
     ids: Strings
     features: Floats
+    feature_names: tuple[str, ...]
     attributes: Mapping[str, NDArray[np.generic]]
+    place: Place
 
 
-def _read_nodes(settings: GraphSettings) -> _Nodes:
+def _read_nodes(settings: GraphSettings, raw: RawColumns | None) -> _Nodes:
     assert settings.nodes is not None
     table = open_table(settings.nodes, as_text={settings.id})
     check_column(settings.id, table.names, "id", table.place)
-    for name in settings.features:
+    features = needed_features(settings, table.names)
+    for name in features:
         check_column(name, table.names, "features", table.place)
+    kinds: Mapping[str, ColumnKind] = {}
+    if raw is not None:
+        others = [name for name in table.names if name != settings.id]
+        kinds = raw.kinds(others, table.place.name)
+        texts = {name for name, kind in kinds.items() if kind == "text"}
+        table = open_table(settings.nodes, as_text={settings.id, *texts})
     table.load(table.names)
     if not len(table):
         raise no_nodes(table.place)
     keys = table.keys(settings.id)
-    used = {settings.id, *settings.features}
+    features = () if raw is not None else features
+    used = {settings.id, *features}
     labels = {name: table.labels(name) for name in table.names if name not in used}
+    attributes = {name: values for name, values in labels.items() if values is not None}
+    for name in kinds:
+        if name not in attributes:
+            raise GraphError(
+                f"{table.place.name}: column {name!r} holds neither numbers nor text; store it as "
+                "one of them"
+            )
     return _Nodes(
         keys=keys,
         ids=table.identifiers(keys),
-        features=stack_features({n: table.numbers(n) for n in settings.features}, table.place),
-        attributes={name: values for name, values in labels.items() if values is not None},
+        features=stack_features({n: table.numbers(n) for n in features}, table.place, len(table)),
+        feature_names=features,
+        attributes=checked_columns(attributes, kinds, table.place),
+        place=table.place,
     )
 
 

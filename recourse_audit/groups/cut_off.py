@@ -202,10 +202,12 @@ MOST_SHOWN = 50
 
 
 def options_by_subject(store: sqlite3.Connection) -> dict[int, frozenset[Kinds]]:
-    """The kinds of change of each option, by subject."""
+    """The kinds of change of each option, by subject; a category is a kind for each value."""
     rows = store.execute(
-        """SELECT subject, option, do, coalesce(kind, attribute, '') FROM actions
-           ORDER BY subject, option"""
+        """SELECT subject, option, do, coalesce(
+             kind, CASE typeof(after) WHEN 'text' THEN attribute || ' = ' || after END, attribute,
+             ''
+           ) FROM actions ORDER BY subject, option"""
     )
     found: dict[int, frozenset[Kinds]] = {}
     for subject, actions in groupby(rows, key=itemgetter(0)):

@@ -325,11 +325,11 @@ def _spread(rule: DecisionRule, everybody: Floats) -> float:
 
 def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
     """Everybody's own cut-off, by their value in a column."""
-    known = graph.attributes
+    known = graph.columns
     if name not in known:
         raise SettingsError(
-            f"decision.cut_off_by.column: the nodes have no column {name!r} besides the model's "
-            f"features; {near_matches(name, known)}"
+            f"decision.cut_off_by.column: the nodes have no column {name!r}; "
+            f"{near_matches(name, known)}"
         )
     column = [
         f"{value:g}" if isinstance(value, float) else str(value) for value in known[name].tolist()

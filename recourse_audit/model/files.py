@@ -38,10 +38,18 @@ _BLOCK = 2**20
 
 
 class ModelFiles:
-    """A model file and its data files, hashed when they are first opened."""
+    """A model file and its data files, hashed when they are first opened.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    what, setting
+        What the file is, and the setting that names it, for messages.
+    """
+
+    def __init__(self, path: Path, *, what: str = "the model", setting: str = "model.path") -> None:
         self.path = path
+        self.what = what
+        self._setting = setting
         self._digests: dict[str, str] = {}
 
     @property
@@ -69,7 +77,7 @@ class ModelFiles:
         changed = ModelError(f"{self.path}: has changed since it was opened; restore it")
         if self._digests and not self.path.is_file():
             raise changed
-        content = _read(self.path)
+        content = _read(self.path, self._setting)
         with _private_folder(self.path) as folder:
             digests = {self.path.name: hashlib.sha256(content).hexdigest()}
             for name in _data_files(self.path, content):
@@ -80,14 +88,14 @@ class ModelFiles:
             yield content, Path(folder)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, setting: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such model file; check model.path") from None
+        raise ModelError(f"{path}: there is no such model file; check {setting}") from None
     except OSError as error:
         raise ModelError(
-            f"{path}: cannot be read as a model file ({error.strerror}); check model.path"
+            f"{path}: cannot be read as a model file ({error.strerror}); check {setting}"
         ) from None
 
 

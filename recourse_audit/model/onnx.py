@@ -4,7 +4,6 @@ Nothing in this project reads the model's nodes or initialisers, and every call 
 when its time is up.
 """
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,41 +13,27 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.model.calls import OutOfTimeError, call_within
+from recourse_audit.model.calls import OutOfTimeError
 from recourse_audit.model.feeds import Feeder
 from recourse_audit.model.files import ModelFiles
 from recourse_audit.model.queries import Query
 from recourse_audit.model.roles import assign_roles
-from recourse_audit.model.runtime import onnxruntime, runtime_errors
+from recourse_audit.model.runtime import onnxruntime
+from recourse_audit.model.sessions import (
+    FAILURES,
+    element_type,
+    first_line,
+    open_session,
+    run_session,
+)
 from recourse_audit.model.signature import InputPort, OutputPort, Signature
 from recourse_audit.settings import ModelSettings
 from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
-# Every exception class that onnxruntime's binding defines; versions differ in a few of them.
-RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
-    kind
-    for kind in vars(runtime_errors).values()
-    if isinstance(kind, type) and issubclass(kind, Exception)
-)
-# pybind11 raises these as well, for example for a message that is not text.
-FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError)
-_TYPES = {
-    "float": "float32",
-    "double": "float64",
-    "float16": "float16",
-    "int64": "int64",
-    "int32": "int32",
-    "bool": "bool",
-}
-_UNKNOWN_OPERATOR = (
-    "is not a registered function/op",
-    "No Op registered",
-    "Could not find an implementation",
-)
+# Outputs of these types hold other values, and are not read.
+_CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
 # A query with more nodes and arcs than this gets a session of its own.
 LARGE = 2**18
-# Where the runtime looks for data files of a model that it gets as bytes.
-_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class OnnxModel:
@@ -82,17 +67,19 @@ class OnnxModel:
                 f"{self._timeout:g})"
             )
         self._watched = watched
-        self._session = _open(self._files, self._timeout)
+        self._session = open_session(self._files, self._timeout)
         ports = tuple(
-            InputPort(name=p.name, dtype=_type(p.type), shape=tuple(p.shape))
+            InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
             for p in self._session.get_inputs()
         )
+        outputs = self._outputs()
         self.signature = Signature(
-            inputs=assign_roles(ports, settings, complete=complete), output=self._output(settings)
+            inputs=assign_roles(ports, settings, complete=complete),
+            output=self._first_guess(outputs, settings),
+            outputs=outputs,
         )
         self._feeder = Feeder(self.signature, settings)
         self._target = self.signature.port("target")
-        self._output_names = [self.signature.output.name]
 
     @property
     def feature_type(self) -> type:
@@ -126,8 +113,15 @@ class OnnxModel:
         return self._files.digest()
 
     def with_output(self, output: OutputPort) -> None:
-        """Record what has been found out about the output."""
-        self.signature = replace(self.signature, output=output)
+        """Read this output from now on; what has been found out about it is recorded."""
+        listed = tuple(
+            output if port.name == output.name else port for port in self.signature.outputs
+        )
+        self.signature = replace(self.signature, output=output, outputs=listed)
+
+    def with_outputs(self, outputs: tuple[OutputPort, ...]) -> None:
+        """Record what has been found out about all outputs; the one that is read stays the same."""
+        self.signature = replace(self.signature, outputs=outputs)
 
     def reseed(self, seed: int) -> None:
         """Restart the runtime's random numbers; this affects only models that draw any."""
@@ -135,26 +129,9 @@ class OnnxModel:
 
     def ask(self, query: Query) -> Floats:
         """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
-        feeds = self._feeder.fill(query)
-        session = self._session_for(query)
-        try:
-            (raw,) = self._run(session, feeds)
-        except OutOfTimeError:
-            raise ModelError(
-                f"{self.path}: the model did not answer a query of {len(query.nodes):,} nodes and "
-                f"{query.arc_count:,} arcs within {self._timeout:g} seconds; if it is only slow, "
-                "allow more with model.timeout or --timeout; otherwise ask for another export"
-            ) from None
-        except FAILURES as error:
-            raise ModelError(
-                f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
-                f"and {query.arc_count} arcs: {_sentence(error)}"
-            ) from None
-        target = self._target
-        one_row = target is not None and target.shape in ((), (1,))
-        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
-        rows: Floats = raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
-        if target is not None and len(rows) == len(query.rows):
+        (raw,) = self._answers(query, [self.signature.output.name])
+        rows = self.rows_of(raw)
+        if self._target is not None and len(rows) == len(query.rows):
             return rows
         slots = self._feeder.slots(len(query.nodes), query.arc_count)
         if len(rows) == slots:
@@ -165,19 +142,46 @@ class OnnxModel:
             "model.output_name"
         )
 
+    def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
+        """Run one query and return every output that holds numbers, by name, as it comes."""
+        names = [port.name for port in self.signature.outputs if port.numeric]
+        return dict(zip(names, self._answers(query, names), strict=True)) if names else {}
+
+    def sizes(self, query: Query) -> tuple[int, int]:
+        """How many nodes and arcs a query tells the model of."""
+        return self._feeder.sizes(query)
+
+    def rows_of(self, raw: NDArray[Any]) -> NDArray[Any]:
+        """An output as a table; a single axis is a column, or the row of the only target."""
+        one_row = self._target is not None and self._target.shape in ((), (1,))
+        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
+        return raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
+
+    def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
+        feeds = self._feeder.fill(query)
+        session = self._session_for(query)
+        try:
+            return self._run(session, names, feeds)
+        except OutOfTimeError:
+            raise ModelError(
+                f"{self.path}: the model did not answer a query of {len(query.nodes):,} nodes and "
+                f"{query.arc_count:,} arcs within {self._timeout:g} seconds; if it is only slow, "
+                "allow more with model.timeout or --timeout; otherwise ask for another export"
+            ) from None
+        except FAILURES as error:
+            raise ModelError(
+                f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
+                f"and {query.arc_count} arcs: {first_line(error)}"
+            ) from None
+
     def _run(
-        self, session: onnxruntime.InferenceSession, feeds: dict[str, NDArray[Any]]
-    ) -> list[Floats]:
-        names = self._output_names
-        if not self._watched:
-            answers: list[Floats] = session.run(names, feeds)
-            return answers
-        options = onnxruntime.RunOptions()
-        return call_within(
-            self._timeout,
-            lambda: session.run(names, feeds, options),
-            lambda: setattr(options, "terminate", True),
-        )
+        self,
+        session: onnxruntime.InferenceSession,
+        names: list[str],
+        feeds: dict[str, NDArray[Any]],
+    ) -> list[NDArray[Any]]:
+        timeout = self._timeout if self._watched else None
+        return run_session(session, names, feeds, timeout)
 
     def _session_for(self, query: Query) -> onnxruntime.InferenceSession:
         """The open session; for a large query, a new one that frees its memory afterwards.
@@ -187,13 +191,16 @@ class OnnxModel:
         """
         if len(query.nodes) + query.arc_count <= LARGE:
             return self._session
-        return _open(self._files, self._timeout, keeps_memory=False)
+        return open_session(self._files, self._timeout, keeps_memory=False)
 
-    def _output(self, settings: ModelSettings) -> OutputPort:
-        ports = [
-            OutputPort(name=p.name, dtype=_type(p.type), shape=tuple(p.shape))
+    def _outputs(self) -> tuple[OutputPort, ...]:
+        return tuple(
+            OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
             for p in self._session.get_outputs()
-        ]
+        )
+
+    def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
+        """The output that the settings name; else the first with scores, until one is chosen."""
         names = ", ".join(port.name for port in ports)
         if settings.output_name is not None:
             named = [port for port in ports if port.name == settings.output_name]
@@ -202,79 +209,17 @@ class OnnxModel:
                     f"{self.path}: model.output_name is {settings.output_name!r}, but the outputs "
                     f"are {names}"
                 )
-            return named[0]
-        usable = [port for port in ports if port.dtype.startswith("float") and len(port.shape) <= 3]
-        if not usable:
+            ports = (named[0],)
+        usable = [port for port in ports if port.floating]
+        if usable:
+            return usable[0]
+        if any(port.dtype.startswith(_CONTAINERS) for port in ports):
             raise ModelError(
-                f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
-                "the class scores, not the chosen class"
+                f"{self.path}: no output is a table of floating-point scores (outputs: {names}): "
+                "scores come as a sequence of maps, as skl2onnx writes them; export the model "
+                "again with zipmap=False"
             )
-        return usable[0]
-
-
-def _open(
-    files: ModelFiles, timeout: float, *, keeps_memory: bool = True
-) -> onnxruntime.InferenceSession:
-    """Open a session from bytes that were hashed, and from data files that were."""
-    path = files.path
-    options = onnxruntime.SessionOptions()
-    options.enable_cpu_mem_arena = keeps_memory
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    with files.opened() as (content, folder):
-        options.add_session_config_entry(_DATA_FOLDER, str(folder))
-        try:
-            return call_within(
-                timeout,
-                lambda: _session(content, options),
-                lambda: options.set_load_cancellation_flag(True),
-            )
-        except OutOfTimeError:
-            raise ModelError(
-                f"{path}: the model did not open within {timeout:g} seconds; if it is only large, "
-                "allow more with model.timeout or --timeout; otherwise ask for another export"
-            ) from None
-        except FAILURES as error:
-            message = _sentence(error)
-            if str(folder) in message:
-                raise ModelError(
-                    f"{path}: refers to data in another file in a way that cannot be accounted "
-                    f"for ({message.replace(str(folder), '…')}); save the model as one file"
-                ) from None
-            if any(words in message for words in _UNKNOWN_OPERATOR):
-                raise ModelError(
-                    f"{path}: uses an operator that onnxruntime does not have ({message}); export "
-                    "it with standard operators"
-                ) from None
-            raise ModelError(
-                f"{path}: is not an ONNX model that onnxruntime can open, or it was cut short "
-                f"({message}); export or copy it again"
-            ) from None
-
-
-def _session(content: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
-    session = onnxruntime.InferenceSession(
-        content,
-        options,
-        providers=["CPUExecutionProvider"],
-        # Otherwise active dropout between two layers is removed and never noticed.
-        disabled_optimizers=["EliminateDropout"],
-        # There is nothing to fall back to, and the attempt is printed on stdout.
-        enable_fallback=0,
-    )
-    # A damaged file may contain names that are not text.
-    _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
-    return session
-
-
-def _type(name: str) -> str:
-    inner = name.removeprefix("tensor(").removesuffix(")")
-    return _TYPES.get(inner, inner)
-
-
-def _sentence(error: Exception) -> str:
-    """The useful part of a runtime message: one line, without its prefix."""
-    text = " ".join(str(error).split())
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
-    # Nobody here can use the place in the runtime's own source code.
-    return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")
+        raise ModelError(
+            f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
+            "the class scores, not the chosen class"
+        )

@@ -148,7 +148,7 @@ class Document(Generic[T]):
 
 
 def subject_from_2(data: Json) -> Json:
-    """A subject's document of format 2 as one of format 3: there was one rule, and no scores."""
+    """A subject's document of format 2 as one of format 3: one rule, no scores, all tried."""
     recourse, explanation = data["recourse"], data["explanation"]
     margin = None if recourse is None else recourse["margin"]
     line = dict.fromkeys(("cut_off", "score", "better", "places", "rank", "recorded"))
@@ -162,7 +162,7 @@ def subject_from_2(data: Json) -> Json:
             {**_unscored(one), "explanation": _unscored(one["explanation"])}
             for one in data["counterfactuals"]
         ],
-        "recourse": None if recourse is None else _recourse(recourse),
+        "recourse": None if recourse is None else _recourse_from_2(recourse),
         "what_if": None if tried is None else {**_unscored(tried), "score_before": None},
     }
 
@@ -171,8 +171,23 @@ def _unscored(data: Json) -> Json:
     return {**data, "score": None}
 
 
-def _recourse(data: Json) -> Json:
-    return {**data, "options": [_unscored(one) for one in data["options"]]}
+def _recourse_from_2(data: Json) -> Json:
+    """That format counted only what could be tried, and did not say what had been left out."""
+    nothing = {"implications": 0, "conditions": 0, "formulas": 0, "why": []}
+    return {
+        **data,
+        "options": [_unscored(one) for one in data["options"]],
+        "certificate": {**data["certificate"], "left_out": nothing},
+    }
+
+
+def inspection_from_2(data: Json) -> Json:
+    """An inspection of format 2 as one of format 3: one output is known, and nothing besides."""
+    output = data["output"]
+    listed = {key: output[key] for key in ("name", "dtype", "shape")}
+    listed |= {"rows": None, "columns": None, "looks": "", "hops": None, "taken": ""}
+    new = dict.fromkeys(("preprocessing", "decision", "agreement"))
+    return {**data, "format": 3, "outputs": [listed], **new}
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_2)
@@ -180,7 +195,9 @@ GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
-INSPECTION = Document("inspection", ModelReport, format=INSPECTION_FORMAT)
+INSPECTION = Document(
+    "inspection", ModelReport, format=INSPECTION_FORMAT, upgrade=inspection_from_2
+)
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)

@@ -8,7 +8,8 @@ from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import RecourseStatus
 
 # 1: the first. 2: chunks, probes with their notes, the decision rule's inputs by name.
-FORMAT = 2
+# 3: preprocessing among the inputs.
+FORMAT = 3
 DERIVED_FORMAT = 2
 
 
@@ -18,6 +19,7 @@ class Fingerprint(Record):
 
     versions: dict[str, str]
     model: str
+    preprocessing: str
     graph: dict[str, str]
     candidates: str
     settings: str
@@ -53,9 +55,10 @@ class InputFile(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Inputs(Record):
-    """Everything that was read."""
+    """Everything that was read; `preprocessing` is a second sealed file, if there is one."""
 
     model: ModelDigest
+    preprocessing: ModelDigest | None
     graph: dict[str, InputFile]
     candidates: str | None
 
@@ -224,6 +227,7 @@ class GraphTable(Record):
     arrays: tuple[str, ...]
     texts: tuple[str, ...]
     attributes: tuple[str, ...]
+    more: tuple[str, ...]
     feature_names: tuple[str, ...]
     directed: bool
     kinds: tuple[str, ...]

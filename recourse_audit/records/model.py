@@ -30,8 +30,9 @@ class ProbeReport(Record):
         return tuple(name for name in names if not getattr(self, name))
 
 
-# 1: the first. 2: notes are part of the probes; every key is always there. 3: the rule that decides
-# and its agreement with the record.
+# 1: the first. 2: notes are part of the probes; every key is always there. 3: preprocessing; all
+# outputs are listed, and `output` is null where none of several is beyond doubt; the rule that
+# decides, and its agreement with the record.
 FORMAT = 3
 
 Size = int | str | None
@@ -81,18 +82,82 @@ class RuleReport(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ModelReport(Record):
-    """A model's inputs and output, and what the probes found.
+class ListedOutput(Record):
+    """Any output of a model: what one of its rows is about, and what the rows look like.
 
-    Where the model cannot be asked at all, `problem` says why and there are no probes. The rule
-    that decides, and its agreement with decisions on record, are known from an `audit.toml` only.
+    `rows` is "node", "graph", "tie" or "other"; None where it was not measured or is not read.
+    `hops` is measured where several outputs have one row per node, and is None where nothing was
+    measured or there is no limit. `taken` says why decisions are read from this output; it is
+    empty for the others.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    rows: str | None
+    columns: int | None
+    looks: str
+    hops: int | None
+    taken: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PreprocessingProbes(Record):
+    """What may be relied on when asking a pipeline; true is good.
+
+    `row_by_row`: a person's features do not depend on who else is asked about, nor in which order.
+    It is None where random features leave no way to tell. `notes` has a sentence for every false.
+    """
+
+    deterministic: bool
+    row_by_row: bool | None
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        names = ("deterministic", "row_by_row")
+        return tuple(name for name in names if getattr(self, name) is False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PreprocessingInput(Record):
+    """One input of a pipeline as the file declares it, and the columns that it takes, in order."""
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PreprocessingReport(Record):
+    """A sealed pipeline: raw columns in, `features` numbers per person out, through `output`."""
+
+    file: str
+    sha256: str
+    inputs: tuple[PreprocessingInput, ...]
+    output: str
+    features: int
+    probes: PreprocessingProbes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelReport(Record):
+    """A model's inputs and outputs, and what the probes found.
+
+    Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
+    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is
+    None where the model takes columns of the node table as they are. The rule that decides, and its
+    agreement with decisions on record, are known from an `audit.toml` only.
     """
 
     format: int
     sha256: str
     inputs: tuple[ModelInput, ...]
-    output: ModelOutput
+    output: ModelOutput | None
+    outputs: tuple[ListedOutput, ...]
     probes: ProbeReport | None = None
     decision: RuleReport | None = None
     agreement: Agreement | None = None
     problem: str = ""
+    preprocessing: PreprocessingReport | None = None

@@ -40,13 +40,16 @@ class TieAction(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Move(Record):
-    """An attribute before and after, in the user's units. In JSON: `from` and `to`."""
+    """An attribute before and after, in the user's units. In JSON: `from` and `to`.
+
+    A category is text, a number is a number.
+    """
 
     __pydantic_config__ = FROM_AND_TO
 
     attribute: str
-    before: float
-    after: float
+    before: float | str
+    after: float | str
     unit: str = ""
 
 
@@ -58,8 +61,8 @@ class SetAction(Record):
 
     do: Literal["set"] = "set"
     attribute: str
-    before: float
-    after: float
+    before: float | str
+    after: float | str
     unit: str = ""
     implied: tuple[Move, ...] = ()
     cost: float = 0.0
@@ -159,13 +162,38 @@ class Permitted(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LeftOut(Record):
+    """How many combinations were left out because of what else would be so after them.
+
+    `implications`: a change would take an attribute that moves along out of its range, or against
+    its own rule. `conditions`: the result would break a condition of the policy. `formulas`: a
+    derived column would have no finite value. Each combination counts once: by implications first,
+    then by formulas. None where there are too many to be counted. `why` says which, and how many.
+    """
+
+    implications: int = 0
+    conditions: int | None = 0
+    formulas: int | None = 0
+    why: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int | None:
+        """All of them; None if some were not counted."""
+        if self.conditions is None or self.formulas is None:
+            return None
+        return self.implications + self.conditions + self.formulas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate(Record):
     """How far the search for options looked.
 
-    `possible` counts all combinations of at most `max_changes` permitted changes, `tried` those put
-    to the model. What contains a combination that works is covered without being tried.
-    `exhaustive`: all were tried or covered; `complete_up_to` is the largest size of which that is
-    so. `permitted` counts the changes, `denied` the ties left out as never suggested.
+    `possible` counts all combinations of at most `max_changes` changes that the rules permit one by
+    one, `left_out` those of them that were not tried because of what would follow, `tried` those
+    put to the model. What contains a combination that works is covered without being tried; where
+    none works, `tried` and `left_out` add up to `possible`.
+    `exhaustive`: all were tried, covered or left out; `complete_up_to` is the largest size of which
+    that is so. `permitted` counts the changes, `denied` the ties left out as never suggested.
     """
 
     max_changes: int
@@ -174,6 +202,7 @@ class Certificate(Record):
     exhaustive: bool = False
     complete_up_to: int = 0
     permitted: Permitted = field(default_factory=Permitted)
+    left_out: LeftOut = field(default_factory=LeftOut)
     denied: int = 0
     reason: str = ""
 

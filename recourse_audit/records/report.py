@@ -30,7 +30,8 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
 # hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
-# compares (`decision`, `score`); values of attributes may be text.
+# compares (`decision`, `score`); categories are text in actions; certificates say what was left
+# out.
 FORMAT = 3
 
 

@@ -5,7 +5,6 @@ each other: every tie is a group of its own, and all levels of linked attributes
 Groups are contiguous, so a combination is an ascending list of rows of different groups.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -13,9 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
+from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.decisions import Mask
+from recourse_audit.model.encoding import Encoder
 from recourse_audit.records.recourse import (
     Action,
     DroppableTie,
@@ -24,8 +23,8 @@ from recourse_audit.records.recourse import (
     SetAction,
     TieAction,
 )
-from recourse_audit.recourse.attributes import Levels, Movement, rounded
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
+from recourse_audit.recourse.attributes import Attribute, Value, rounded
+from recourse_audit.recourse.movements import Levels, Movement
 
 DROP, ADD, SET = range(3)
 TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
@@ -50,7 +49,9 @@ class TieActions:
 class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
-    Action a sets the columns `column[changes[a]:changes[a + 1]]` to `number`, in the table's units.
+    Action a sets the features `column[changes[a]:changes[a + 1]]` to `number`, in the table's
+    units; with an `encoder`, it sets columns instead, and the features follow (see `assigned`).
+    `unreachable` are levels that only an implied attribute forbids: how many, by family.
     """
 
     graph: Graph
@@ -59,6 +60,8 @@ class ActionTable:
     adds: TieActions
     moves: tuple[tuple[Movement, Levels], ...]
     denied: int
+    encoder: Encoder | None = None
+    unreachable: tuple[tuple[Movement, Levels], ...] = ()
 
     def __len__(self) -> int:
         return len(self.do)
@@ -112,7 +115,7 @@ class ActionTable:
 
     @cached_property
     def cost(self) -> Floats:
-        own = [np.abs(levels.steps) * movement.rule.cost for movement, levels in self.moves]
+        own = [levels.cost for _, levels in self.moves]
         return np.concatenate((self.drops.cost, self.adds.cost, *own))
 
     @cached_property
@@ -138,7 +141,10 @@ class ActionTable:
     @cached_property
     def column(self) -> Ints:
         own = [
-            np.tile([one.column for one in movement.moved], len(levels))
+            np.tile(
+                [one.column if isinstance(one, Attribute) else NONE for one in movement.moved],
+                len(levels),
+            )
             for movement, levels in self.moves
         ]
         return np.concatenate((np.empty(0, np.int64), *own))
@@ -166,11 +172,32 @@ class ActionTable:
             DroppableTie(tie=(source, target), kind=kinds[kind]) for source, target, kind in rows
         )
 
+    def assigned(self, action: int) -> dict[str, tuple[Value, Value]]:
+        """The columns that an action sets: each value as the table holds it, and in user's units.
+
+        A category that is implied and is there already is not set.
+        """
+        if self.do[action] != SET:
+            return {}
+        movement, levels = self.moves[self.move[action]]
+        row = self._row(action)
+        found: dict[str, tuple[Value, Value]] = {}
+        for place, one in enumerate(movement.moved):
+            after = levels.after[row][place]
+            if isinstance(one, Attribute):
+                found[one.name] = float(levels.numbers[row, place]), after
+            elif not place or after != levels.before[place]:
+                found[one.name] = after, after
+        return found
+
     def at_least(self, action: int) -> Mask:
-        """The action itself, and those that move the same attribute further in its direction."""
+        """The action itself, and those that move the same attribute further in its direction.
+
+        No category is further than another.
+        """
         same: Mask = np.arange(len(self)) == action
-        if self.do[action] == SET:
-            steps = int(self.steps[action])
+        steps = int(self.steps[action])
+        if steps:
             farther = self.steps >= steps if steps > 0 else self.steps <= steps
             same = (self.move == self.move[action]) & farther
         return same
@@ -192,12 +219,12 @@ class ActionTable:
 
     def _set(self, action: int, cost: float) -> SetAction:
         movement, levels = self.moves[self.move[action]]
-        row = action - int(np.flatnonzero(self.move == self.move[action])[0])
         own, *implied = (
-            Move(attribute=one.name, before=before, after=float(after), unit=one.unit)
+            Move(attribute=one.name, before=before, after=after, unit=one.unit)
             for one, before, after in zip(
-                movement.moved, levels.before, levels.after[row], strict=True
+                movement.moved, levels.before, levels.after[self._row(action)], strict=True
             )
+            if one is movement.attribute or isinstance(one, Attribute) or before != after
         )
         return SetAction(
             attribute=own.attribute,
@@ -207,6 +234,10 @@ class ActionTable:
             implied=tuple(implied),
             cost=cost,
         )
+
+    def _row(self, action: int) -> int:
+        """The place of an action among the levels of its attribute."""
+        return action - int(np.flatnonzero(self.move == self.move[action])[0])
 
     @property
     def _ties(self) -> int:
@@ -219,129 +250,3 @@ class ActionTable:
     def _filled(self, *parts: Ints) -> Ints:
         known = np.concatenate(parts)
         return np.concatenate((known, np.zeros(len(self) - len(known), np.int64)))
-
-
-def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
-    """List what the policy permits to a subject; `depth` is how many hops the model looks."""
-    graph = policy.graph
-    drops, denied = _drops(policy, subject, depth)
-    moves = [(one, one.levels(graph.features[subject])) for one in policy.movements]
-    moves = [(movement, levels) for movement, levels in moves if len(levels)]
-    return ActionTable(
-        graph=graph,
-        subject=subject,
-        drops=drops,
-        adds=_adds(policy, subject),
-        moves=tuple(sorted(moves, key=lambda move: move[0].family)),
-        denied=denied,
-    )
-
-
-def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
-    """Ties that may be dropped, in canonical order, and how many only the deny list forbids."""
-    graph = policy.graph
-    pairs = np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]])
-    if policy.drop[:, OTHERS].any():
-        pairs = np.union1d(pairs, _pairs_around(graph, subject, depth))
-    arcs, _ = spans(graph.pair_starts, pairs)
-    arcs = arcs if graph.directed else arcs[::2]
-    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
-    kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
-    relation = relations(graph, subject, source, target)
-    allowed = policy.drop[kind, relation]
-    denied = policy.denied[kind] | _to_denied(policy, subject, source, target)
-    chosen = allowed & ~denied
-    if not graph.directed:
-        source, target = np.minimum(source, target), np.maximum(source, target)
-    return (
-        TieActions(
-            source=source[chosen].astype(np.int64),
-            target=target[chosen].astype(np.int64),
-            kind=kind[chosen],
-            arc=arcs[chosen],
-            cost=policy.cost[kind[chosen], relation[chosen]],
-        ),
-        int((allowed & denied).sum()),
-    )
-
-
-def _to_denied(policy: Policy, subject: int, source: Indices, target: Indices) -> Mask:
-    """Whether ties lead to a node of a kind that is never suggested, other than the subject."""
-    nodes = policy.denied_nodes
-    ends: Mask = (nodes[source] & (source != subject)) | (nodes[target] & (target != subject))
-    return ends
-
-
-def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
-    """The pairs of other people who are both within the model's depth."""
-    if depth is None:
-        return np.arange(graph.pair_count)
-    near = reach(graph, np.array([subject]), depth)
-    positions, owner = spans(graph.starts, near)
-    inside = np.isin(graph.neighbour[positions], near) & (near[owner] < graph.neighbour[positions])
-    return graph.neighbour_pair[positions[inside]].astype(np.int64)
-
-
-def _adds(policy: Policy, subject: int) -> TieActions:
-    """Ties that may be added: by kind, by direction, then by the other end."""
-    graph = policy.graph
-    parts = [*_new_ties(policy, subject)]
-    source, target, kind, relation = (
-        np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)])
-        for place in range(4)
-    )
-    if not graph.directed:
-        source, target = np.minimum(source, target), np.maximum(source, target)
-    return TieActions(
-        source=source,
-        target=target,
-        kind=kind,
-        arc=np.zeros(len(source), np.int64),
-        cost=policy.cost[kind, relation],
-    )
-
-
-def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    graph, near = policy.graph, None
-    for kind, relation in np.argwhere(policy.add).tolist():
-        if relation == INCOMING and not graph.directed:
-            continue
-        if policy.candidates is not None:
-            others = _listed(policy, subject, kind, relation)
-        elif policy.near[kind, relation]:
-            if near is None:
-                around = neighbourhood(graph, np.array([subject]), 2)
-                near = around.nodes[around.hops == 2].astype(np.int64)
-            others = near
-        else:
-            others = np.delete(np.arange(graph.node_count), subject)
-        others = np.setdiff1d(others, _tied_by(graph, subject, kind, relation))
-        others = others[~policy.denied_nodes[others]]
-        own = np.full(len(others), subject)
-        ends = (own, others) if relation == OUTGOING else (others, own)
-        yield *ends, np.full(len(others), kind), np.full(len(others), relation)
-
-
-def _listed(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
-    """The other ends of a subject's candidates of one kind and one direction."""
-    listed = policy.candidates
-    assert listed is not None
-    rows = listed.of(subject)
-    if listed.kind is not None:
-        rows = rows[listed.kind[rows] == kind]
-    outward = listed.source[rows] == subject
-    if policy.graph.directed:
-        rows = rows[outward == (relation == OUTGOING)]
-        outward = listed.source[rows] == subject
-    return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
-
-
-def _tied_by(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
-    """Everyone already tied to the subject by this kind, in the same direction."""
-    pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
-    arcs, _ = spans(graph.pair_starts, pairs)
-    ends = (graph.arc_source[arcs], graph.arc_target[arcs])
-    own, other = ends if relation == OUTGOING else ends[::-1]
-    chosen = (own == subject) & (graph.ties.kind[graph.arc_tie[arcs]] == kind)
-    tied: Ints = other[chosen].astype(np.int64)
-    return tied

@@ -1,21 +1,25 @@
-"""Attributes in the user's units: where a value can be moved to, and what moves along with it.
+"""Attributes in the user's units: what a number or a category of a person is, and its range.
 
 The graph holds the numbers that the model takes. A user's value is such a number scaled, shifted
 and transformed back. Steps, ranges and costs are about the user's value; the model gets the number
-that the table would hold for it.
+that the table would hold for it. A category is text, and the same on both sides.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.settings import AttributeRule
 
-MOST_LEVELS = 10_000
 DIGITS = 12
+# How far two numbers of a column may be apart and still be the same value, by its precision.
+SAME = {"float16": 1e-3, "float32": 1e-6}
+
+Value = float | str
 
 
 def rounded(value: float) -> float:
@@ -23,9 +27,22 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}") + 0.0
 
 
+def column_of(graph: Graph, name: str) -> NDArray[np.generic]:
+    """Everybody's values of a column: a category or a derived number, a feature, an attribute."""
+    if name in graph.more:
+        return graph.more[name]
+    if name in graph.feature_names:
+        values: NDArray[np.generic] = graph.features[:, graph.feature_names.index(name)]
+        return values
+    return graph.attributes[name]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """A feature of the model in the user's units, and the range of its values."""
+    """A number that features depend on, in the user's units, and the range of its values.
+
+    `column` is its place among the features, if it is one.
+    """
 
     name: str
     column: int
@@ -36,7 +53,11 @@ class Attribute:
     low: float
     high: float
 
-    def shown(self, number: float | np.floating) -> float:
+    def of(self, graph: Graph, subject: int) -> float:
+        """A person's value."""
+        return self.shown(column_of(graph, self.name)[subject])
+
+    def shown(self, number: float | np.generic) -> float:
         """The user's value for a number in the table, without digits that a float32 lacks."""
         return _shown(self.scale, self.shift, self.transform, number)
 
@@ -56,21 +77,50 @@ class Attribute:
         return self.low <= value <= self.high
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """A category that features depend on, and the values that the data or the settings know."""
+
+    name: str
+    labels: tuple[str, ...]
+    unit: str = ""
+
+    def of(self, graph: Graph, subject: int) -> str:
+        """A person's value."""
+        return str(column_of(graph, self.name)[subject])
+
+
+def is_category(graph: Graph, name: str) -> bool:
+    """Whether a column holds text."""
+    return column_of(graph, name).dtype.kind not in "biuf"
+
+
+def category_of(graph: Graph, name: str, labels: Iterable[str] | None) -> Category:
+    """A category with its known values: those of its encoding, or else those in the graph."""
+    if labels is None:
+        labels = np.unique(column_of(graph, name)).tolist()
+    return Category(name=name, labels=tuple(map(str, labels)))
+
+
 def attribute_of(graph: Graph, name: str, rule: AttributeRule | None) -> Attribute:
     """Take units and bounds from the rule, and bounds that it leaves open from the graph."""
-    column = graph.feature_names.index(name)
     scale, shift, transform, unit = (
         (1.0, 0.0, "linear", "")
         if rule is None
         else (rule.scale, rule.shift, rule.transform, rule.unit)
     )
-    numbers = graph.features[:, column]
-    ends = sorted(_shown(scale, shift, transform, end) for end in (numbers.min(), numbers.max()))
+    numbers = column_of(graph, name)
+    known = numbers[np.isfinite(numbers)]  # preprocessing may take a column with empty cells
+    if not len(known):
+        raise SettingsError(
+            f"recourse.attributes: nobody has a value of {name!r}; leave it out, or fill it in"
+        )
+    ends = sorted(_shown(scale, shift, transform, end) for end in (known.min(), known.max()))
     low = ends[0] if rule is None or rule.min is None else rule.min
     high = ends[1] if rule is None or rule.max is None else rule.max
     return Attribute(
         name=name,
-        column=column,
+        column=graph.feature_names.index(name) if name in graph.feature_names else -1,
         unit=unit,
         scale=scale,
         shift=shift,
@@ -80,7 +130,7 @@ def attribute_of(graph: Graph, name: str, rule: AttributeRule | None) -> Attribu
     )
 
 
-def _shown(scale: float, shift: float, transform: str, number: float | np.floating) -> float:
+def _shown(scale: float, shift: float, transform: str, number: float | np.generic) -> float:
     value = float(str(number)) * scale + shift
     with np.errstate(over="ignore"):
         if transform == "log":
@@ -91,124 +141,34 @@ def _shown(scale: float, shift: float, transform: str, number: float | np.floati
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
-    """Where one attribute of one subject can be moved to.
+class Population:
+    """Everybody's values of a number, sorted, to say how many percent lie below a value."""
 
-    `steps` are signed. Each row of `after` has the attribute's own value and the implied ones, in
-    the user's units; `numbers` has the same values as the table would hold them.
-    """
-
-    steps: Ints
-    before: tuple[float, ...]
-    after: Floats
     numbers: Floats
+    same: float
 
-    def __len__(self) -> int:
-        return len(self.steps)
+    def percentiles(self, numbers: Floats) -> Floats:
+        """For numbers as the table holds them: percent below, and half of those with an equal one.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Movement:
-    """A rule for an attribute; attributes of one `family` are never changed together."""
-
-    rule: AttributeRule
-    attribute: Attribute
-    implied: tuple[tuple[Attribute, float], ...]
-    family: int
-
-    @property
-    def moved(self) -> tuple[Attribute, ...]:
-        """The attribute itself, then those that move along with it."""
-        return (self.attribute, *(other for other, _ in self.implied))
-
-    def levels(self, features: Floats) -> Levels:
-        """Every level that a person with these features can reach: up, then down, nearest first."""
-        before = tuple(one.shown(features[one.column]) for one in self.moved)
-        steps, after = [], []
-        for sign in (1, -1):
-            if self.rule.direction == ("down" if sign > 0 else "up"):
-                continue
-            for number in range(1, self._count(before[0], sign) + 1):
-                values = self.at(before, sign * number)
-                if all(one.holds(value) for one, value in zip(self.moved, values, strict=True)):
-                    steps.append(sign * number)
-                    after.append(values)
-        table = np.array(after, np.float64).reshape(-1, len(before))
-        numbers = np.stack(
-            [one.stored(table[:, place]) for place, one in enumerate(self.moved)], axis=1
-        )
-        real = np.isfinite(numbers).all(axis=1)
-        return Levels(
-            steps=np.array(steps, np.int64)[real],
-            before=before,
-            after=table[real],
-            numbers=numbers[real],
-        )
-
-    def at(self, before: tuple[float, ...], steps: float) -> tuple[float, ...]:
-        """The values after a signed number of steps: the attribute's own, then the implied ones."""
-        others = (
-            rounded(value + steps * by)
-            for value, (_, by) in zip(before[1:], self.implied, strict=True)
-        )
-        return (self._own(before[0], steps), *others)
-
-    def _own(self, value: float, steps: float) -> float:
-        """For whole numbers, the first step leads from a fraction to the next whole number."""
-        if self.rule.integer and value != int(value) and steps:
-            start = np.ceil(value) if steps > 0 else np.floor(value)
-            return rounded(float(start) + (steps - np.sign(steps)) * self.rule.step)
-        return rounded(value + steps * self.rule.step)
-
-    def steps_to(self, value: float, wanted: float) -> float:
-        """How many signed steps lead from one value to another; may be a fraction."""
-        sign = float(np.sign(wanted - value))
-        if self.rule.integer and value != int(value) and sign:
-            start = np.ceil(value) if sign > 0 else np.floor(value)
-            return sign + (wanted - float(start)) / self.rule.step
-        return (wanted - value) / self.rule.step
-
-    def _count(self, value: float, sign: int) -> int:
-        """How many steps lead to the end of the range, or just past it."""
-        room = self.attribute.high - value if sign > 0 else value - self.attribute.low
-        return max(0, int(min(room / self.rule.step + 1e-6, MOST_LEVELS))) + (
-            1 if self.rule.integer and room > 0 else 0
-        )
+        Notes
+        -----
+        Two binary searches per number, in a column that was sorted once.
+        """
+        apart = self.same * np.maximum(np.abs(numbers), 1e-300)
+        below = np.searchsorted(self.numbers, numbers - apart, side="left")
+        up_to = np.searchsorted(self.numbers, numbers + apart, side="right")
+        share: Floats = (below + up_to) * (50.0 / len(self.numbers))
+        return share
 
 
-def movements(graph: Graph, rules: Iterable[AttributeRule]) -> tuple[Movement, ...]:
-    """Prepare the rules for attributes; their names have been checked."""
-    rules = tuple(rules)
-    by_name = {rule.name: rule for rule in rules}
-    families = _families(rules)
-    found = []
-    for place, rule in enumerate(rules):
-        attribute = attribute_of(graph, rule.name, rule)
-        levels = (attribute.high - attribute.low) / rule.step
-        if levels > MOST_LEVELS:
-            raise SettingsError(
-                f"recourse.attributes[{place}].step: {rule.step:g} makes more than "
-                f"{MOST_LEVELS:,} levels between {attribute.low:g} and {attribute.high:g}; set a "
-                "larger step or a smaller range"
-            )
-        implied = tuple(
-            (attribute_of(graph, one.name, by_name.get(one.name)), one.by) for one in rule.implies
-        )
-        found.append(
-            Movement(rule=rule, attribute=attribute, implied=implied, family=families[rule.name])
-        )
-    return tuple(found)
+def population_of(graph: Graph, name: str) -> Population:
+    """The population of one column of the graph: everybody who has a value."""
+    column = column_of(graph, name)
+    same = SAME.get(column.dtype.name, 1e-9)
+    numbers = column.astype(np.float64)
+    return Population(numbers=np.sort(numbers[np.isfinite(numbers)]), same=same)
 
 
-def _families(rules: tuple[AttributeRule, ...]) -> dict[str, int]:
-    """Number the sets of attributes that are linked because one implies another."""
-    family: dict[str, int] = {}
-    for number, rule in enumerate(rules):
-        linked = {family[name] for name in _names(rule) if name in family}
-        family |= dict.fromkeys(_names(rule), number)
-        family |= {name: number for name, old in family.items() if old in linked}
-    return family
-
-
-def _names(rule: AttributeRule) -> tuple[str, ...]:
-    return (rule.name, *(implied.name for implied in rule.implies))
+def is_missing(value: Value) -> bool:
+    """Whether there is no value: an empty cell of a column that a pipeline takes."""
+    return not value.strip() if isinstance(value, str) else not np.isfinite(value)

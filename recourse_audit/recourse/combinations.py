@@ -11,7 +11,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Mask
-from recourse_audit.recourse.actions import SET, ActionTable
+from recourse_audit.recourse.actions import ActionTable
 
 MOST_DRAFTS = 2_000_000
 MOST_IN_MATRIX = 3_000
@@ -35,6 +35,24 @@ def counts(group: Ints, most: int) -> list[int]:
             count + (members * total[size - 1] if size else 0) for size, count in enumerate(total)
         ]
     return total
+
+
+def count_possible(table: ActionTable, most: int) -> int:
+    """How many combinations of at most `most` changes the rules permit one by one.
+
+    Levels that only an implied attribute forbids count too.
+    """
+    first = np.cumsum([0, *(len(levels) for _, levels in table.moves)])[:-1]
+    ties = len(table) - sum(len(levels) for _, levels in table.moves)
+    group = {
+        movement.family: int(table.group[ties + start])
+        for (movement, _), start in zip(table.moves, first.tolist(), strict=True)
+    }
+    groups = [table.group]
+    for movement, levels in table.unreachable:
+        number = group.setdefault(movement.family, len(table) + movement.family)
+        groups.append(np.full(levels.left_out.total(), number))
+    return sum(counts(np.concatenate(groups), most)[1:])
 
 
 def every(group: Ints, size: int) -> Ints:
@@ -96,7 +114,7 @@ def parts(table: ActionTable, combination: Sequence[int]) -> list[tuple[int, ...
     choices = []
     for action in combination:
         lower: list[int | None] = [None, action]
-        if table.do[action] == SET:
+        if table.steps[action]:
             same = np.flatnonzero(table.move == table.move[action])
             steps, own = table.steps[same], int(table.steps[action])
             inside = (np.sign(steps) == np.sign(own)) & (np.abs(steps) < abs(own))
@@ -111,11 +129,10 @@ def count_parts(table: ActionTable, combination: Sequence[int]) -> int:
     total = 1
     for action in combination:
         levels = 1
-        if table.do[action] == SET:
-            same = table.move == table.move[action]
-            own = int(table.steps[action])
-            inside = np.sign(table.steps) == np.sign(own)
-            levels = int((same & inside & (np.abs(table.steps) <= abs(own))).sum())
+        own = int(table.steps[action])
+        if own:
+            inside = (table.move == table.move[action]) & (np.sign(table.steps) == np.sign(own))
+            levels = int((inside & (np.abs(table.steps) <= abs(own))).sum())
         total *= levels + 1
     return total - 2
 

@@ -14,17 +14,27 @@ from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.recourse import Certificate, Option, Recourse, RecourseStatus, WhatIf
+from recourse_audit.records.recourse import (
+    Certificate,
+    LeftOut,
+    Option,
+    Recourse,
+    RecourseStatus,
+    WhatIf,
+)
 from recourse_audit.records.search import SearchResult, Tie
-from recourse_audit.recourse.actions import NONE, ActionTable, action_table
-from recourse_audit.recourse.combinations import counts
+from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.combinations import count_possible
+from recourse_audit.recourse.conditions import SubjectConditions, with_implications
 from recourse_audit.recourse.context import RecourseContext
+from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
+from recourse_audit.recourse.typed_changes import Change
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.recourse.what_if import Change, try_changes
+from recourse_audit.recourse.what_if import try_changes
 from recourse_audit.search.results import Naming, shown
 
 CONFIRMED_ARCS = 200_000
@@ -33,6 +43,7 @@ NO_ROOM = (
     "{} could not be asked: the model was exported for a fixed number of nodes and ties and has no "
     "room for the graph with these changes. Export it with dynamic axes to try them."
 )
+NOTHING_BUT_LEFT_OUT = "Every change that a rule allows would move something else too far."
 ALREADY = "The decision is already favourable, so nothing was tried."
 
 
@@ -77,15 +88,17 @@ class RecourseSearch:
             return Recourse(status="already_favourable", certificate=certificate, margin=margin)
         table = action_table(self._policy, subject, self._context.reach)
         if not len(table):
-            certificate = self._certificate(table, None)
+            certificate = self._certificate(table, None, None)
             return Recourse(
                 status="certified_infeasible",
                 certificate=certificate,
                 margin=margin,
                 reason=certificate.reason,
             )
-        trials, verifier, options, spent = self._tried(table, now, search)
-        certificate = self._certificate(table, trials)
+        conditions = self._policy.conditions
+        kept = SubjectConditions(conditions, table) if conditions and table.moves else None
+        trials, verifier, options, spent = self._tried(table, now, search, kept)
+        certificate = self._certificate(table, trials, kept)
         return Recourse(
             status=_status(options, certificate),
             certificate=certificate,
@@ -97,7 +110,11 @@ class RecourseSearch:
         )
 
     def _tried(
-        self, table: ActionTable, now: Floats, search: SearchResult | None
+        self,
+        table: ActionTable,
+        now: Floats,
+        search: SearchResult | None,
+        kept: SubjectConditions | None,
     ) -> tuple[Trials, Verifier, tuple[Option, ...], int]:
         """Search on the neighbourhood; if the whole graph contradicts an option, search there.
 
@@ -107,7 +124,14 @@ class RecourseSearch:
         spent = 0
         for whole in (False, True):
             verifier = Verifier(self._context, table, whole=whole)
-            trials = Trials(verifier, decisions, table, now, settings.budget - spent)
+            trials = Trials(
+                verifier,
+                decisions,
+                table,
+                now,
+                settings.budget - spent,
+                None if kept is None else kept.allowed,
+            )
             trials.follow(_counterfactuals(table, search, settings.max_changes))
             trials.run(settings.max_changes, settings.options)
             chosen = trials.options(settings.options)
@@ -173,13 +197,22 @@ class RecourseSearch:
             side_effects=verifier.others.side_effects(combination),
         )
 
-    def _certificate(self, table: ActionTable, trials: Trials | None) -> Certificate:
+    def _certificate(
+        self, table: ActionTable, trials: Trials | None, kept: SubjectConditions | None
+    ) -> Certificate:
         settings = self._policy.settings
-        possible = sum(counts(table.group, settings.max_changes)[1:])
+        possible = count_possible(table, settings.max_changes)
+        left_out = with_implications(
+            table,
+            LeftOut() if kept is None else kept.left_out(settings.max_changes),
+            settings.max_changes,
+        )
         complete = settings.max_changes if trials is None else trials.complete_up_to
         reason = ""
         if trials is None:
             reason = NOTHING_PERMITTED
+            if left_out.implications:
+                reason += f" {NOTHING_BUT_LEFT_OUT}"
             if table.denied:
                 number = "1 tie is" if table.denied == 1 else f"{table.denied} ties are"
                 reason += f" {number} of kinds that are never suggested."
@@ -193,6 +226,7 @@ class RecourseSearch:
             exhaustive=complete == settings.max_changes,
             complete_up_to=complete,
             permitted=table.permitted,
+            left_out=left_out,
             denied=table.denied,
             reason=reason,
         )
@@ -218,7 +252,10 @@ def _status(options: Sequence[Option], certificate: Certificate) -> RecourseStat
         return "verified"
     if not certificate.exhaustive:
         return "not_found_within_budget"
-    assert certificate.tried == certificate.possible, "a size counts as complete and is not"
+    left_out = certificate.left_out.total
+    if left_out is not None:
+        all_there = certificate.tried + left_out == certificate.possible
+        assert all_there, "a size counts as complete and is not"
     return "certified_infeasible"
 
 

@@ -11,7 +11,7 @@ denied     a kind that is never suggested, whatever the rules (see `deny_list`):
 in words what forbids a change: for changes tried by hand, and for the last check of every option.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +20,17 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.computed import Computation
 from recourse_audit.model.decisions import Mask
+from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.records.names import same_name
-from recourse_audit.recourse.attributes import Movement, movements
+from recourse_audit.recourse.attribute_checks import AttributeChecks
+from recourse_audit.recourse.attributes import Attribute
+from recourse_audit.recourse.condition_checks import check_conditions
+from recourse_audit.recourse.condition_trees import Conditions
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.recourse.proxies import SAME, ProxySearch
-from recourse_audit.settings import AttributeRule, RecourseSettings, Settings, TieRule
+from recourse_audit.recourse.movements import Movement, movements
+from recourse_audit.settings import GraphSettings, RecourseSettings, Settings, TieRule
 
 OUTGOING, INCOMING, OTHERS = range(3)
 RELATIONS = {
@@ -52,6 +57,9 @@ class Policy:
     cost: Floats
     movements: tuple[Movement, ...]
     protected: tuple[str, ...]
+    conditions: Conditions
+    encoder: Encoder | None
+    columns: GraphSettings
     denied_nodes: Mask
     candidates: Candidates | None
 
@@ -80,22 +88,34 @@ def relations(
     return np.where(leads_out, OUTGOING, np.where(leads_in, incoming, OTHERS))
 
 
-def open_policy(settings: Settings, graph: Graph) -> Policy:
-    """Check the policy against the graph; the first mistake is reported with its key."""
+def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None) -> Policy:
+    """Check the policy against the graph; the first mistake is reported with its key.
+
+    `encoder` is that of the settings' encodings and formulas, unless another one is given.
+    """
+    encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
     recourse, kinds = settings.recourse, graph.ties.kinds
     protected = settings.groups.attributes
     node_kinds = kinds_of_nodes(settings, graph)
     _check_never(recourse.never, (*kinds, *dict.fromkeys(node_kinds)))
     denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
     _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
-    _check_not_protected(recourse.not_protected, graph)
-    proxies = ProxySearch(graph, protected)
-    by_name = {rule.name: (place, rule) for place, rule in enumerate(recourse.attributes)}
-    for place, attribute in enumerate(recourse.attributes):
-        key = f"recourse.attributes[{place}]"
-        _check_attribute(attribute, key, graph, protected)
-        _check_proxies(attribute, key, proxies, recourse.not_protected)
-        _check_implied(attribute, key, by_name)
+    checks = AttributeChecks(settings, graph, encoder)
+    checks.check_rules()
+    moved = movements(graph, recourse.attributes, checks.labels)
+    conditions = Conditions(
+        recourse.conditions,
+        checks.computation,
+        graph.feature_names,
+        {
+            one.name: one
+            for movement in moved
+            for one in movement.moved
+            if isinstance(one, Attribute)
+        },
+    )
+    check_conditions(checks, conditions)
+    _check_line(settings, checks.computation)
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
@@ -116,8 +136,11 @@ def open_policy(settings: Settings, graph: Graph) -> Policy:
         add=add & ~denied[:, None],
         near=near,
         cost=cost,
-        movements=movements(graph, recourse.attributes),
+        movements=moved,
         protected=protected,
+        conditions=conditions,
+        encoder=encoder,
+        columns=settings.graph,
         denied_nodes=_denied_nodes(node_kinds, recourse.never, graph.node_count),
         candidates=(
             None
@@ -125,6 +148,23 @@ def open_policy(settings: Settings, graph: Graph) -> Policy:
             else read_candidates(recourse.candidates, graph, settings.graph)
         ),
     )
+
+
+def _check_line(settings: Settings, computation: Computation) -> None:
+    """Refuse to change what decides which cut-off applies: advice must not move the line."""
+    by = settings.decision.cut_off_by
+    if by is None:
+        return
+    column = by.column
+    sources = {column, *computation.sources(column)}
+    for place, rule in enumerate(settings.recourse.attributes):
+        for name in (rule.name, *(implied.name for implied in rule.implies)):
+            if name in sources:
+                raise SettingsError(
+                    f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides which "
+                    "cut-off applies (decision.cut_off_by), and advice must not move the line; "
+                    "leave the rule out"
+                )
 
 
 def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
@@ -195,89 +235,3 @@ def _takes(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
     there = set(RELATIONS[earlier.whose])
     wanted = set(RELATIONS[later.whose])
     return wanted - ({INCOMING} if not directed else set()) <= there
-
-
-def _check_attribute(rule: AttributeRule, key: str, graph: Graph, protected: Sequence[str]) -> None:
-    names = [(rule.name, f"{key}.name")]
-    names += [
-        (implied.name, f"{key}.implies[{place}].name") for place, implied in enumerate(rule.implies)
-    ]
-    for name, where in names:
-        if name in protected:
-            raise SettingsError(
-                f"{where}: {name!r} is a protected attribute (groups.attributes), and protected "
-                "attributes never change; leave it out"
-            )
-        if name in graph.feature_names:
-            continue
-        if name in graph.attributes:
-            raise SettingsError(
-                f"{where}: {name!r} is a column of the nodes but not a feature: the model does not "
-                "see it, so changing it changes no decision; leave it out"
-            )
-        raise SettingsError(
-            f"{where}: there is no feature {name!r}; {near_matches(name, graph.feature_names)}"
-        )
-
-
-def _check_not_protected(names: Iterable[str], graph: Graph) -> None:
-    for place, name in enumerate(names):
-        if name not in graph.feature_names:
-            raise SettingsError(
-                f"recourse.not_protected[{place}]: there is no feature {name!r}; "
-                f"{near_matches(name, graph.feature_names)}"
-            )
-
-
-def _check_proxies(
-    rule: AttributeRule, key: str, search: ProxySearch, checked: Collection[str]
-) -> None:
-    """Refuse to change what encodes a protected attribute; a mere respelling is always refused."""
-    names = [(rule.name, f"{key}.name")]
-    names += [(one.name, f"{key}.implies[{at}].name") for at, one in enumerate(rule.implies)]
-    for name, where in names:
-        proxy = search.of(name)
-        if proxy is None or (name in checked and proxy.relation != SAME):
-            continue
-        hint = (
-            ""
-            if proxy.relation == SAME
-            else (
-                "; if a person has checked that it says something else, list it in "
-                "recourse.not_protected"
-            )
-        )
-        raise SettingsError(
-            f"{where}: {proxy.sentence}, and protected attributes (groups.attributes) never "
-            f"change; leave it out{hint}"
-        )
-
-
-def _check_implied(
-    rule: AttributeRule, key: str, rules: Mapping[str, tuple[int, AttributeRule]]
-) -> None:
-    """Refuse an implied move that breaks the rule for the attribute that it moves."""
-    for place, implied in enumerate(rule.implies):
-        if implied.name not in rules:
-            continue
-        there, own = rules[implied.name]
-        if own.integer and implied.by != int(implied.by):
-            raise SettingsError(
-                f"{key}.implies[{place}].by: moves {implied.name!r} by {implied.by:g}, but that "
-                "attribute takes only whole numbers; make it whole, or leave it out"
-            )
-        signs = {"up": (1,), "down": (-1,), "any": (1, -1)}[rule.direction]
-        wrong = [sign for sign in signs if goes_against(own, sign * implied.by)]
-        if wrong:
-            step = "up" if wrong[0] > 0 else "down"
-            raise SettingsError(
-                f"{key}.implies[{place}].by: a step {step} of {rule.name!r} would move "
-                f"{implied.name!r} by {wrong[0] * implied.by:g}, but "
-                f"recourse.attributes[{there}].direction lets it go only {own.direction}; set "
-                f"{key}.direction, or correct one of the two"
-            )
-
-
-def goes_against(rule: AttributeRule, change: float) -> bool:
-    """Whether a change of an attribute has the direction that its rule forbids."""
-    return rule.direction == ("down" if change > 0 else "up") and change != 0

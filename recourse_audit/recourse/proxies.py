@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import to_strings
 from recourse_audit.records.names import same_name, split_words_of, words_of
+from recourse_audit.recourse.attributes import column_of
 
 FEW = 20
 CHANCE = 0.01
@@ -80,16 +81,11 @@ class ProxySearch:
         return None
 
     def _has(self, name: str) -> bool:
-        return name in self._graph.feature_names or name in self._graph.attributes
+        return name in self._graph.column_names
 
     def _values(self, name: str) -> "Values":
         if name not in self._read:
-            graph = self._graph
-            if name in graph.feature_names:
-                column = graph.features[:, graph.feature_names.index(name)]
-                self._read[name] = values_of(column)
-            else:
-                self._read[name] = values_of(graph.attributes[name])
+            self._read[name] = values_of(column_of(self._graph, name))
         return self._read[name]
 
 

@@ -4,7 +4,8 @@ There are two kinds of seeded draws. In one, other people's ties change, each wi
 `jitter`: half of these ties are gone, the others lead to somebody else who is as far from the
 subject. (So no draw brings anybody nearer, and the receptive field stays complete.) In the other,
 everybody's attributes shift by normal noise of `jitter` standard deviations; what the option sets
-stays as it is.
+stays as it is. Where features follow from columns, numbers among the columns shift and the features
+follow; a category stays what it is, because half a category means nothing.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.queries import Union
 from recourse_audit.records.recourse import Robustness, survival
 from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.attributes import column_of
 from recourse_audit.recourse.context import RecourseContext
+from recourse_audit.recourse.encoded_rows import changed_columns, columns_of
 from recourse_audit.recourse.variants import Question
 
 MOST_DRAWN_ARCS = 20_000_000
@@ -42,6 +45,7 @@ class RobustnessTest:
         self._jitter = jitter
         self._seed = seed
         self._spread = context.graph.features.std(axis=0).astype(np.float32)
+        self._spreads: dict[str, float] = {}
 
     def of(
         self,
@@ -89,7 +93,11 @@ class RobustnessTest:
             same = np.tile(option_graph.features, (count, 1))
             with_ties += working(drawn, same)
             plain = self._copies(option_graph, count)
-            shifted = self._shifted(option_graph, generator, count, fixed)
+            shifted = (
+                self._shifted(option_graph, generator, count, fixed)
+                if table.encoder is None
+                else self._shifted_columns(option_graph, generator, count, table, combination)
+            )
             with_attributes += working(plain, shifted)
         return Robustness(
             draws=self._draws,
@@ -156,6 +164,53 @@ class RobustnessTest:
         features = np.tile(option_graph.features, (count, 1))
         features.reshape(count, size, -1)[:, near] += noise.astype(features.dtype)
         return features
+
+    def _shifted_columns(
+        self,
+        option_graph: OptionGraph,
+        generator: np.random.Generator,
+        count: int,
+        table: ActionTable,
+        combination: Ints,
+    ) -> Floats:
+        """Features after noise on the numbers that they follow from.
+
+        Somebody whose features would have no finite value after it keeps theirs.
+        """
+        encoder, graph = table.encoder, self._context.graph
+        assert encoder is not None
+        size, depth = len(option_graph.hops), self._context.depth
+        near = np.flatnonzero(option_graph.hops <= (1 if depth is None else depth))
+        columns = columns_of(graph, encoder.columns, option_graph.union.nodes[near])
+        own = int(np.searchsorted(near, option_graph.subject))
+        changed = changed_columns(table, [combination.tolist()])
+        fixed = {name for action in combination.tolist() for name in table.assigned(action)}
+        for name, values in columns.items():
+            values[own] = changed[name][0]
+        drawn = {}
+        for name, values in columns.items():
+            drawn[name] = np.tile(values, count)
+            if values.dtype.kind == "f":
+                noise = generator.standard_normal((count, len(near))) * self._spread_of(name)
+                noise[:, own] *= name not in fixed
+                drawn[name] = drawn[name].astype(np.float64) + noise.ravel() * self._jitter
+                if name in encoder.whole:
+                    drawn[name] = np.rint(drawn[name])
+        shifted = encoder.encode(drawn).reshape(count, len(near), -1)
+        features = np.tile(option_graph.features, (count, 1))
+        inside = features.reshape(count, size, -1)
+        with np.errstate(over="ignore"):
+            shifted = shifted.astype(features.dtype)
+        finite = np.isfinite(shifted).all(axis=2, keepdims=True)
+        inside[:, near] = np.where(finite, shifted, inside[:, near])
+        return features
+
+    def _spread_of(self, name: str) -> float:
+        """The standard deviation of a column."""
+        if name not in self._spreads:
+            column = column_of(self._context.graph, name).astype(np.float64)
+            self._spreads[name] = float(np.nanstd(column))
+        return self._spreads[name]
 
 
 def _columns(table: ActionTable, combination: Ints) -> Ints:

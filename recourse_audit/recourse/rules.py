@@ -11,17 +11,19 @@ import numpy as np
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood
 from recourse_audit.records.recourse import Action, SetAction, TieAction
-from recourse_audit.recourse.attributes import Movement
+from recourse_audit.recourse.attribute_checks import goes_against
+from recourse_audit.recourse.attributes import Attribute, Category, Value, column_of
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.recourse.movements import Movement
 from recourse_audit.recourse.policy import (
     INCOMING,
     OTHERS,
     OUTGOING,
     Policy,
-    goes_against,
     relations,
 )
 from recourse_audit.recourse.proxies import SAME, named_like
+from recourse_audit.recourse.recheck import broken_by_result
 
 
 def why_not(policy: Policy, subject: int, action: Action, reach: int | None) -> str:
@@ -53,14 +55,20 @@ def broken_rule(policy: Policy, subject: int, actions: Sequence[Action], reach: 
             if action.do != "drop" or len(alike) > len(ties_between(policy.graph, action)):
                 return f"it changes {described(action)} twice"
     reasons = (why_not(policy, subject, action, reach) for action in actions)
-    return next((reason for reason in reasons if reason), "")
+    return next((reason for reason in reasons if reason), "") or broken_by_result(
+        policy, subject, actions
+    )
 
 
 def described(action: Action) -> str:
     """A change as somebody would type it."""
     if isinstance(action, SetAction):
-        return f"{action.attribute}={action.after:.12g}"
+        return f"{action.attribute}={_written(action.after)}"
     return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
+
+
+def _written(value: Value) -> str:
+    return value if isinstance(value, str) else f"{value:.12g}"
 
 
 def ties_between(graph: Graph, action: TieAction) -> list[int]:
@@ -154,10 +162,13 @@ def _why_not_set(policy: Policy, subject: int, action: SetAction) -> str:
     if movement is None:
         return f"{change}: no rule allows {name!r} to change"
     rule, attribute = movement.rule, movement.attribute
-    features = policy.graph.features[subject]
-    before = attribute.shown(features[attribute.column])
+    before = attribute.of(policy.graph, subject)
     if action.after == before:
         return f"{change}: is the value it has already"
+    if isinstance(attribute, Category) or isinstance(before, str):
+        return _why_not_category(policy, movement, subject, action, str(before))
+    if isinstance(action.after, str):
+        return f"{change}: {name!r} is a number"
     if rule.direction == ("down" if action.after > before else "up"):
         return f"{change}: {name!r} may only go {rule.direction} (from {before:g})"
     if not attribute.holds(action.after):
@@ -165,9 +176,39 @@ def _why_not_set(policy: Policy, subject: int, action: SetAction) -> str:
     steps = steps_to(movement, before, action.after)
     if steps is None:
         return f"{change}: is not a whole number of steps of {rule.step:g} from {before:g}"
-    if abs(action.cost - abs(steps) * rule.cost) > 1e-9 * max(1.0, action.cost):
-        return f"{change}: costs {abs(steps) * rule.cost:g}, not {action.cost:g}"
+    cost = abs(steps) * rule.cost
+    if rule.cost_in == "percentile":
+        cost = rule.cost * _passed(policy, attribute, before, action.after)
+    if abs(action.cost - cost) > 1e-9 * max(1.0, action.cost):
+        return f"{change}: costs {cost:g}, not {action.cost:g}"
     return _why_not_implied(policy, movement, subject, action, steps)
+
+
+def _why_not_category(
+    policy: Policy, movement: Movement, subject: int, action: SetAction, before: str
+) -> str:
+    """Why a category may not be changed in this way; empty if it may."""
+    rule, change = movement.rule, described(action)
+    allowed = [move for move in rule.moves if (move.before, move.to) == (before, action.after)]
+    if rule.moves and not allowed:
+        return f"{change}: no move leads there from {before!r}"
+    if rule.values and action.after not in rule.values:
+        return f"{change}: is not among the values that may be suggested"
+    cost = rule.cost if not allowed or allowed[0].cost is None else allowed[0].cost
+    if abs(action.cost - cost) > 1e-9 * max(1.0, cost):
+        return f"{change}: costs {cost:g}, not {action.cost:g}"
+    return _why_not_implied(policy, movement, subject, action, 1)
+
+
+def _passed(policy: Policy, attribute: Attribute, before: float, after: float) -> float:
+    """How many percent of everybody lie between two values; with an equal value, half of them."""
+    column = column_of(policy.graph, attribute.name).astype(np.float64)
+    single = column_of(policy.graph, attribute.name).dtype.itemsize < 8
+    shares = []
+    for number in attribute.stored((before, after)).tolist():
+        equal = np.isclose(column, number, rtol=1e-6 if single else 1e-9, atol=0)
+        shares.append(((column < number) & ~equal).mean() + equal.mean() / 2)
+    return float(100 * abs(shares[1] - shares[0]))
 
 
 def _is_protected(policy: Policy, name: str) -> bool:
@@ -179,10 +220,11 @@ def _is_protected(policy: Policy, name: str) -> bool:
 
 def steps_to(movement: Movement, before: float, after: float) -> int | None:
     """How many signed steps lead from one value to the other; None if no whole number does."""
-    guess = round((after - before) / movement.rule.step)
+    guess = round((after - before) / movement.step)
     known = (before, *(0.0 for _ in movement.implied))
     for steps in (guess, guess - 1, guess + 1):
-        if steps and abs(movement.at(known, steps)[0] - after) <= 1e-9 * max(1.0, abs(after)):
+        own = float(movement.at(known, steps)[0]) if steps else before
+        if steps and abs(own - after) <= 1e-9 * max(1.0, abs(after)):
             return steps
     return None
 
@@ -191,27 +233,54 @@ def _why_not_implied(
     policy: Policy, movement: Movement, subject: int, action: SetAction, steps: int
 ) -> str:
     implied = {one.attribute: one.after for one in action.implied}
-    features = policy.graph.features[subject]
-    if set(implied) != {other.name for other, _ in movement.implied}:
+    rules = {one.name: one for one in movement.rule.implies}
+    there = {
+        name
+        for name, one in rules.items()
+        if one.to is not None and str(column_of(policy.graph, name)[subject]) == one.to
+    }
+    if set(implied) != set(rules) - there:
         return f"{described(action)}: does not move the attributes that it implies"
-    for other, by in movement.implied:
-        if _is_protected(policy, other.name):
-            return (
-                f"{described(action)}: moves {other.name!r}, and protected attributes never change"
+    for one in movement.implied:
+        name = one.attribute.name
+        if name in there:
+            continue
+        if _is_protected(policy, name):
+            return f"{described(action)}: moves {name!r}, and protected attributes never change"
+        reason = (
+            _why_not_implied_category(policy, subject, name, implied[name], rules[name].to)
+            if isinstance(one.attribute, Category)
+            else _why_not_implied_number(
+                policy, subject, one.attribute, implied[name], steps * (rules[name].by or 0.0)
             )
-        own = policy.movement(other.name)
-        if own is not None and goes_against(own.rule, steps * by):
-            return (
-                f"{described(action)}: moves {other.name!r} by {steps * by:g}, which may only go "
-                f"{own.rule.direction}"
-            )
-        wanted = other.shown(features[other.column]) + steps * by
-        after = implied[other.name]
-        if abs(after - wanted) > 1e-9 * max(1.0, abs(wanted)):
-            return f"{described(action)}: moves {other.name!r} to {after:g}, not to {wanted:g}"
-        if not other.holds(after):
-            return (
-                f"{described(action)}: would take {other.name!r} to {after:g}, outside "
-                f"{other.low:g} to {other.high:g}"
-            )
+        )
+        if reason:
+            return f"{described(action)}: {reason}"
+    return ""
+
+
+def _why_not_implied_number(
+    policy: Policy, subject: int, other: Attribute, after: Value, by: float
+) -> str:
+    own = policy.movement(other.name)
+    if own is not None and goes_against(own.rule, by):
+        return f"moves {other.name!r} by {by:g}, which may only go {own.rule.direction}"
+    wanted = other.of(policy.graph, subject) + by
+    if isinstance(after, str) or abs(after - wanted) > 1e-9 * max(1.0, abs(wanted)):
+        return f"moves {other.name!r} to {_written(after)}, not to {wanted:g}"
+    if not other.holds(after):
+        return f"would take {other.name!r} to {after:g}, outside {other.low:g} to {other.high:g}"
+    return ""
+
+
+def _why_not_implied_category(
+    policy: Policy, subject: int, name: str, after: Value, to: str | None
+) -> str:
+    before = str(column_of(policy.graph, name)[subject])
+    if after != to:
+        return f"changes {name!r} to {_written(after)}, not to {to}"
+    own = policy.movement(name)
+    moves = () if own is None else own.rule.moves
+    if moves and not any((move.before, move.to) == (before, after) for move in moves):
+        return f"would change {name!r} from {before!r} to {after!r}, which no move allows"
     return ""

@@ -6,7 +6,7 @@ largest sums of effects are tried (of single actions, the subject's own first), 
 a share of the budget. Only sizes tried in full count in a certificate.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,9 +47,18 @@ class Trials:
     """Tries combinations of one subject's actions, never more than the budget allows."""
 
     def __init__(
-        self, verifier: Verifier, decisions: Decisions, table: ActionTable, now: Floats, budget: int
+        self,
+        verifier: Verifier,
+        decisions: Decisions,
+        table: ActionTable,
+        now: Floats,
+        budget: int,
+        allowed: Callable[[Ints], Mask] | None = None,
     ) -> None:
-        """`now` is the subject's answer before any change."""
+        """`now` is the subject's answer before any change.
+
+        `allowed` says which combinations keep to the policy's conditions; all, if there is none.
+        """
         self.complete_up_to = 0
         self.successes: dict[Combination, Success] = {}
         self._verifier = verifier
@@ -61,6 +70,10 @@ class Trials:
         self._unasked: set[Combination] = set()
         self._cover = Cover(table)
         self._effect = np.full(len(table), np.nan)
+        self._allowed = allowed
+        if allowed is not None:
+            # What is not allowed alone has no effect that was measured, and may go with others.
+            self._effect[~allowed(np.arange(len(table))[:, None])] = 0.0
 
     @property
     def tried(self) -> int:
@@ -133,6 +146,8 @@ class Trials:
         """Those of some combinations that were neither tried nor covered."""
         size = rows.shape[1]
         rows = rows[~self._cover.holds(rows)]
+        if self._allowed is not None:
+            rows = rows[self._allowed(rows)]
         tried = [chosen for chosen in self._tried | self._unasked if len(chosen) == size]
         if not tried or not len(rows):
             return rows
@@ -237,7 +252,7 @@ class Trials:
         if count_parts(self._table, combination) > self.left + self.tried:
             self._leave_one_out(combination)
             return False
-        every_part = [*parts(self._table, combination)]
+        every_part = self._permitted(parts(self._table, combination))
         if not self._unasked.isdisjoint(every_part):
             return False
         open_parts = [part for part in every_part if part not in self._tried]
@@ -248,8 +263,18 @@ class Trials:
 
     def _leave_one_out(self, combination: Combination) -> None:
         """Where not all parts can be tried, try those that lack a single action."""
-        smaller = [tuple(a for a in combination if a != gone) for gone in combination]
+        smaller = self._permitted(
+            [tuple(a for a in combination if a != gone) for gone in combination]
+        )
         self._try(self._filled([part for part in smaller if part not in self._tried]), "effect")
+
+    def _permitted(self, combinations: Sequence[Combination]) -> list[Combination]:
+        """Those of some combinations that keep to the conditions; the empty one is none."""
+        some = [chosen for chosen in combinations if chosen]
+        if self._allowed is None or not some:
+            return some
+        kept = self._allowed(self._filled(some)).tolist()
+        return [chosen for chosen, good in zip(some, kept, strict=True) if good]
 
     def _filled(self, combinations: Sequence[Combination]) -> Ints:
         """Combinations of any sizes as rows, padded with `NONE`."""

@@ -11,6 +11,7 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
+from recourse_audit.recourse.encoded_rows import EncodedRows
 from recourse_audit.recourse.receptive_field import (
     OUTSIDE,
     FieldExtension,
@@ -103,6 +104,7 @@ class Variants:
             self._sources, self._targets = self._sources + shift, self._targets + shift
         self._ties = np.broadcast_to(around.ties, self._sources.shape)
         self._arc = np.searchsorted(around.arcs, table.arc)
+        self._encoded = EncodedRows(table) if table.encoder is not None else None
         self._extensions: dict[int, FieldExtension] = {}
         self._grown = np.empty((0, self._base.shape[1]), self._base.dtype)
 
@@ -142,7 +144,13 @@ class Variants:
             draft.keep[row, arc + 1] = False
         rows = draft.starts[:-1] + self._place
         row, column = np.nonzero(do == SET)
-        if table.moves:
+        if table.moves and self._encoded is not None:
+            draft.features[rows] = self._own
+            changed, features = self._encoded.rows(combinations)
+            if len(features):
+                with np.errstate(over="ignore"):
+                    draft.features[rows[changed]] = features
+        elif table.moves:
             draft.features[rows] = self._own
             entry, owner = spans(table.changes, combinations[row, column])
             draft.features[rows[row[owner]], table.column[entry]] = table.number[entry]

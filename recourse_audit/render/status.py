@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from recourse_audit.records.recourse import (
     AskedOn,
     Certificate,
+    LeftOut,
     Option,
     Recourse,
     RecourseStatus,
@@ -102,15 +103,41 @@ def certificate_sentence(recourse: Recourse) -> str:
     if not found.possible:
         return f"There was nothing to try. {_permitted(found)}".rstrip()
     sets = f"{number(found.possible, 'combination')} (up to {number(found.max_changes, 'change')})"
-    if found.tried == found.possible:
+    left_out = found.left_out.total
+    if left_out and found.tried + left_out == found.possible:
+        looked = f"{found.tried:,} of {sets} were tried and the others left out"
+    elif found.tried == found.possible:
         looked = f"All {sets} were tried"
     elif found.exhaustive:
-        looked = f"{found.tried:,} of {sets} were tried; the others contain one that already works"
+        apart = ", apart from those left out," if left_out != 0 else ""
+        looked = (
+            f"{found.tried:,} of {sets} were tried; the others{apart} contain one that already "
+            "works"
+        )
     else:
         looked = f"{found.tried:,} of {sets} were tried"
         if found.complete_up_to:
             looked += f", including all of up to {number(found.complete_up_to, 'change')}"
-    return f"{looked}. {_permitted(found)} {plain(found.reason)}".rstrip()
+    parts = (f"{looked}.", _permitted(found), _left_out(found.left_out), plain(found.reason))
+    return " ".join(part for part in parts if part)
+
+
+def _left_out(found: LeftOut) -> str:
+    """What was left out of the permitted combinations, how many, and why."""
+    counted = (
+        ("because something that moves along would go too far", found.implications),
+        ("by the policy's conditions", found.conditions),
+        ("because a derived column would have no value", found.formulas),
+    )
+    parts = [
+        f"{'an unknown number' if count is None else f'{count:,}'} {why}"
+        for why, count in counted
+        if count != 0
+    ]
+    if not parts:
+        return ""
+    which = f" ({'; '.join(map(plain, found.why))})" if found.why else ""
+    return f"Left out: {', '.join(parts)}{which}."
 
 
 def _permitted(found: Certificate) -> str:

@@ -5,6 +5,7 @@ as a suggestion, and every message names the key. A bundle keeps the settings as
 which is written and read here too.
 """
 
+from recourse_audit.settings.columns import DerivedSettings, EncodingSettings
 from recourse_audit.settings.decision import DecisionSettings
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import (
@@ -26,6 +27,8 @@ from recourse_audit.settings.reading import (
 )
 from recourse_audit.settings.recourse import (
     AttributeRule,
+    CategoryMove,
+    ConditionSettings,
     Implication,
     RecourseSettings,
     TieRule,
@@ -35,8 +38,12 @@ from recourse_audit.settings.search import LARGEST_EXPLANATION, CaveatSettings, 
 __all__ = [
     "LARGEST_EXPLANATION",
     "AttributeRule",
+    "CategoryMove",
     "CaveatSettings",
+    "ConditionSettings",
     "DecisionSettings",
+    "DerivedSettings",
+    "EncodingSettings",
     "GraphSettings",
     "GroupSettings",
     "Implication",

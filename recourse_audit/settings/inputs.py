@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from recourse_audit.settings.columns import DerivedSettings, EncodingSettings, repeated_column
 from recourse_audit.settings.section import FilePath, Section
 
 Role = Literal[
@@ -19,6 +20,7 @@ Role = Literal[
     "batch",
     "node_count",
     "target",
+    "edge_labels",
 ]
 OutputKind = Literal["logits", "probabilities", "log_probabilities", "score"]
 # In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
@@ -38,7 +40,15 @@ class ModelSettings(Section):
         "numbers, is never inferred.",
     )
     output_name: str | None = Field(
-        default=None, description="Which output to read if there are several."
+        default=None,
+        description="Which output to read; if absent, the one that is beyond doubt.",
+    )
+    preprocessing: FilePath | None = Field(
+        default=None,
+        description="A second ONNX file: takes raw columns of `nodes`, returns the features.",
+    )
+    preprocessing_output: str | None = Field(
+        default=None, description="Which of its outputs holds the features, if several could."
     )
     depth: int | None = Field(
         default=None,
@@ -69,6 +79,12 @@ class ModelSettings(Section):
         description="Timeout in seconds for opening the model, and for each query.",
     )
 
+    @model_validator(mode="after")
+    def _output_of_something(self) -> Self:
+        if self.preprocessing_output is not None and self.preprocessing is None:
+            raise ValueError("has preprocessing_output, but no preprocessing whose output it is")
+        return self
+
 
 class GraphSettings(Section):
     """Where the nodes and ties are, and what their columns mean."""
@@ -90,7 +106,8 @@ class GraphSettings(Section):
     weight: str = Field(default="weight", description="The column of `edges` with the weight.")
     features: tuple[str, ...] = Field(
         default=(),
-        description="Columns of `nodes` that the model takes, in the order it was trained on.",
+        description="Columns of `nodes` that the model takes, in the order it was trained on. With "
+        "preprocessing: those of a block that it takes, in its order.",
     )
     edge_attributes: tuple[str, ...] = Field(
         default=(), description="Columns of `edges` that the model takes, in order."
@@ -99,6 +116,14 @@ class GraphSettings(Section):
         default=(), description="Kinds of ties in the order of the model's codes; sorted if absent."
     )
     directed: bool = Field(default=False, description="Whether ties have a direction.")
+    encodings: tuple[EncodingSettings, ...] = Field(
+        default=(), description="Categories that columns of numbers stand for."
+    )
+    derived: tuple[DerivedSettings, ...] = Field(
+        default=(),
+        description="Columns computed from others; one may be a feature without being in the "
+        "table.",
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -111,6 +136,7 @@ class GraphSettings(Section):
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")
-        if self.npz is None and not self.features:
-            raise ValueError("needs features: the columns that the model takes, in order")
+        wrong = repeated_column(self.encodings, self.derived)
+        if wrong:
+            raise ValueError(f"{wrong}; give every column one meaning and one name")
         return self

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -115,7 +116,8 @@ class LetterSettings(Section):
     )
     set: dict[str, dict[str, dict[str, str]]] = Field(
         default_factory=dict,
-        description="For each language and attribute, how to say that it reaches a given level.",
+        description="For each language and attribute, how to say that it reaches a given level or "
+        "category.",
     )
 
     @field_validator("about", mode="before")
@@ -175,14 +177,20 @@ class LetterSettings(Section):
                 raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             for name, levels in table.items():
                 for level, phrase in levels.items():
-                    if not _LEVEL.fullmatch(level):
-                        raise ValueError(
-                            f"needs numbers as levels of {language}.{name}, such as "
-                            f'{{ "1" = "…", "0" = "…" }} (got {level!r})'
-                        )
                     if not phrase.strip():
                         raise ValueError(f"needs a phrase for level {level} of {language}.{name}")
         return phrases
+
+    def check_levels(self, categories: Collection[str]) -> None:
+        """Refuse a phrase for a level that is not a number, unless the attribute is a category."""
+        for language, table in self.set.items():
+            for name, levels in table.items():
+                strangers = [level for level in levels if not _LEVEL.fullmatch(level)]
+                if strangers and name not in categories:
+                    raise ValueError(
+                        f"set needs numbers as levels of {language}.{name}, such as "
+                        f'{{ "1" = "…", "0" = "…" }} (got {strangers[0]!r})'
+                    )
 
     @field_validator("words", "drop", "add")
     @classmethod

@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self, get_args
 
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.main import IncEx
 from pydantic_core import ErrorDetails
 
@@ -58,6 +64,24 @@ class Settings(Section):
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
     letters: LetterSettings = LetterSettings()
+
+    @field_validator("graph")
+    @classmethod
+    def _with_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
+        model: ModelSettings | None = info.data.get("model")
+        if graph.npz is None and not graph.features and model and model.preprocessing is None:
+            raise ValueError("needs features: the columns that the model takes, in order")
+        return graph
+
+    @field_validator("letters")
+    @classmethod
+    def _levels_are_known(cls, letters: LetterSettings, info: ValidationInfo) -> LetterSettings:
+        recourse: RecourseSettings | None = info.data.get("recourse")
+        graph: GraphSettings | None = info.data.get("graph")
+        if recourse is not None and graph is not None:
+            ruled = (rule.name for rule in recourse.attributes if rule.of_category)
+            letters.check_levels({*ruled, *(one.name for one in graph.encodings)})
+        return letters
 
     @model_validator(mode="after")
     def _fitting_rule(self) -> Self:
@@ -125,7 +149,7 @@ def settings_text(settings: Settings, folder: Path) -> str:
 
     Paths inside `folder`, which holds the settings file, are written relative to it.
     """
-    document = settings.model_dump(mode="json", context={"folder": folder})
+    document = settings.model_dump(mode="json", context={"folder": folder}, by_alias=True)
     return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n"
 
 
@@ -139,7 +163,9 @@ def fingerprint_text(settings: Settings, folder: Path) -> str:
         "search": {"seed": True},
         "model": {"timeout": True},
     }
-    document = settings.model_dump(mode="json", context={"folder": folder}, exclude=left_out)
+    document = settings.model_dump(
+        mode="json", context={"folder": folder}, exclude=left_out, by_alias=True
+    )
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -193,7 +219,7 @@ def _nearest(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
     for part in location[:-1]:
         if part in section.model_fields:
             section = _model_in(section.model_fields[str(part)].annotation) or section
-    known = list(section.model_fields)
+    known = [field.alias or name for name, field in section.model_fields.items()]
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; known keys here: {', '.join(known)}"
 

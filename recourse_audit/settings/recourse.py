@@ -1,9 +1,10 @@
 """The policy: what a person may be advised to change."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from recourse_audit.settings.formulas import parse_condition
 from recourse_audit.settings.section import FilePath, Section
 
 
@@ -39,23 +40,66 @@ class TieRule(Section):
 
 
 class Implication(Section):
-    """How a step of one attribute moves another."""
+    """How a change of one attribute moves another."""
 
     name: str = Field(description="The attribute that moves as well.")
-    by: float = Field(
-        description="By how much it moves for one step up, in its own units; for one step down, "
-        "the opposite."
+    by: float | None = Field(
+        default=None,
+        description="By how much a number moves for one step up, in its own units; for one step "
+        "down, the opposite. For a category that changes: by how much for the change.",
     )
+    to: str | None = Field(default=None, description="The category that it changes to.")
+
+    @model_validator(mode="after")
+    def _by_or_to(self) -> Self:
+        if (self.by is None) == (self.to is None):
+            raise ValueError("needs either by (of a number) or to (of a category)")
+        return self
+
+
+class CategoryMove(Section):
+    """One way in which a category may change; [from, to] is short for it."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    before: str = Field(alias="from", description="The category that a person has.")
+    to: str = Field(description="The category that may be suggested to them.")
+    cost: float | None = Field(
+        default=None, ge=0, description="Cost of this change; that of the rule if absent."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pair(cls, data: object) -> object:
+        if not isinstance(data, list | tuple):
+            return data
+        if len(data) != 2:
+            raise ValueError("must be [from, to], or { from = …, to = …, cost = … }")
+        return {"from": data[0], "to": data[1]}
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Self:
+        if self.before == self.to:
+            raise ValueError(f"must lead to another category (got {self.to!r} twice)")
+        return self
+
+
+def _or_pairs(schema: dict[str, Any]) -> None:
+    """A move may also be written as a list of two."""
+    pair = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+    schema["items"] = {"anyOf": [schema["items"], pair]}
 
 
 class AttributeRule(Section):
-    """How an attribute may change, in the user's units."""
+    """How an attribute may change, in the user's units: a number by steps, a category by moves."""
 
-    name: str = Field(description="A feature of the model.")
+    name: str = Field(description="A feature of the model, or a column that features depend on.")
     direction: Literal["up", "down", "any"] = Field(
         default="any", description="The direction in which a person can change it."
     )
-    step: float = Field(gt=0, description="The smallest change worth suggesting.")
+    step: float | None = Field(
+        default=None, gt=0, description="Of a number: the smallest change worth suggesting."
+    )
     min: float | None = Field(
         default=None, description="The lowest value to suggest; the lowest in the graph if absent."
     )
@@ -63,7 +107,23 @@ class AttributeRule(Section):
         default=None,
         description="The highest value to suggest; the highest in the graph if absent.",
     )
-    cost: float = Field(default=1.0, ge=0, description="Cost of one step.")
+    values: tuple[str, ...] = Field(
+        default=(), description="Of a category: the categories that may be suggested."
+    )
+    moves: tuple[CategoryMove, ...] = Field(
+        default=(),
+        description='Of a category: the only changes that may be suggested, [["rent", "own"]] or '
+        '[{ from = "rent", to = "own", cost = 3 }]; any change to one of the values if absent.',
+        json_schema_extra=_or_pairs,
+    )
+    cost: float = Field(
+        default=1.0, ge=0, description="Cost of one step, of one percentile point, or of one move."
+    )
+    cost_in: Literal["step", "percentile"] = Field(
+        default="step",
+        description="Of a number: what cost counts. 'percentile': how many percent of the audited "
+        "graph's nodes one passes, those with an equal value counted half.",
+    )
     integer: bool = Field(default=False, description="Whether only whole numbers make sense.")
     unit: str = Field(default="", description="The name of its unit.")
     scale: float = Field(
@@ -76,14 +136,27 @@ class AttributeRule(Section):
         description="What was applied to the user's value before it was scaled into the table.",
     )
     implies: tuple[Implication, ...] = Field(
-        default=(), description='What else one step changes: [{ name = "…", by = … }].'
+        default=(),
+        description='What else a change moves: [{ name = "…", by = … }], or to = "…" for a '
+        "category.",
     )
+
+    @property
+    def of_category(self) -> bool:
+        """Whether the rule is about a category and not about a number."""
+        return bool(self.values or self.moves)
 
     @model_validator(mode="after")
     def _some_range(self) -> Self:
+        if self.of_category:
+            self._check_category()
+        elif self.step is None:
+            raise ValueError(
+                "needs a step, if it is a number, or values (or moves), if it is a category"
+            )
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min must not be more than max (got {self.min:g} and {self.max:g})")
-        if self.integer and self.step != int(self.step):
+        if self.integer and self.step is not None and self.step != int(self.step):
             raise ValueError(f"integer needs a step that is a whole number (got {self.step:g})")
         if self.scale == 0:
             raise ValueError("scale must not be 0, which would make all values equal")
@@ -96,6 +169,54 @@ class AttributeRule(Section):
         if repeated:
             raise ValueError(f"implies names {repeated[0]!r} twice; remove one of them")
         return self
+
+    def _check_category(self) -> None:
+        numeric = ("step", "direction", "min", "max", "integer", "scale", "shift", "transform")
+        given = [key for key in (*numeric, "cost_in") if key in self.model_fields_set]
+        changed = [key for key in given if getattr(self, key) != _default(key)]
+        if changed:
+            raise ValueError(
+                f"{changed[0]} is about a number, but values and moves are about a category; "
+                "leave one out"
+            )
+        pairs = [(move.before, move.to) for move in self.moves]
+        for what, listed in (("values", self.values), ("moves", pairs)):
+            if len(set(listed)) < len(listed):
+                raise ValueError(f"{what} must not repeat one")
+        strangers = [move.to for move in self.moves if self.values and move.to not in self.values]
+        if strangers:
+            raise ValueError(f"moves lead to {strangers[0]!r}, which is not among values")
+
+
+def _default(key: str) -> object:
+    return AttributeRule.model_fields[key].default
+
+
+class ConditionSettings(Section):
+    """What must hold after a change: only options that keep to it are offered."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    when: str | None = Field(
+        default=None,
+        alias="if",
+        description='When it applies, such as job = "none"; always if absent. Columns are compared '
+        "(=, !=, <, <=, >, >=) with a number, a text in quotes or another column, joined by and, "
+        "or, not. Numbers are in the units of the column's rule.",
+    )
+    then: str = Field(description="What must hold then, written in the same way.")
+
+    @field_validator("when", "then")
+    @classmethod
+    def _readable(cls, condition: str | None) -> str | None:
+        if condition is not None:
+            parse_condition(condition)
+        return condition
+
+    @property
+    def text(self) -> str:
+        """The whole condition in one line."""
+        return self.then if self.when is None else f"if {self.when} then {self.then}"
 
 
 class RecourseSettings(Section):
@@ -153,6 +274,9 @@ class RecourseSettings(Section):
     )
     attributes: tuple[AttributeRule, ...] = Field(
         default=(), description="Rules for attributes; an attribute without a rule may not change."
+    )
+    conditions: tuple[ConditionSettings, ...] = Field(
+        default=(), description="What must hold after a change of a column that they name."
     )
 
     @field_validator("attributes")

@@ -65,7 +65,7 @@ def as_json(content: bytes, draw: Random) -> bytes:
     document = changed(document, draw) if draw.random() < 0.9 else draw.choice(VALUES)
     text = json.dumps(document, indent=None if rest else 1)
     if draw.random() < 0.2:
-        text = text.replace("{", '{"format": 2, "format": 1,', 1)
+        text = text.replace("{", '{"format": 3, "format": 2,', 1)
     return b"\n".join([text.encode(), *rest])
 
 

@@ -15,8 +15,9 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 
 from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import RUNTIME_ERRORS, OnnxModel
+from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
+from recourse_audit.model.sessions import RUNTIME_ERRORS
 from recourse_audit.settings import ModelSettings
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 from tests.onnx_models import Sheet, ends, sum_network
@@ -351,7 +352,7 @@ def other_rows(path: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["graph", "tie"])
 def test_a_model_whose_rows_are_not_nodes_is_refused(kind: str, tmp_path: Path) -> None:
     message = refused_on_probing(other_rows(tmp_path / "model.onnx", kind))
-    assert "so it is not a node classifier; name another output with model.output_name" in message
+    assert f"has one row per {kind}: the model decides on" in message
 
 
 def test_a_wrong_declaration_of_the_index_layout_ends_in_one_sentence(tmp_path: Path) -> None:

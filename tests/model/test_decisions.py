@@ -162,7 +162,7 @@ def test_a_cut_off_can_depend_on_a_column() -> None:
             {"column": "product", "values": {"car": 0.6}},
             "has no line for 'house', the product of 1",
         ),
-        ({"column": "produkt", "values": {"car": 0.6}}, "no column 'produkt'"),
+        ({"column": "produkt", "values": {"car": 0.6}}, "the nodes have no column 'produkt'"),
     ],
 )
 def test_a_value_without_a_line_is_refused(by: dict[str, Any], named: str) -> None:

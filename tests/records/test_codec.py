@@ -123,7 +123,7 @@ def test_another_format_or_a_value_of_another_type_is_refused(
         SUBJECT.read(json.dumps(report.to_dict() | change))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "7", "null", '{"format":2}', "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", "null", '{"format":3}', "\x00"])
 def test_what_is_no_document_is_refused(text: str) -> None:
     for document in DOCUMENTS.values():
         with pytest.raises(DocumentError):

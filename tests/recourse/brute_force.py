@@ -181,9 +181,13 @@ class Policy:
                 return rule
         return None
 
-    def moves(self, subject: int) -> list[Move]:
-        """Every single change that is permitted to a subject."""
-        return [*self._drops(subject), *self._adds(subject), *self._sets(subject)]
+    def moves(self, subject: int, *, whatever_follows: bool = False) -> list[Move]:
+        """Every single change that is permitted to a subject.
+
+        With `whatever_follows`, also those that only what they imply forbids.
+        """
+        sets = self._sets(subject, whatever_follows=whatever_follows)
+        return [*self._drops(subject), *self._adds(subject), *sets]
 
     def _drops(self, subject: int) -> Iterator[Move]:
         for place, row in enumerate(self.world.rows):
@@ -247,7 +251,7 @@ class Policy:
             found[name] = rule.get("min", min(everyone)), rule.get("max", max(everyone))
         return found
 
-    def _sets(self, subject: int) -> Iterator[Move]:
+    def _sets(self, subject: int, *, whatever_follows: bool) -> Iterator[Move]:
         for name, rule in self.attributes.items():
             low, high = self.bounds[name]
             before = self.current(name, subject)
@@ -255,11 +259,15 @@ class Policy:
             for way in ways:
                 most = ceil((max(abs(high - before), abs(before - low))) / rule["step"]) + 1
                 for steps in range(1, most + 1):
-                    move = self._level(subject, rule, way * steps)
+                    move = self._level(
+                        subject, rule, way * steps, whatever_follows=whatever_follows
+                    )
                     if move is not None:
                         yield move
 
-    def _level(self, subject: int, rule: Mapping[str, Any], steps: int) -> Move | None:
+    def _level(
+        self, subject: int, rule: Mapping[str, Any], steps: int, *, whatever_follows: bool
+    ) -> Move | None:
         """An attribute moved by some steps; None if that, or what it implies, is out of range."""
         name = rule["name"]
         before = self.current(name, subject)
@@ -274,6 +282,8 @@ class Policy:
             other = implied["name"]
             values[other] = rounded(self.current(other, subject) + steps * implied["by"])
         for moved, value in values.items():
+            if whatever_follows and moved != name:
+                continue
             low, high = self.bounds[moved]
             if not low <= value <= high or not isfinite(self.units(moved).table(value)):
                 return None
@@ -439,6 +449,12 @@ class BruteForce:
     @cached_property
     def combinations(self) -> list[Combination]:
         return self.policy.combinations(self.moves)
+
+    @cached_property
+    def possible(self) -> int:
+        """How many combinations there are if nobody looks at what else they move."""
+        moves = self.policy.moves(self.subject, whatever_follows=True)
+        return len(self.policy.combinations(moves))
 
     @cached_property
     def answers(self) -> dict[Combination, list[float]]:

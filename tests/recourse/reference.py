@@ -57,6 +57,7 @@ def put(policy: Policy, features: Floats, subject: int, action: SetAction | Move
     """Write a user's value as the table holds it."""
     rule = next((r for r in policy.settings.attributes if r.name == action.attribute), None)
     value = action.after
+    assert not isinstance(value, str)
     if rule is not None:
         if rule.transform != "linear":
             value = float(np.log(value) if rule.transform == "log" else np.log1p(value))

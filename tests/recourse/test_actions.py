@@ -9,7 +9,8 @@ import pytest
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.recourse.actions import ActionTable, action_table
+from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.rules import broken_rule, described, why_not
 from tests.recourse.worlds import policy_of, star, town
 

@@ -7,7 +7,8 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
-from recourse_audit.recourse.attributes import Levels, movements, rounded
+from recourse_audit.recourse.attributes import rounded
+from recourse_audit.recourse.movements import Levels, movements
 from recourse_audit.settings import AttributeRule
 
 
@@ -17,12 +18,12 @@ def graph_of(*columns: list[float], names: tuple[str, ...] = ("a", "b", "c")) ->
 
 
 def levels_of(graph: Graph, person: int, *rules: dict[str, Any]) -> Levels:
-    found = movements(graph, [AttributeRule.model_validate(rule) for rule in rules])
-    return found[0].levels(graph.features[person])
+    found = movements(graph, [AttributeRule.model_validate(rule) for rule in rules], {})
+    return found[0].levels(graph, person)
 
 
 def after(levels: Levels) -> list[float]:
-    return [float(value) for value in levels.after[:, 0]]
+    return [float(row[0]) for row in levels.after]
 
 
 def test_levels_are_whole_steps_inside_the_range_up_then_down() -> None:
@@ -85,11 +86,11 @@ def test_what_is_implied_moves_along_in_its_own_units_and_bounds_the_levels() ->
     graph = graph_of([1, 9], [0.30, 0.10], [5, 5])
     rule = {"name": "a", "step": 1, "direction": "up", "implies": [{"name": "b", "by": -0.05}]}
     levels = levels_of(graph, 0, rule)
-    assert levels.after[:, 1].tolist() == [0.25, 0.2, 0.15, 0.1]
+    assert [row[1] for row in levels.after] == [0.25, 0.2, 0.15, 0.1]
     own = {"name": "b", "step": 5, "scale": 100, "min": 20}
     percent = {**rule, "implies": [{"name": "b", "by": -5}]}
     levels = levels_of(graph, 0, percent, own)
-    assert levels.after[:, 1].tolist() == [25, 20]
+    assert [row[1] for row in levels.after] == [25, 20]
     assert levels.numbers[:, 1] == pytest.approx([0.25, 0.2])
 
 
@@ -103,7 +104,7 @@ def test_attributes_that_are_linked_by_what_they_imply_are_one_family() -> None:
     ]
     names = ("a", "b", "c", "d", "e")
     graph = graph_of(*[[0.0, 1.0]] * 5, names=names)
-    found = movements(graph, [AttributeRule.model_validate(rule) for rule in rules])
+    found = movements(graph, [AttributeRule.model_validate(rule) for rule in rules], {})
     family = {one.rule.name: one.family for one in found}
     assert family["a"] == family["c"] == family["d"]
     assert family["b"] == family["e"] != family["a"]

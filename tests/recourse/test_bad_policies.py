@@ -81,7 +81,7 @@ OUT_OF_RANGE: list[tuple[dict[str, Any], str, str]] = [
     (ties({**DROP, "cost": -1}), "recourse.ties[0].cost", "at least 0"),
     (ties({**DROP, "kindd": "x"}), "recourse.ties[0].kindd", "did you mean kind?"),
     (ties({"kind": "loan"}), "recourse.ties[0].allow", "missing"),
-    (attributes({"name": "debt"}), "recourse.attributes[0].step", "missing"),
+    (attributes({"name": "debt"}), "recourse.attributes[0]: needs a step", "values (or moves)"),
     (attributes({**DEBT, "step": 0}), "recourse.attributes[0].step", "more than 0"),
     (attributes({**DEBT, "step": float("inf")}), "recourse.attributes[0].step", "finite"),
     (attributes({**DEBT, "cost": -0.5}), "recourse.attributes[0].cost", "at least 0"),
@@ -90,7 +90,7 @@ OUT_OF_RANGE: list[tuple[dict[str, Any], str, str]] = [
     (attributes({**DEBT, "min": 2, "max": 1}), "recourse.attributes[0]", "min"),
     (attributes({**DEBT, "integer": True}), "recourse.attributes[0]", "whole number"),
     (attributes(DEBT, {**DEBT, "step": 1}), "recourse.attributes", "'debt'"),
-    (attributes({**DEBT, "implies": [{"name": "cards"}]}), "implies[0].by", "missing"),
+    (attributes({**DEBT, "implies": [{"name": "cards"}]}), "implies[0]", "needs either by"),
     (implying("debt"), "recourse.attributes[0]", "'debt'"),
     (ties({**DROP, "whose": "others", "allow": ["add"]}), "recourse.ties[0]", "two other people"),
     (

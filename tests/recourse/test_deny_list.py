@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from recourse_audit.records.recourse import TieAction
-from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.denied_words import PHRASES, WORDS
 from recourse_audit.recourse.deny_list import denied_topic, is_denied
+from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.rules import why_not
 from tests.recourse.worlds import policy_of, town
 

@@ -7,7 +7,7 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import Move, SetAction
-from recourse_audit.recourse.attributes import movements
+from recourse_audit.recourse.movements import movements
 from recourse_audit.recourse.rules import why_not
 from tests.recourse.worlds import policy_of, star
 
@@ -59,7 +59,7 @@ def test_a_policy_that_keeps_to_it_is_not(direction: str, by: float, own: str) -
 def test_levels_that_would_leave_the_other_rules_range_are_not_permitted() -> None:
     policy = policy_of(star(), attributes=rules("up", 1, "up", max=4))
     [savings, _] = policy.movements
-    assert savings.levels(policy.graph.features[0]).after.tolist() == [[2000, 4]]
+    assert savings.levels(policy.graph, 0).after == ((2000, 4),)
 
 
 def test_the_independent_check_refuses_such_a_move() -> None:
@@ -71,5 +71,5 @@ def test_the_independent_check_refuses_such_a_move() -> None:
     assert why_not(policy, 0, change, 2) == ""
     savings, loan = policy.settings.attributes
     upward = loan.model_copy(update={"direction": "up"})
-    broken = replace(policy, movements=movements(policy.graph, (savings, upward)))
+    broken = replace(policy, movements=movements(policy.graph, (savings, upward), {}))
     assert why_not(broken, 0, change, 2) == "savings=2000: moves 'loan' by -1, which may only go up"

@@ -11,7 +11,7 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import TieAction
-from recourse_audit.recourse.actions import action_table
+from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.rules import why_not
 from tests.recourse.worlds import policy_of
 

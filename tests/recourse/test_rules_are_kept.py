@@ -202,15 +202,16 @@ def broken_by_attribute(policy: Policy, subject: int, action: SetAction) -> Iter
         return
     if action.before != pytest.approx(policy.current(name, subject)):
         yield "does not start from what the person has"
-    way = 1 if action.after > action.before else -1
+    before, after = float(action.before), float(action.after)
+    way = 1 if after > before else -1
     if rule["direction"] != "any" and way != {"up": 1, "down": -1}[rule["direction"]]:
         yield f"moves {name} the wrong way"
     steps = round(action.cost / rule["cost"]) if rule["cost"] else None
     if rule.get("integer"):
-        if action.after != round(action.after):
+        if after != round(after):
             yield f"{name} is no whole number"
     else:
-        exact = (action.after - action.before) / rule["step"]
+        exact = (after - before) / rule["step"]
         if abs(exact - round(exact)) > 1e-6:
             yield f"{name} moves by {exact} steps"
         if steps is not None and steps != abs(round(exact)):
@@ -221,7 +222,7 @@ def broken_by_attribute(policy: Policy, subject: int, action: SetAction) -> Iter
         yield "not what the rule implies"
     every: tuple[SetAction | Move, ...] = (action, *action.implied)
     for moved in every:
-        yield from broken_by_value(policy, moved.attribute, moved.after)
+        yield from broken_by_value(policy, moved.attribute, float(moved.after))
         if moved is not action and steps is not None:
             other = moved.attribute
             value = policy.current(other, subject) + way * steps * expected[other]

@@ -9,7 +9,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import SetAction, TieAction
-from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
+from recourse_audit.recourse.typed_changes import TieChange, ValueChange, read_changes
+from recourse_audit.recourse.what_if import try_changes
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -121,9 +122,9 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
         assert found.margin_before == pytest.approx(again, abs=1e-5)
         moved = [action for action in found.actions if isinstance(action, SetAction)]
         income = next(action for action in moved if action.attribute == "income")
-        steps = (2.25 - income.before) / 0.5
+        steps = (2.25 - float(income.before)) / 0.5
         [debt] = income.implied
-        assert debt.after == pytest.approx(debt.before - 0.1 * steps)
+        assert debt.after == pytest.approx(float(debt.before) - 0.1 * steps)
     before = context.whole[6]
     assert asked(batcher, graph, 6) == pytest.approx(before, abs=1e-5), "nothing is left changed"
 

@@ -64,6 +64,7 @@ def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
         fingerprint=DIGEST,
         inputs=Inputs(
             model=ModelDigest(sha256=DIGEST, files={"model.onnx": DIGEST}),
+            preprocessing=None,
             graph={
                 "nodes": InputFile(file="nodes.csv", sha256=DIGEST),
                 "edges": InputFile(file="edges.csv", sha256=DIGEST),

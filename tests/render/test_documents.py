@@ -20,7 +20,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 2
+    assert document["format"] == 3
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {
@@ -88,7 +88,7 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
         assert {"status", "options", "certificate", "margin", "evaluations", "reason"} <= set(found)
         assert {
             *("max_changes", "tried", "exhaustive", "possible", "complete_up_to", "permitted"),
-            *("denied", "reason"),
+            *("denied", "reason", "left_out"),
         } == set(found["certificate"])
     for found in refused:
         assert found["status"] == "verified"
@@ -118,11 +118,15 @@ def test_an_option_says_on_what_it_was_verified(tmp_path: Path) -> None:
 
 def test_inspect_gives_the_documented_names() -> None:
     document = command("inspect", SAMPLES / "gcn.onnx", "--json").document
-    assert set(document) == {"format", "sha256", "inputs", "output", "probes", "problem"}
-    assert document["format"] == 2
+    keys = {"format", "sha256", "inputs", "output", "outputs", "probes", "problem", "preprocessing"}
+    assert set(document) == keys
+    assert document["format"] == 3
     for port in document["inputs"]:
         assert set(port) == {"name", "dtype", "shape", "role", "why"}
     assert set(document["output"]) == {"name", "dtype", "shape", "kind", "classes", "why"}
+    [listed] = document["outputs"]
+    assert set(listed) == {*("name", "dtype", "shape", "rows", "columns", "looks", "hops", "taken")}
+    assert (listed["rows"], listed["columns"]) == ("node", 2)
     assert set(document["probes"]) == {
         *("deterministic", "node_order", "tie_order", "ties_matter", "packing", "depth", "notes")
     }

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from recourse_audit.records.manifest import Command
+from recourse_audit.records.manifest import Command, ModelDigest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.index_rows import Embedded, Links, decimals_of, natural
@@ -105,8 +105,18 @@ def test_digests_are_of_the_model_graph_settings_store_and_manifest() -> None:
     assert found["Graph, edges"] == ("edges.csv", DIGEST)
     assert found["Store"] == ("store.sqlite", DIGEST)
     assert found["Manifest"] == ("manifest.json", DIGEST[::-1])
+    assert "Preprocessing" not in found
     assert "--key" in view.commands[1]
     assert "--key" not in view_of([subject("A")]).commands[1]
+
+
+def test_the_digest_of_preprocessing_is_among_them() -> None:
+    manifest = manifest_of([subject("A")])
+    files = {"pipeline.onnx": DIGEST[::-1]}
+    pipeline = ModelDigest(sha256=DIGEST[::-1], files=files)
+    view = view_of([subject("A")], inputs=replace(manifest.inputs, preprocessing=pipeline))
+    found = {digest.what: (digest.file, digest.sha256) for digest in view.digests}
+    assert found["Preprocessing"] == ("pipeline.onnx", DIGEST[::-1])
 
 
 def test_whom_the_audit_was_about_is_said_in_words() -> None:

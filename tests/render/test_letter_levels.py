@@ -134,7 +134,7 @@ def test_a_phrase_for_a_level_takes_the_place_of_ours(
 @pytest.mark.parametrize(
     ("phrases", "words"),
     [
-        ({"en": {"a": {"yes": "x"}}}, "letters.set: needs numbers as levels of en.a, such as"),
+        ({"en": {"a": {"yes": "x"}}}, "letters: set needs numbers as levels of en.a, such as"),
         ({"en": {"a": {"1": " "}}}, "letters.set: needs a phrase for level 1 of en.a"),
         ({"english": {}}, "letters.set: needs languages such as en or de as keys"),
     ],

@@ -54,7 +54,7 @@ class Words:
         for language in self._languages:
             levels = self._settings.set.get(language, {}).get(change.attribute, {})
             for level, phrase in levels.items():
-                if float(level) == change.after:
+                if change.after in (level, _number(level)):
                     return phrase
         return None
 
@@ -107,8 +107,33 @@ def unworded(settings: Settings) -> tuple[str, ...]:
         and not is_denied(rule.kind)
         and not words.has_phrase(rule.kind)
     ]
-    named = (*kinds, *attributes, *implied, *filter(None, units), *sorted(refused))
+    named = (
+        *kinds,
+        *attributes,
+        *implied,
+        *_categories(settings),
+        *filter(None, units),
+        *sorted(refused),
+    )
     return words.missing(name for name in named if name not in settings.groups.attributes)
+
+
+def _categories(settings: Settings) -> Iterator[str]:
+    """The categories that a letter may name: those that rules lead to, and those they lead from."""
+    labels = {one.name: one.all_labels for one in settings.graph.encodings}
+    for rule in settings.recourse.attributes:
+        if rule.of_category:
+            yield from labels.get(rule.name, rule.values)
+            yield from (label for move in rule.moves for label in (move.before, move.to))
+        yield from (one.to for one in rule.implies if one.to is not None)
+
+
+def _number(level: str) -> float | None:
+    """A level of a number; None for a category."""
+    try:
+        return float(level)
+    except ValueError:
+        return None
 
 
 def _tie(tie: TieChange, wording: Wording, words: Words) -> str:
@@ -127,8 +152,10 @@ def _attribute(
     step: AttributeStep, wording: Wording, words: Words, currencies: dict[str, str]
 ) -> StepText:
     change = step.change
-    key = "step.raise" if change.after > change.before else "step.lower"
-    key = "step.switch" if change.yes_no else key
+    if change.yes_no or isinstance(change.after, str) or isinstance(change.before, str):
+        key = "step.switch"
+    else:
+        key = "step.raise" if change.after > change.before else "step.lower"
     name = _capital(words.one(change.attribute))
     text = words.level(change) or _changed(key, change, name, wording, words, currencies)
     implied = [
@@ -147,7 +174,9 @@ def _changed(
     words: Words,
     currencies: dict[str, str],
 ) -> str:
-    def amount(value: float) -> str:
+    def amount(value: float | str) -> str:
+        if isinstance(value, str):
+            return words.one(value)
         if change.yes_no:
             return wording.say("value.yes" if value else "value.no")
         if change.unit in currencies:

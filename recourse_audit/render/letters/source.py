@@ -1,6 +1,7 @@
 """The privacy boundary: only what a letter may rest on passes from a subject's report to a letter.
 
-Apart from the person's own reference, every text beyond this point comes from the settings. The
+Apart from the person's own reference and their own categories, every text beyond this point comes
+from the settings. The
 ids, labels, decisions and probabilities of other people have no place in `LetterSource`: it holds
 kinds and counts of ties, and the person's own attributes. An option that cannot be described in
 these terms is only counted.
@@ -38,14 +39,14 @@ CAUTIONS: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeChange:
-    """One of the person's own attributes, before and after, in its unit.
+    """One of the person's own attributes, before and after: a number in its unit, or a category.
 
     `yes_no` if it can only be 0 or 1, which a letter writes as words.
     """
 
     attribute: Attribute
-    before: float
-    after: float
+    before: float | str
+    after: float | str
     unit: Unit
     yes_no: bool
 
@@ -155,7 +156,7 @@ class Vocabulary:
     def unit(self, attribute: Attribute) -> Unit:
         return Unit(self._units[attribute])
 
-    def is_yes_no(self, attribute: Attribute, values: set[float], levels: int | None) -> bool:
+    def is_yes_no(self, attribute: Attribute, values: set[float | str], levels: int | None) -> bool:
         """Whether an attribute can only be 0 or 1, by its rule or by the levels in reach.
 
         With whole steps and a single level in reach (1 from 0, or 0 from 1), nothing else is in

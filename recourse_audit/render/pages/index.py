@@ -235,6 +235,10 @@ def _digests(manifest: Manifest, manifest_digest: str) -> tuple[Digest, ...]:
         Digest(what="Settings", file="settings.json", sha256=files["settings.json"].sha256),
         Digest(what="Store", file="store.sqlite", sha256=files["store.sqlite"].sha256),
     ]
+    if inputs.preprocessing is not None:
+        files_of = plain(", ".join(inputs.preprocessing.files))
+        digest = inputs.preprocessing.sha256
+        found.insert(1, Digest(what="Preprocessing", file=files_of, sha256=digest))
     if inputs.candidates is not None:
         found.append(Digest(what="New ties", file="candidates", sha256=inputs.candidates))
     return (*found, Digest(what="Manifest", file="manifest.json", sha256=manifest_digest))

@@ -5,6 +5,7 @@ for them.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from recourse_audit.caveats.wording import confounder_caveat
@@ -223,6 +224,7 @@ class _Redaction:
             exhaustive=found.exhaustive,
             complete_up_to=found.complete_up_to,
             permitted=Permitted(drop=found.permitted.drop, add=found.permitted.add, set=levels),
+            left_out=replace(found.left_out, why=()),
             denied=found.denied,
             reason=found.reason,
         )

@@ -88,7 +88,11 @@ def worded(action: Action) -> str:
 
 def _moved(move: SetAction | Move) -> str:
     unit = f" {plain(move.unit)}" if move.unit else ""
-    return f"{plain(move.attribute)} {move.before:.12g} → {move.after:.12g}{unit}"
+    before, after = (
+        plain(value) if isinstance(value, str) else f"{value:.12g}"
+        for value in (move.before, move.after)
+    )
+    return f"{plain(move.attribute)} {before} → {after}{unit}"
 
 
 def _status(recourse: Recourse) -> Text:

@@ -13,7 +13,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from recourse_audit.records.caveats import StabilityPoint, StabilityReport
-from recourse_audit.records.model import ModelReport, ProbeReport
+from recourse_audit.records.model import ListedOutput, ModelReport, ProbeReport
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
 from recourse_audit.render.agreement import agreement_sentences
@@ -27,6 +27,7 @@ from recourse_audit.render.answers import (
     rule_sentence,
     value_of,
 )
+from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
     HELD_BACK,
@@ -60,16 +61,41 @@ def show_model(console: Console, name: str, report: ModelReport) -> None:
         role = Text(port.role, style="green") if port.role else Text("?", style="red")
         table.add_row(plain(port.name), port.dtype, _shape(port.shape), role, plain(port.why))
     output = report.output
-    table.add_row(
-        f"→ {plain(output.name)}",
-        output.dtype,
-        _shape(output.shape),
-        Text(output.kind or "?", style="green"),
-        f"{plain(output.why)}; {output.classes} classes" if output.classes else "",
-    )
+    if output is not None:
+        table.add_row(
+            f"→ {plain(output.name)}",
+            output.dtype,
+            _shape(output.shape),
+            Text(output.kind or "?", style="green"),
+            f"{plain(output.why)}; {output.classes} classes" if output.classes else "",
+        )
     console.print(Padding(table, (1, 2)))
+    if len(report.outputs) > 1 or (report.problem and report.outputs):
+        console.print(Padding(_outputs(report.outputs), (0, 2, 1, 2)))
     if report.probes is not None:
         console.print(Padding(_probes(report.probes), (0, 2)))
+    if report.preprocessing is not None:
+        show_preprocessing(console, report.preprocessing)
+
+
+def _outputs(outputs: Sequence[ListedOutput]) -> RenderableType:
+    """Every output with what its rows are, and the one that is taken with the reason."""
+    table = columns("output", "type", "shape", "rows", "columns", "hops", "what the rows hold")
+    for port in outputs:
+        mark = Text("→ ", style="green") if port.taken else Text("  ")
+        words = "; ".join(
+            text for text in (port.looks, port.taken and f"taken: {port.taken}") if text
+        )
+        table.add_row(
+            mark + Text(plain(port.name)),
+            port.dtype,
+            _shape(port.shape),
+            "" if port.rows is None else f"per {port.rows}" if port.rows != "other" else "other",
+            "" if port.columns is None else str(port.columns),
+            "" if port.hops is None else str(port.hops),
+            plain(words),
+        )
+    return table
 
 
 def _probes(probes: ProbeReport) -> RenderableType:

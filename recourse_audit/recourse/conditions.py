@@ -1,0 +1,158 @@
+"""What must hold after a change: which combinations of actions a subject's conditions leave out.
+
+A condition is checked wherever an option changes a column that it names, or one that such a column
+is computed from; what stays as it is was never advised. Numbers are compared in the user's units.
+A combination after which a derived column has no finite value is left out in the same way.
+
+The finished option is checked again, by other code, in `recheck`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.formulas import condition_holds
+from recourse_audit.graph.steps import Column
+from recourse_audit.model.decisions import Mask
+from recourse_audit.records.recourse import LeftOut
+from recourse_audit.recourse.actions import NONE, SET, ActionTable
+from recourse_audit.recourse.attributes import Attribute, Value, column_of
+from recourse_audit.recourse.combinations import count_possible, counts, every
+from recourse_audit.recourse.condition_trees import Conditions
+from recourse_audit.recourse.encoded_rows import column_from
+
+MOST_COUNTED = 1_000_000
+AT_ONCE = 65_536
+BROKEN_FORMULA = -2
+KEPT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """What every action does to one column: whether it sets it, and to what."""
+
+    sets: Mask
+    stored: Column
+    shown: Column
+
+
+class SubjectConditions:
+    """The conditions of a policy for the actions of one subject."""
+
+    def __init__(self, conditions: Conditions, table: ActionTable) -> None:
+        self._conditions = conditions
+        self._table = table
+        self._own = {
+            name: _own(table.graph, name, table.subject, conditions.units.get(name))
+            for name in conditions.columns
+        }
+        assigned = [table.assigned(action) for action in range(len(table))]
+        self._sets = {name: self._set_by(name, assigned) for name in conditions.columns}
+
+    def allowed(self, combinations: Ints) -> Mask:
+        """Which combinations break no condition, and leave every derived column a value."""
+        return np.asarray(self._verdicts(combinations) == KEPT)
+
+    def left_out(self, max_changes: int) -> LeftOut:
+        """How many combinations of at most so many changes are left out, and why."""
+        table = self._table
+        own = np.flatnonzero(table.do == SET)
+        ties = len(table) - len(own)
+        sizes = counts(table.group[own], max_changes)
+        if sum(sizes) > MOST_COUNTED:
+            return LeftOut(conditions=None, formulas=None)
+        found: Counter[int] = Counter()
+        for size in range(1, max_changes + 1):
+            beside = sum(comb(ties, number) for number in range(max_changes - size + 1))
+            rows = own[every(table.group[own], size)]
+            for first in range(0, len(rows), AT_ONCE):
+                verdicts = self._verdicts(rows[first : first + AT_ONCE])
+                for verdict, count in zip(*np.unique(verdicts, return_counts=True), strict=True):
+                    found[int(verdict)] += int(count) * beside
+        broken = [number for number in range(len(self._conditions.texts)) if found[number]]
+        return LeftOut(
+            conditions=sum(found[number] for number in broken),
+            formulas=found[BROKEN_FORMULA],
+            why=tuple(f"{self._conditions.texts[number]}: {found[number]:,}" for number in broken),
+        )
+
+    def _verdicts(self, combinations: Ints) -> Ints:
+        """The first condition that each combination breaks; `KEPT` if none."""
+        verdicts = np.full(len(combinations), KEPT)
+        conditions = self._conditions
+        stored, shown, touched = self._rows(combinations)
+        whole = conditions.computation.complete(stored)
+        # What is compared is in the user's units; what is computed is computed from the table's.
+        compared = {**whole, **shown}
+        for number, (when, then) in enumerate(conditions.trees):
+            moved = np.zeros(len(combinations), bool)
+            for name in conditions.base[number]:
+                moved |= touched[name]
+            kept = condition_holds(then, compared)
+            if when is not None:
+                kept = kept | ~condition_holds(when, compared)
+            verdicts[(verdicts == KEPT) & moved & ~kept] = number
+        for name in conditions.derived:
+            verdicts[~np.isfinite(whole[name])] = BROKEN_FORMULA
+        return verdicts
+
+    def _rows(
+        self, combinations: Ints
+    ) -> tuple[dict[str, Column], dict[str, Column], dict[str, Mask]]:
+        """The columns after each combination, in the table's and the user's units; what changed."""
+        count, there = len(combinations), combinations != NONE
+        stored, shown, touched = {}, {}, {}
+        for name, (own_stored, own_shown) in self._own.items():
+            known = self._sets[name]
+            stored[name] = _repeated(own_stored, count)
+            shown[name] = _repeated(own_shown, count)
+            touched[name] = np.zeros(count, bool)
+            for place in range(combinations.shape[1]):
+                action = combinations[:, place]
+                row = np.flatnonzero(there[:, place] & known.sets[action])
+                stored[name][row] = known.stored[action[row]]
+                shown[name][row] = known.shown[action[row]]
+                touched[name][row] = True
+        return stored, shown, touched
+
+    def _set_by(self, name: str, assigned: Sequence[dict[str, tuple[Value, Value]]]) -> _Sets:
+        own = self._own[name]
+        found = [one.get(name) for one in assigned]
+        return _Sets(
+            np.array([one is not None for one in found], bool),
+            column_from([own[0] if one is None else one[0] for one in found]),
+            column_from([own[1] if one is None else one[1] for one in found]),
+        )
+
+
+def _own(graph: Graph, name: str, subject: int, units: Attribute | None) -> tuple[Value, Value]:
+    """A person's value of a column, in the table's units and in the user's."""
+    value = column_of(graph, name)[subject]
+    if isinstance(value, str):
+        return value, value
+    return float(value), float(str(value)) if units is None else units.shown(value)
+
+
+def _repeated(value: Value, count: int) -> Column:
+    return column_from([value] * count) if count else column_from([value])[:0]
+
+
+def with_implications(table: ActionTable, found: LeftOut, max_changes: int) -> LeftOut:
+    """The same, with what implied attributes forbid counted as well."""
+    permitted = sum(counts(table.group, max_changes)[1:])
+    why = [
+        f"{movement.rule.name} would move {name} out of its range or against its rule: {number:,} "
+        f"{'level' if number == 1 else 'levels'}"
+        for movement, levels in table.unreachable
+        for name, number in sorted(levels.left_out.items())
+    ]
+    return LeftOut(
+        implications=count_possible(table, max_changes) - permitted,
+        conditions=found.conditions,
+        formulas=found.formulas,
+        why=(*why, *found.why),
+    )

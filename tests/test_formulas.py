@@ -1,0 +1,171 @@
+"""The small language of formulas and conditions: what it reads, and what it refuses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recourse_audit.graph.formulas import condition_holds, formula_values
+from recourse_audit.recourse.recheck import _may_hold, _worked_out
+from recourse_audit.settings.formulas import names_in, parse_condition, parse_formula
+
+COLUMNS: dict[str, Any] = {
+    "a": np.array([1.0, 2.0, -3.0]),
+    "b": np.array([4.0, 0.5, 2.0]),
+    "loan-amount": np.array([10.0, 20.0, 30.0]),
+    "job": np.array(["none", "clerk", "none"], dtype=np.dtypes.StringDType()),
+}
+ROWS = [{name: values[row] for name, values in COLUMNS.items()} for row in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("a + b * 2", [9, 3, 1]),
+        ("(a + b) * 2", [10, 5, -2]),
+        ("-a ** 2", [-1, -4, -9]),
+        ("2 ** -b ** 2", [2.0**-16, 2**-0.25, 2.0**-4]),
+        ("a - b - 1", [-4, 0.5, -6]),
+        ("a / b / 2", [0.125, 2, -0.75]),
+        ("1e1 + .5", [10.5] * 3),
+        ("`loan-amount` / 10", [1, 2, 3]),
+    ],
+)
+def test_a_formula_is_arithmetic_as_everybody_learnt_it(formula: str, expected: list[Any]) -> None:
+    values = np.broadcast_to(formula_values(parse_formula(formula), COLUMNS), 3)
+    assert values == pytest.approx(expected)
+    assert [_worked_out(formula, row) for row in ROWS] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("max(a, b)", "calls 'max', and nothing can be called here"),
+        ("__import__('os')", "calls '__import__'"),
+        ("a.real", "columns have no attributes"),
+        ("a + 'x'", "has the text 'x', but arithmetic needs numbers"),
+        ("a +", "ends where a column or a number is needed"),
+        ("", "ends where"),
+        ("a b", "goes on with 'b' where it should end"),
+        ("(a + b", "where a parenthesis should close"),
+        ("a[0]", r"has '\[', which means nothing here"),
+        ("a; b", "has ';'"),
+        ("a = b", "goes on with '='"),
+        ("a // b", "has '/' where a column or a value is needed"),
+        ("lambda: 1", "has ':'"),
+        ("`a", "quotes are never closed"),
+        ("(" * 60 + "a" + ")" * 60, "is nested more than 40 deep"),
+        ("-" * 60 + "a", "is nested more than 40 deep"),
+        ("a" * 600, "has 600 characters"),
+    ],
+)
+def test_anything_else_is_refused(formula: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse_formula(formula)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ('job = "none"', [True, False, True]),
+        ("job != 'none' or a < 0", [False, True, True]),
+        ("not a < b and b >= 0.5", [False, True, False]),
+        ("not (a < b and b >= 0.5)", [False, True, False]),
+        ("a = 1 or a = 2 and b > 1", [True, False, False]),
+        ("a > -3", [True, True, False]),
+        ("10 < `loan-amount`", [False, True, True]),
+        ("a <= b", [True, False, True]),
+    ],
+)
+def test_a_condition_compares_columns(condition: str, expected: list[bool]) -> None:
+    assert condition_holds(parse_condition(condition), COLUMNS).tolist() == expected
+    assert [_may_hold(condition, row) == {True} for row in ROWS] == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("a", "has 'the end' where a comparison is needed"),
+        ("a == 1", "has '=' where a column or a value is needed"),
+        ("1 = 1", "compares two values; one side must be a column"),
+        ("a < b < 3", "goes on with '<'"),
+        ("a + 1 < b", r"has '\+' where a comparison is needed"),
+        ("open(a) = 1", "calls 'open'"),
+        ("a.b = 1", "columns have no attributes"),
+        ("not", "ends where"),
+        ('a = "x', "quotes are never closed"),
+        ("a = -b", "has 'b' after a minus sign"),
+    ],
+)
+def test_a_condition_that_is_none_is_refused(condition: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse_condition(condition)
+
+
+def test_the_columns_of_a_formula_are_known_before_it_is_worked_out() -> None:
+    assert [*names_in(parse_formula("a / (b + `loan-amount`) - a"))] == [
+        "a",
+        "b",
+        "loan-amount",
+        "a",
+    ]
+    assert [*names_in(parse_condition('not (a < b or job = "x")'))] == ["a", "b", "job"]
+
+
+PIECES = (
+    "a",
+    "b",
+    "+",
+    "-",
+    "*",
+    "/",
+    "**",
+    "(",
+    ")",
+    "2",
+    "0.5",
+    "1e2",
+    " ",
+    "\n",
+    "\u00a0",
+    "`a`",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12))
+def test_two_readers_that_share_no_code_agree_on_every_formula(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    try:
+        names = [*names_in(parse_formula(text))]
+    except ValueError:
+        return
+    if not set(names) <= set(COLUMNS):
+        return
+    values = np.broadcast_to(formula_values(parse_formula(text), COLUMNS), 3)
+    again = np.array([_worked_out(text, row) for row in ROWS])
+    both = np.isfinite(values) & np.isfinite(again)
+    assert values[both] == pytest.approx(again[both])
+
+
+TERMS = ("a < b", "a = 1", "b >= 0.5", 'job = "none"', "job != 'clerk'", "`loan-amount` > -1e1")
+JOINTS = ("and", "or", "and not", "or not", "and (", "or not (", ") and", ")")
+
+
+@given(st.lists(st.sampled_from((*TERMS, *JOINTS)), max_size=9))
+def test_two_readers_that_share_no_code_agree_on_every_condition(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    try:
+        tree = parse_condition(text)
+    except ValueError:
+        return
+    assert condition_holds(tree, COLUMNS).tolist() == [_may_hold(text, r) == {True} for r in ROWS]
+
+
+def test_a_text_is_taken_as_it_is_written() -> None:
+    odd = 'job = "a\\nb"'
+    row: dict[str, float | str] = {"job": "a\\nb"}
+    columns: Any = {"job": np.array([row["job"]], dtype=np.dtypes.StringDType())}
+    assert condition_holds(parse_condition(odd), columns).tolist() == [True]
+    assert _may_hold(odd, row) == {True}
