@@ -16,7 +16,7 @@ Answered = Explanation | Counterfactual | Option | WhatIf
 def amount(value: float) -> str:
     """A score: whole above a thousand, otherwise with as many decimals as matter."""
     size = abs(value)
-    decimals = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
+    decimals = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
     return f"{value:,.{decimals}f}"
 
 
@@ -105,12 +105,16 @@ def rule_sentence(line: DecisionLine) -> str:
         return _quota_sentence(line, unit, shown)
     if line.cut_off is None:
         return ""
-    until = "up to" if line.better == "lower" else "from"
-    on = "" if line.better == "lower" else " on"
-    rule = f"Favourable {until} a {unit} of {_number(line, line.cut_off)}{on}."
+    at = _number(line, line.cut_off)
+    rule = f"Favourable if the favourable classes have a probability of at least {at}."
+    if line.scored:
+        bound = f"up to a score of {at}" if line.better == "lower" else f"from a score of {at} on"
+        rule = f"Favourable {bound}."
     if not shown or line.margin is None:
         return rule
-    return f"{rule} This person has {shown}, {_apart(line)}."
+    if line.scored:
+        return f"{rule} This person {_apart(line)}."
+    return f"{rule} This person has {shown} and {_apart(line)}."
 
 
 def decision_sentence(found: RuleReport) -> str:
@@ -146,8 +150,8 @@ def _apart(line: DecisionLine) -> str:
     margin = line.margin or 0.0
     words = _number(line, abs(margin))
     if margin >= 0:
-        return f"which clears the line by {words}"
-    return f"{words} {'too many' if line.better == 'lower' else 'short of it'}"
+        return f"clears the line by {words}"
+    return f"is {words} {'above it' if line.better == 'lower' else 'short of it'}"
 
 
 def _number(line: DecisionLine, value: float) -> str:

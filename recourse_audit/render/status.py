@@ -45,7 +45,7 @@ STATUS_WORDS: dict[RecourseStatus, StatusWords] = {
         meaning="The budget ran out first; there may be an option.",
     ),
     "model_disagrees": StatusWords(
-        name="model disagrees with the record",
+        name="model disagrees",
         heading="No option can be promised",
         meaning="The model's decision is not the one on record, so no option was looked for.",
     ),

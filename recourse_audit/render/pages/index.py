@@ -211,6 +211,7 @@ def _totals(rows: Sequence[Row]) -> tuple[Total, ...]:
             width=f"{100 * found[status] / (len(rows) or 1):.2f}",
         )
         for status in STATUSES
+        if found[status] or status != "model_disagrees"  # which needs decisions on record
     )
 
 

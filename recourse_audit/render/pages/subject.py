@@ -53,6 +53,7 @@ class SubjectView:
     summary: str
     decision_facts: tuple[Fact, ...]
     histograms: Picture | None
+    histograms_title: str
     explanation: tuple[Fact, ...]
     remark: str
     nothing: str
@@ -100,6 +101,7 @@ def subject_view(
         summary=_summary(shown),
         decision_facts=_decision_facts(shown, (members or {}) if level == "auditor" else {}),
         histograms=histogram_picture(shown, looks),
+        histograms_title="The score" if shown.decision.scored else "Probability of each class",
         explanation=explanation_facts(shown, words),
         remark=remark_on(shown),
         nothing="" if found else shown.note or NOTHING,
