@@ -62,8 +62,10 @@ class _Candidate:
     answers: Floats
     others: tuple[str, ...] = ()
 
-    def fits(self, classes: int | None) -> bool:
+    def fits(self, classes: int | None, *, score: bool = False) -> bool:
         """Whether it has the declared number of classes; a single column is that of two."""
+        if score:
+            return self.port.columns == 1
         return classes is None or classes == max(self.port.columns or 0, 2)
 
     @property
@@ -106,6 +108,9 @@ class _Choice:
         if len(candidates) == 1:
             return self._taken(candidates[0], "the only output with one row of scores per node")
         return self._deepest(candidates)
+
+    def _fits(self, one: _Candidate) -> bool:
+        return one.fits(self._classes, score=self._settings.output == "score")
 
     def _candidates(self, ports: list[OutputPort]) -> list[_Candidate]:
         """Outputs with one row per node; those that hold the same decision become one."""
@@ -156,9 +161,7 @@ class _Choice:
         candidates, reaches = self._measured(candidates)
         far = {one.port.name: _distance(reaches[one.port.name]) for one in candidates}
         farthest = max(far.values())
-        last = [
-            one for one in candidates if one.fits(self._classes) and far[one.port.name] == farthest
-        ]
+        last = [one for one in candidates if self._fits(one) and far[one.port.name] == farthest]
         if len(last) != 1:
             raise self._doubt(candidates, "none comes demonstrably after all others")
         [chosen] = last
@@ -169,7 +172,7 @@ class _Choice:
                 later = not reaches[one.port.name].steady
             else:
                 later = self._may_follow(chosen, one)
-            likelier = one.fits(self._classes) and one.certain and not chosen.certain
+            likelier = self._fits(one) and one.certain and not chosen.certain
             if later or likelier:
                 raise self._doubt(
                     candidates,

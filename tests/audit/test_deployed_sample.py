@@ -13,7 +13,6 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from recourse_audit.settings import DecisionSettings
 from tests.command import command
 
 ROOT = Path(__file__).parents[2]
@@ -148,9 +147,6 @@ def test_the_models_decide_as_the_card_says() -> None:
     assert ends == (f"{score.min():.0f}", f"{score.max():.0f}")
 
 
-@pytest.mark.skipif(
-    "cut_off" not in DecisionSettings.model_fields, reason="settings have no cut-off yet"
-)
 @pytest.mark.parametrize(
     ("settings", "model", "line"),
     [("audit.toml", "model.onnx", CUT_OFF), ("score.toml", "score.onnx", SCORE_CUT_OFF)],

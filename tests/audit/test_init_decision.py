@@ -124,6 +124,8 @@ def test_a_cut_off_is_written_for_probabilities(tmp_path: Path) -> None:
     written, _ = started(tmp_path, model, *write_tables(tmp_path), "--cut-off", "0.65")
     assert written["decision"]["cut_off"] == 0.65
     assert "output" not in written["model"]
+    assert load_settings(tmp_path / "audit.toml").decision.cut_off == 0.65
+    assert command("explain", tmp_path / "audit.toml", "p3", "--json").code == 0
 
 
 def test_a_cut_off_outside_probabilities_means_a_score(tmp_path: Path) -> None:
@@ -132,6 +134,10 @@ def test_a_cut_off_outside_probabilities_means_a_score(tmp_path: Path) -> None:
     assert written["decision"]["cut_off"] == 620
     assert written["decision"]["better"] == "higher"
     assert written["model"]["output"] == "score"
+    assert load_settings(tmp_path / "audit.toml").decision.better == "higher"
+    explained = command("explain", tmp_path / "audit.toml", "p3", "--json")
+    assert explained.code == 0, explained.err
+    assert explained.document["decision"]["cut_off"] == 620
 
 
 @pytest.mark.parametrize("value", ["620", "0", "1", "-0.5", "nan", "inf"])
@@ -153,6 +159,8 @@ def test_recorded_decisions_name_the_classes_and_are_no_feature(tmp_path: Path) 
     assert written["decision"]["classes"] == ["refused", "granted"]
     assert written["decision"]["favourable"] == ["granted"]
     assert written["decision"]["recorded"] == "outcome"
+    inspected = command("inspect", tmp_path / "audit.toml", "--json")
+    assert inspected.document["agreement"] is not None
     options = write_tables(tmp_path, paid=[0, 1] * (PEOPLE // 2))
     (tmp_path / "audit.toml").unlink()
     written, _ = started(tmp_path, model, *options, "--recorded", "paid")
@@ -209,6 +217,9 @@ def test_with_a_pipeline_features_are_not_listed(tmp_path: Path) -> None:
         "recorded": "decision",
     }
     assert written["groups"]["attributes"] == ["gender", "age_band"]
+    inspected = command("inspect", tmp_path / "audit.toml", "--json")
+    assert inspected.code == 0, inspected.err
+    assert inspected.document["preprocessing"]["features"] == 21
 
 
 def test_a_column_that_a_pipeline_lacks_is_marked_with_what_to_write(tmp_path: Path) -> None:

@@ -146,6 +146,14 @@ def test_scores_and_their_probabilities_are_one_decision(form: str, tmp_path: Pa
         assert chosen(path, output="probabilities").name == "chances"
 
 
+def test_of_several_outputs_only_one_with_a_single_column_is_a_score(tmp_path: Path) -> None:
+    heads = [LOGITS, Head(name="points", of="embedding", how="linear", columns=1)]
+    shown = ["logits", "points"]
+    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=shown)
+    assert chosen(path, classes=2, output="score").name == "points"
+    assert 'output_name = "points"' in refusal(path, classes=2)
+
+
 def test_two_heads_with_the_same_number_of_classes_are_in_doubt(tmp_path: Path) -> None:
     heads = [LOGITS, Head(name="other_task", of="embedding", how="linear")]
     shown = ["logits", "other_task"]
