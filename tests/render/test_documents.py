@@ -12,9 +12,9 @@ from tests.command import command
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
     *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
-    *("what_if", "queries", "note", "error"),
+    *("what_if", "queries", "note", "error", "decision"),
 }
-EXPLANATION = {"nodes", "edges", "simulatability", "probabilities"}
+EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 
 
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
@@ -118,8 +118,10 @@ def test_an_option_says_on_what_it_was_verified(tmp_path: Path) -> None:
 
 def test_inspect_gives_the_documented_names() -> None:
     document = command("inspect", SAMPLES / "gcn.onnx", "--json").document
-    keys = {"format", "sha256", "inputs", "output", "outputs", "probes", "problem", "preprocessing"}
-    assert set(document) == keys
+    assert set(document) == {
+        *("format", "sha256", "inputs", "output", "outputs", "probes", "problem"),
+        *("decision", "agreement", "preprocessing"),
+    }
     assert document["format"] == 3
     for port in document["inputs"]:
         assert set(port) == {"name", "dtype", "shape", "role", "why"}
