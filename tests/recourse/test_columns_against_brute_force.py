@@ -131,7 +131,7 @@ def test_the_worlds_hold_every_kind_of_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", SEEDS[:5])
 def test_a_small_budget_claims_nothing_that_was_not_tried(seed: int, tmp_path: Path) -> None:
     world = raw_world(seed)
-    truths = []
+    truths: list[Truth] = []
     for budget in (1, 6, 25):
         search = search_of(world.open(tmp_path, budget=budget, draws=0))
         truths = truths or [Truth(world, tmp_path, s) for s in range(len(world.people))]
