@@ -106,7 +106,7 @@ class Audit:
             return explain(self.loaded, subjects, what_if=what_if, done=steps.advance)
 
     def what_if(self, subject: str, changes: Sequence[str]) -> "WhatIf":
-        """Try changes together: "drop A-B", "add A-B:kind", "savings=4000"."""
+        """Try changes together: "drop A-B", "add A-B:kind", "savings=4000", "housing=own"."""
         from recourse_audit.audit.reporter import try_by_hand
 
         return try_by_hand(self.loaded, subject, changes)

@@ -23,8 +23,8 @@ def explain(
         typer.Option(
             "--what-if",
             metavar="CHANGE",
-            help="Try a change: 'drop A-B', 'add A-B:kind', 'savings=4000'. Several are tried "
-            "together.",
+            help="Try a change: 'drop A-B', 'add A-B:kind', 'savings=4000', 'housing=own'. Several "
+            "are tried together.",
         ),
     ] = None,
     timeout: ModelTimeout = None,

@@ -237,7 +237,12 @@ class ActionTable:
 
     def _row(self, action: int) -> int:
         """The place of an action among the levels of its attribute."""
-        return action - int(np.flatnonzero(self.move == self.move[action])[0])
+        return action - int(self._first[self.move[action]])
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The first action of each attribute."""
+        return self._ties + np.cumsum([0, *(len(levels) for _, levels in self.moves)])[:-1]
 
     @property
     def _ties(self) -> int:

@@ -28,7 +28,6 @@ class AttributeChecks:
         self.rules = settings.recourse.attributes
         self.protected = settings.groups.attributes
         self.checked = settings.recourse.not_protected
-        self.conditions = settings.recourse.conditions
         self.computation = Computation(settings.graph) if encoder is None else encoder.computation
         self.seen = graph.feature_names if encoder is None else encoder.columns
         self.whole = frozenset[str]() if encoder is None else encoder.whole

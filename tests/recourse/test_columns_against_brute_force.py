@@ -126,3 +126,30 @@ def test_the_worlds_hold_every_kind_of_case(tmp_path: Path) -> None:
                 for action in actions
             )
     assert min(seen.values()) >= 3, seen
+
+
+@pytest.mark.parametrize("seed", SEEDS[:5])
+def test_a_small_budget_claims_nothing_that_was_not_tried(seed: int, tmp_path: Path) -> None:
+    world = raw_world(seed)
+    truths: list[Truth] = []
+    for budget in (1, 6, 25):
+        search = search_of(world.open(tmp_path, budget=budget, draws=0))
+        truths = truths or [Truth(world, tmp_path, s) for s in range(len(world.people))]
+        for subject, truth in enumerate(truths):
+            found = search.run(subject, None)
+            near = min(map(abs_margin, (truth.answer(()), *truth.answers.values())))
+            if near < CLEAR or found.status == "already_favourable":
+                continue
+            certificate = found.certificate
+            left_out = certificate.left_out.total
+            assert certificate.tried <= budget
+            assert left_out == len(truth.possible) - len(truth.permitted)
+            if found.status == "certified_infeasible":
+                assert not truth.working
+                assert certificate.tried + left_out == certificate.possible
+            for option in found.options:
+                some = combination_of(truth, option)
+                assert some in truth.working
+                assert not option.minimal or not truth.below(some) & truth.working
+            small = [some for some in truth.working if len(some) <= certificate.complete_up_to]
+            assert not small or found.options

@@ -22,6 +22,7 @@ from recourse_audit.records.recourse import (
     survival,
 )
 from recourse_audit.records.report import (
+    FORMAT,
     Decision,
     DecisionLine,
     EgoNetwork,
@@ -184,7 +185,7 @@ def report(
     confounded = sum(kind == "confounders" for kind, _ in caveats)
     cut = removed or (("P1000",),) * confounded
     return SubjectReport(
-        format=3,
+        format=FORMAT,
         subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
         counterfactuals=tuple(_counterfactual(names) for names in cut),
         decision=DecisionLine(rule="argmax"),
