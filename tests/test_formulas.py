@@ -165,7 +165,7 @@ def test_two_readers_that_share_no_code_agree_on_every_condition(pieces: list[st
 
 def test_a_text_is_taken_as_it_is_written() -> None:
     odd = 'job = "a\\nb"'
-    row = {"job": "a\\nb"}
+    row: dict[str, float | str] = {"job": "a\\nb"}
     columns: Any = {"job": np.array([row["job"]], dtype=np.dtypes.StringDType())}
     assert condition_holds(parse_condition(odd), columns).tolist() == [True]
     assert _may_hold(odd, row) == {True}

@@ -62,7 +62,7 @@ RATIO = {"name": "ratio", "formula": "debt / income"}
 
 
 def written(
-    folder: Path, name: str, *, features: tuple[str, ...] = FEATURES, **changed: list[Any]
+    folder: Path, name: str, features: tuple[str, ...] = FEATURES, **changed: list[Any]
 ) -> GraphSettings:
     nodes = {**NODES, **changed}
     known = tuple(name for name in features if name in nodes)
@@ -126,7 +126,7 @@ BROKEN: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
 def test_a_row_that_encodes_no_category_is_an_error_with_its_place(
     name: str, changed: dict[str, list[Any]], encoding: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    settings = with_columns(written(tmp_path, name, **changed), [encoding])
+    settings = with_columns(written(tmp_path, name, FEATURES, **changed), [encoding])
     with pytest.raises(GraphError, match=words) as error:
         read_graph(settings)
     assert PLACES[name] in str(error.value)

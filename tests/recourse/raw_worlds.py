@@ -287,7 +287,7 @@ class Truth:
         return found
 
     def _percentile(self, name: str, value: float) -> float:
-        everyone = [raw[name] for raw in self.world.people]
+        everyone: list[float] = [raw[name] for raw in self.world.people]
         below = sum(one < value for one in everyone)
         return 100 * (below + everyone.count(value) / 2) / len(everyone)
 

@@ -297,7 +297,7 @@ def test_draws_shift_numbers_and_never_a_category(
     for name in names:
         if name.startswith(("job_", "tenure_", "score_")):
             assert set(column(name).tolist()) <= {0.0, 1.0}
-    jobs = sum(column(f"job_{label}") for label in ("none", "clerk", "boss"))
+    jobs = np.sum([column(f"job_{label}") for label in ("none", "clerk", "boss")], axis=0)
     assert (jobs == 1).all()
     assert set(column("school_code").tolist()) <= {0.5, 1.0, 2.5}
     assert set(column("region_code").tolist()) <= {0.0, 1.0, 2.0}

@@ -21,7 +21,14 @@ from recourse_audit.records.recourse import (
     TieAction,
     survival,
 )
-from recourse_audit.records.report import Decision, EgoNetwork, EgoNode, EgoTie, SubjectReport
+from recourse_audit.records.report import (
+    FORMAT,
+    Decision,
+    EgoNetwork,
+    EgoNode,
+    EgoTie,
+    SubjectReport,
+)
 from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
 from recourse_audit.render.letters.write_letters import LetterWriter
@@ -177,7 +184,7 @@ def report(
     confounded = sum(kind == "confounders" for kind, _ in caveats)
     cut = removed or (("P1000",),) * confounded
     return SubjectReport(
-        format=2,
+        format=FORMAT,
         subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
         counterfactuals=tuple(_counterfactual(names) for names in cut),
         baselines={},

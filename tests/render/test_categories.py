@@ -1,0 +1,222 @@
+"""Categories in words: on the terminal, in letters of every language, in the store."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recourse_audit.groups.cut_off import options_by_subject
+from recourse_audit.records.codec import SUBJECT
+from recourse_audit.records.recourse import Certificate, LeftOut, Move, Recourse, SetAction
+from recourse_audit.render.letters.sentences import unworded
+from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.status import certificate_sentence
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.terminal.recourse import worded
+from recourse_audit.settings import parse_settings
+from tests.command import command
+from tests.recourse.random_worlds import toml
+from tests.recourse.raw_worlds import CONDITIONS, RawWorld, raw_world
+from tests.render.letters import LETTERS, TABLES, option, report, written
+
+SPACE = "\N{NO-BREAK SPACE}"
+HOUSING = {"name": "housing", "moves": [["rent", "own_flat"]]}
+TO_OWN = SetAction(
+    attribute="housing",
+    before="rent",
+    after="own_flat",
+    cost=3.0,
+    implied=(Move(attribute="street", before="1", after="2"),),
+)
+
+
+def letter(language: str, **letters: Any) -> str:
+    rule = {**HOUSING, "implies": [{"name": "street", "to": "2"}]}
+    given = TABLES | {
+        "recourse": {"attributes": [rule]},
+        "letters": LETTERS | {"language": language} | letters,
+    }
+    by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Templates())
+    found = report(option(TO_OWN), permitted={"housing": 1})
+    return by.html(written(found, by)).split("</style>")[1].replace(SPACE, " ")
+
+
+@pytest.mark.parametrize(
+    ("language", "change", "along"),
+    [
+        ("en", "Housing: change from rent to own flat", "street from 1 to 2"),
+        ("de", "Housing: von rent auf own flat ändern", "street von 1 auf 2"),
+        ("fr", "Housing : passer de rent à own flat", "street de 1 à 2"),
+        ("es", "Housing: cambiar de rent a own flat", "street de 1 a 2"),
+    ],
+)
+def test_a_letter_names_the_category_before_and_after(
+    language: str, change: str, along: str
+) -> None:
+    text = letter(language)
+    assert change in text
+    assert along in text
+
+
+def test_a_letter_uses_the_users_words_for_categories() -> None:
+    words = {"de": {"housing": "Wohnung", "rent": "Miete", "own_flat": "Eigentum"}}
+    assert "Wohnung: von Miete auf Eigentum ändern" in letter("de", words=words)
+    phrases = {"de": {"housing": {"own_flat": "Eine eigene Wohnung beziehen"}}}
+    assert "Eine eigene Wohnung beziehen" in letter("de", set=phrases)
+
+
+def test_categories_without_a_word_are_listed() -> None:
+    given = TABLES | {"recourse": {"attributes": [HOUSING]}, "letters": LETTERS}
+    settings = parse_settings(given, folder=Path(), origin="audit.toml")
+    assert {"housing", "rent", "own_flat"} <= set(unworded(settings))
+
+
+def test_the_terminal_names_categories() -> None:
+    assert worded(TO_OWN) == "housing rent → own_flat (so street 1 → 2)"
+
+
+def test_a_category_that_looks_like_a_number_stays_text() -> None:
+    made = report(option(TO_OWN), permitted={"housing": 1})
+    again = SUBJECT.read(SUBJECT.write(made))
+    assert again == made
+    assert again.recourse is not None
+    [action] = again.recourse.options[0].actions
+    assert isinstance(action, SetAction)
+    assert action.implied[0].after == "2"
+
+
+def test_a_kind_of_change_is_a_category_with_its_value() -> None:
+    store = sqlite3.connect(":memory:")
+    store.execute("CREATE TABLE actions (subject, option, do, kind, attribute, before, after)")
+    rows: Sequence[tuple[Any, ...]] = [
+        (1, 0, "set", None, "housing", "rent", "own"),
+        (1, 0, "drop", "loan", None, None, None),
+        (2, 0, "set", None, "savings", 1.0, 2.0),
+        (3, 0, "set", None, "housing", "own", "1"),
+    ]
+    store.executemany("INSERT INTO actions VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    assert options_by_subject(store) == {
+        1: frozenset({frozenset({("set", "housing = own"), ("drop", "loan")})}),
+        2: frozenset({frozenset({("set", "savings")})}),
+        3: frozenset({frozenset({("set", "housing = 1")})}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("left_out", "tried", "words"),
+    [
+        (LeftOut(), 10, "All 10 combinations (up to 2 changes) were tried."),
+        (
+            LeftOut(implications=1, conditions=3, why=("income <= 3: 3",)),
+            6,
+            "were tried and the others left out. Left out: 1 because something that moves along",
+        ),
+        (LeftOut(conditions=4, why=("x <= 3: 4",)), 6, "4 by the policy's conditions (x <= 3: 4)."),
+        (LeftOut(conditions=None, formulas=None), 6, "an unknown number by the policy's"),
+        (LeftOut(formulas=2), 8, "2 because a derived column would have no value"),
+        (LeftOut(formulas=2), 5, "the others, apart from those left out, contain one that already"),
+    ],
+)
+def test_a_certificate_says_what_was_left_out(left_out: LeftOut, tried: int, words: str) -> None:
+    certificate = Certificate(
+        max_changes=2,
+        tried=tried,
+        possible=10,
+        exhaustive=True,
+        complete_up_to=2,
+        left_out=left_out,
+    )
+    found = Recourse(status="certified_infeasible", certificate=certificate)
+    assert words in certificate_sentence(found)
+
+
+RULES = (
+    {"name": "job", "values": ["clerk", "boss"], "cost": 0.2},
+    {"name": "income", "step": 1.0, "direction": "up", "cost": 0.01, "cost_in": "percentile"},
+)
+
+
+def audit_in(folder: Path) -> Path:
+    """A whole audit whose options are categories, as files."""
+    world: RawWorld = raw_world(8)
+    tables = RawWorld(
+        people=world.people,
+        ties=world.ties,
+        rules=RULES,
+        conditions=CONDITIONS[:1],
+        max_changes=2,
+        seed=8,
+    ).write(folder, ties=[{"kind": "loan", "allow": []}], draws=2)
+    tables["groups"] = {"attributes": ["region"], "crossed": False, "draws": 199}
+    path = folder / "audit.toml"
+    path.write_text(toml(tables), encoding="utf-8")
+    return path
+
+
+def test_a_whole_audit_speaks_of_categories(tmp_path: Path) -> None:
+    settings = audit_in(tmp_path)
+    people = [f"P{number}" for number in range(9)]
+    documents = command("explain", settings, *people, "--what-if", "job=boss", "--json").document
+    options = [one for d in documents for one in d["recourse"]["options"]]
+    actions = [action for one in options for action in one["actions"]]
+    moved = [action for action in actions if action["attribute"] == "job"]
+    assert moved
+    assert all(action["to"] in ("clerk", "boss") for action in moved)
+    assert all(document["what_if"]["actions"][0]["to"] == "boss" for document in documents)
+    ran = command(
+        "run", settings, "--out", tmp_path / "bundle", "--subjects", "all", "--workers", "2"
+    )
+    assert ran.code == 0
+    lines = (tmp_path / "bundle" / "data" / "subjects.jsonl").read_text(encoding="utf-8")
+    stored = [json.loads(line) for line in lines.splitlines()]
+    found = {one["subject"]["id"]: one["recourse"] for one in stored}
+    assert found == {d["subject"]["id"]: d["recourse"] for d in documents}, "workers agree"
+    with sqlite3.connect(tmp_path / "bundle" / "store.sqlite") as store:
+        values = {row[0] for row in store.execute("SELECT value FROM members")}
+        after = {row[0] for row in store.execute("SELECT after FROM actions")}
+    store.close()
+    assert values <= {"near", "middle", "far"}
+    assert {"clerk", "boss"} & after
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"clerk", "boss"], cost', '"clerk", "chief"], cost', "'chief' is not a value of 'job'"),
+        ("income - 2 * debt", "income - 2 * debts", "the nodes have no column 'debts'"),
+        ("income - 2 * debt", "max(income, debt)", "calls 'max'"),
+        ("income - 2 * debt", "income.real", "columns have no attributes"),
+        ("income - 2 * debt", "gap + 1", "is computed from itself"),
+        ("income - 2 * debt", "income * team", "'team' is text, but numbers are needed"),
+        ("income <= 3", "income <= 'x'", "compared with something else"),
+    ],
+)
+def test_bad_input_is_an_error_with_its_key_and_nothing_is_written(
+    old: str, new: str, words: str, tmp_path: Path
+) -> None:
+    settings = audit_in(tmp_path)
+    text = settings.read_text(encoding="utf-8")
+    assert old in text
+    settings.write_text(text.replace(old, new), encoding="utf-8")
+    found = command("run", settings, "--out", tmp_path / "bundle")
+    assert found.code == 2
+    assert words in " ".join(found.err.split())
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_an_unknown_category_in_the_data_is_an_error_with_its_line(tmp_path: Path) -> None:
+    settings = audit_in(tmp_path)
+    nodes = tmp_path / "nodes.csv"
+    header, first, *rest = nodes.read_text(encoding="utf-8").splitlines()
+    cells = first.split(",")
+    cells[header.split(",").index("school_code")] = "9.0"
+    nodes.write_text("\n".join([header, ",".join(cells), *rest]) + "\n", encoding="utf-8")
+    found = command("run", settings, "--out", tmp_path / "bundle")
+    assert found.code == 2
+    assert "nodes.csv, line 2: column 'school_code' is 9, which is no code of 'school'" in " ".join(
+        found.err.split()
+    )
+    assert not (tmp_path / "bundle").exists()
