@@ -31,19 +31,18 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.engines import decisions_of
 from recourse_audit.audit.communities import Communities, communities_of
 from recourse_audit.bundle.store import SCHEMA
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.report import group_report
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.group_figures import Comparison
 from recourse_audit.records.groups import Communities as CommunityRecord
 from recourse_audit.settings import (
-    DecisionSettings,
     GraphSettings,
     GroupSettings,
     ModelSettings,
@@ -173,7 +172,8 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
         graph = _network(lending, random, person, Path(place))
     batcher = QueryBatcher(_model(), pool_of(graph))
     answers = batcher.ask_raw(whole(graph), np.arange(graph.node_count))
-    refused = ~_decisions().favourable(answers)
+    decisions = decisions_of(graph, answers, ("denied", "approved"), ("approved",))
+    refused = ~decisions.favourable(answers, np.arange(len(answers)))
     found = Communities(method="column", seed=0, column="dealt", numbers=person.community)
     if not plan.named:
         found = communities_of(graph, SETTINGS, seed=0)
@@ -235,11 +235,6 @@ def _network(lending: ModuleType, random: np.random.Generator, person: Any, plac
             nodes=place / "nodes.csv", edges=place / "edges.csv", features=lending.FEATURES
         )
     )
-
-
-@cache
-def _decisions() -> Decisions:
-    return Decisions(DecisionSettings(classes=("denied", "approved"), favourable=("approved",)))
 
 
 @cache

@@ -4,6 +4,8 @@ import argparse
 import time
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench
 from benchmarks.search_speed import SAMPLE, open_sample, report, some_subjects
@@ -17,8 +19,11 @@ WARM_UP = 2
 
 def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
     """Print the time of all caveats divided by the time of the searches they belong to."""
-    caveats = Caveats(bench.graph, bench.batcher, DEPTH, CaveatSettings(), bench.scope.seed)
-    decided = bench.decisions.classes_of(bench.whole).tolist()
+    caveats = Caveats(
+        bench.graph, bench.batcher, bench.decisions, DEPTH, CaveatSettings(), bench.scope.seed
+    )
+    everybody = np.arange(bench.graph.node_count)
+    decided = bench.decisions.classes_of(bench.whole, everybody).tolist()
     searching = adjusting = 0.0
     subjects = some_subjects(bench, count, 2, most, seed=3)
     for number, subject in enumerate([*subjects[:WARM_UP].tolist(), *subjects.tolist()]):

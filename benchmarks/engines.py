@@ -9,9 +9,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.decisions import DecisionRule, Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
@@ -41,8 +41,8 @@ def open_bench(graph: Graph, model: Path, scope: Scope) -> Bench:
     batcher = QueryBatcher(opened, pool_of(graph))
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = tuple(str(number) for number in range(answers.shape[1]))
-    search = Search(graph, batcher, answers, classes, scope)
-    decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[:1]))
+    decisions = decisions_of(graph, answers, classes)
+    search = Search(graph, batcher, decisions, scope)
     return Bench(graph, opened, batcher, answers, search, decisions, scope)
 
 
@@ -165,3 +165,11 @@ def _inside(tie_set: frozenset[tuple[int, int]], root: int) -> Iterator[frozense
             left -= touching
         if not left:
             yield inner
+
+
+def decisions_of(
+    graph: Graph, answers: Floats, classes: tuple[str, ...], favourable: tuple[str, ...] = ()
+) -> Decisions:
+    """The likeliest class is decided; the first is favourable unless others are named."""
+    settings = DecisionSettings(classes=classes, favourable=favourable or classes[:1])
+    return DecisionRule(settings, graph).over(answers)

@@ -25,8 +25,9 @@ from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.combinations import every
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.permitted import action_table
-from recourse_audit.recourse.verification import RecourseContext, Verifier
+from recourse_audit.recourse.verification import Verifier
 
 TEXT = "late_payments"
 REPEATS = 5
@@ -128,10 +129,9 @@ def main(argv: list[str] | None = None) -> None:
     contexts = []
     for audit in audits:
         answers = whole_answers(audit, np.arange(audit.graph.node_count))
-        contexts.append(
-            RecourseContext(audit.graph, audit.batcher, audit.probes, answers, audit.decisions)
-        )
-    refused = np.flatnonzero(~audits[0].decisions.favourable(answers))
+        decisions = audit.rule.over(answers)
+        contexts.append(RecourseContext(audit.graph, audit.batcher, audit.probes, decisions))
+    refused = np.flatnonzero(~decisions.favourable(answers, np.arange(len(answers))))
     subjects = np.random.default_rng(1).permutation(refused)[: options.subjects].tolist()
     least = np.zeros((2, len(subjects)))
     evaluations = 0

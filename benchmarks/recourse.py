@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import load_graph
-from benchmarks.engines import Recorder
+from benchmarks.engines import Recorder, decisions_of
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
@@ -29,12 +29,12 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE
 from recourse_audit.recourse.combinations import every
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import RecourseContext, Verifier
+from recourse_audit.recourse.verification import Verifier
 from recourse_audit.settings import (
-    DecisionSettings,
     ModelSettings,
     load_settings,
     parse_settings,
@@ -84,17 +84,17 @@ class World:
     def decisions(self, favourable: tuple[str, ...] = ()) -> Decisions:
         """The rule that turns answers into decisions, with some classes favourable."""
         hoped = favourable or self.favourable or self.classes[:1]
-        return Decisions(DecisionSettings(classes=self.classes, favourable=hoped))
+        return decisions_of(self.graph, self.answers, self.classes, hoped)
 
     def decided(self) -> list[str]:
         """The class that the model decides on for each node of the whole graph."""
-        return self.decisions().names_of(self.answers)
+        return self.decisions().names_of(self.answers, np.arange(len(self.answers)))
 
     def hoped_for(self, subject: int) -> tuple[str, ...]:
         """The classes that count as favourable for a subject."""
         if self.favourable:
             return self.favourable
-        [decided] = self.decisions().names_of(self.answers[[subject]])
+        [decided] = self.decisions().names_of(self.answers[[subject]], subject)
         return tuple(name for name in self.classes if name != decided)
 
     def refused(self, count: int, seed: int) -> list[int]:
@@ -120,7 +120,7 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
     """Print the verifier's rate divided by the runtime's, on single changes and on pairs."""
     policy = world.policy(ties=[rules], attributes=world.attributes)
     decisions = world.decisions(world.classes[-1:])
-    context = RecourseContext(world.graph, world.batcher, world.probes, world.answers, decisions)
+    context = RecourseContext(world.graph, world.batcher, world.probes, decisions)
     session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
     for subject in world.refused(12, seed=1):
         table = action_table(policy, subject, world.probes.depth)
@@ -160,13 +160,7 @@ def shares(world: World, kind: str, recourse: dict[str, Any], count: int, budget
         hoped = world.hoped_for(subject)
         if hoped not in searches:
             searches[hoped] = RecourseSearch(
-                world.graph,
-                world.batcher,
-                world.probes,
-                world.answers,
-                policy,
-                world.decisions(hoped),
-                0,
+                world.graph, world.batcher, world.probes, policy, world.decisions(hoped), 0
             )
         found = searches[hoped].run(subject, None)
         statuses[found.status] += 1

@@ -132,7 +132,10 @@ def test_settings_are_frozen() -> None:
         ({"model": [1]}, "model: must be a table"),
         ({"model": {"roles": 3}}, "model.roles: must be a table: { name = value } (got 3)"),
         ({"model": {"roles": {"x": "feature"}}}, "model.roles.x: must be 'features', 'edges'"),
-        ({"model": {"output": "scores"}}, "model.output: must be 'logits', 'probabilities' or"),
+        (
+            {"model": {"output": "scores"}},
+            "model.output: must be 'logits', 'probabilities', 'log_probabilities' or 'score'",
+        ),
         ({"model": {"depth": -1}}, "model.depth: must be at least 0 (got -1)"),
         ({"model": {"depth": 17}}, "model.depth: must be at most 16 (got 17)"),
         ({"model": {"self_loops": "yes"}}, "model.self_loops: must be 'none' or 'add'"),
@@ -154,6 +157,25 @@ def test_settings_are_frozen() -> None:
         (
             {"decision": {"favourable": ["denied", "approved"]}},
             "decision.favourable: names every class",
+        ),
+        (
+            {"decision": {"cut_off": 1.2}},
+            "decision.cut_off: a cut-off for probabilities lies between 0 and 1 (got 1.2)",
+        ),
+        ({"decision": {"cut_off": 0.0}}, "decision.cut_off: a cut-off for probabilities lies"),
+        ({"decision": {"cut_off": float("nan")}}, "decision.cut_off: must be a finite number"),
+        (
+            {"decision": {"cut_off_by": {"column": "c", "values": {"x": 620}}}},
+            "decision.cut_off_by.values.x: a cut-off for probabilities lies between 0 and 1",
+        ),
+        ({"decision": {"cut_off": 0.6, "quota": 3}}, "cut_off and quota are different rules"),
+        ({"decision": {"quota": 0}}, "decision.quota: must be a whole number of people, or a"),
+        ({"decision": {"quota": 1.5}}, "decision.quota: must be a whole number of people, or a"),
+        ({"decision": {"better": "lower"}}, "decision.better: only scores can be better when"),
+        ({"model": {"output": "score"}}, "decision: a score decides nothing by itself; set"),
+        (
+            {"model": {"output": "score"}, "decision": {"classes": ["a", "b", "approved"]}},
+            "decision.classes: a score model takes one of two decisions",
         ),
         ({"search": {"max_nodes": 1}}, "search.max_nodes: must be at least 2 (got 1)"),
         ({"search": {"max_nodes": 99}}, "search.max_nodes: must be at most 8 (got 99)"),

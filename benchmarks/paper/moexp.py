@@ -62,9 +62,8 @@ def _key(part: str, dataset: Dataset, method: str, subject: int, setting: str) -
 def search_of(dataset: Dataset, size: Size) -> Search:
     """A search of the given size over a data set."""
     bench = dataset.bench
-    classes = [str(number) for number in range(bench.whole.shape[1])]
     scope = Scope(max_nodes=size.max_nodes, max_hops=size.max_hops, budget=size.budget, seed=SEED)
-    return Search(bench.graph, bench.batcher, bench.whole, classes, scope)
+    return Search(bench.graph, bench.batcher, bench.decisions, scope)
 
 
 def searched(search: Search, dataset: Dataset, size: Size, subject: int) -> SearchResult:

@@ -187,7 +187,7 @@ class Contest:
                 break
             answers = around.answers(trials)
             queries += len(trials)
-            lead = decisions.log_odds(answers)
+            lead = decisions.lead(answers, subject)
             gone = trials[int(lead.argmax())]
             if lead.max() > 0:
                 return Edit(removed=gone), queries

@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.engines import open_bench
+from benchmarks.engines import decisions_of, open_bench
 from benchmarks.paper.cache import Key, ResultCache
 from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Plan
 from recourse_audit.caveats.stability import Standing, linked, moved, standing
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.results import Scope
-from recourse_audit.settings import DecisionSettings
 
 LINKS, MODELS = "links", "models"
 SAMPLES = Path(__file__).parents[2] / "sample_models"
@@ -46,11 +44,11 @@ def standings(
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = tuple(str(number) for number in range(answers.shape[1]))
     found = {}
-    decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[:1]))
-    for result in Search(graph, batcher, answers, classes, scope).run(np.array(sorted(subjects))):
+    decisions = decisions_of(graph, answers, classes)
+    for result in Search(graph, batcher, decisions, scope).run(np.array(sorted(subjects))):
         assert isinstance(result, SearchResult), result
         answer = answers[[result.subject]]
-        [decided] = decisions.names_of(answer)
+        [decided] = decisions.names_of(answer, result.subject)
         found[result.subject] = standing(decided, np.exp(answer[0]), result, None)
     return found
 

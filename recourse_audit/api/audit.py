@@ -150,6 +150,7 @@ class Audit:
         scheduler: str | None = None,
         timeout: float = SECONDS_PER_CHUNK,
         fresh: bool = False,
+        despite_disagreement: bool = False,
         sign: Path | str | None = None,
         id_key: Path | str | None = None,
         progress: bool = False,
@@ -168,6 +169,8 @@ class Audit:
             The address of a Dask scheduler, whose workers do the work instead.
         timeout
             Seconds that a chunk may take.
+        despite_disagreement
+            Go on even if the record and the model differ on more people than the settings allow.
         sign, id_key
             An Ed25519 private key to sign with; a secret file to hash ids with.
         """
@@ -184,6 +187,7 @@ class Audit:
             out=Path(out),
             selection=Selection(subjects=subjects, sample=sample, stratify=stratify),
             fresh=fresh,
+            despite_disagreement=despite_disagreement,
             id_key=None if id_key is None else read_id_key(Path(id_key)),
             signer=None if sign is None else read_signer(Path(sign)),
         )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from recourse_audit.records.agreement import Agreement
     from recourse_audit.records.groups import GroupReport
     from recourse_audit.records.manifest import Verification
     from recourse_audit.records.recourse import RecourseStatus
@@ -76,6 +77,14 @@ class Bundle:
         with open_stored_audit(self.folder) as stored:
             for result in stored.results():
                 yield result.report
+
+    @property
+    def agreement(self) -> "Agreement | None":
+        """How the decisions on record agree with the model's; None if none are on record."""
+        from recourse_audit.bundle.reader import open_stored_audit
+
+        with open_stored_audit(self.folder) as stored:
+            return stored.agreement
 
     def groups(self) -> "GroupReport":
         """Gaps between groups, with their uncertainty."""

@@ -5,38 +5,63 @@ query would need a whole graph for each of them; so each node is asked about on 
 field, after some nodes have shown that this gives the whole graph's answer.
 """
 
+from typing import Protocol
+
 import numpy as np
 
-from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.errors import RoomError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import DecisionRule, Mask
 from recourse_audit.model.queries import Union, whole
-from recourse_audit.recourse.receptive_field import receptive_field
-from recourse_audit.recourse.verification import (
+from recourse_audit.records.model import ProbeReport
+from recourse_audit.recourse.context import (
     CLOSE,
     neighbourhoods_suffice,
     noise_of,
     same_answer,
 )
+from recourse_audit.recourse.receptive_field import receptive_field
 
 # How many nodes are asked about both ways before the receptive fields are relied on.
 COMPARED = 8
 
 
-def whole_answers(audit: LoadedAudit, nodes: Ints) -> Floats:
-    """Log-probabilities on the whole graph, one row per node; NaN for nodes nobody asked about.
+class Askable(Protocol):
+    """What is needed to ask about the whole graph: a `LoadedAudit`, or a part of one."""
 
-    A model that answers for one node per query is asked about `nodes` alone.
+    @property
+    def graph(self) -> Graph:
+        """The graph that is asked about."""
+
+    @property
+    def batcher(self) -> QueryBatcher:
+        """What asks the model."""
+
+    @property
+    def probes(self) -> ProbeReport:
+        """What may be relied on."""
+
+    @property
+    def rule(self) -> DecisionRule:
+        """What tells how close an answer is to its line."""
+
+
+def whole_answers(audit: Askable, nodes: Ints) -> Floats:
+    """Answers on the whole graph, one row per node; NaN for nodes nobody asked about.
+
+    A model that answers for one node per query is asked about `nodes` alone, unless the decision
+    on one person depends on everybody's answer.
     """
     graph = audit.graph
-    one_by_one = audit.batcher.one_row_per_query
+    one_by_one = audit.batcher.one_row_per_query and not audit.rule.needs_everybody
     rows = nodes if one_by_one else np.arange(graph.node_count)
-    answers = np.full((graph.node_count, audit.batcher.class_count), np.nan)
+    answers = np.full((graph.node_count, audit.batcher.answer_width), np.nan)
     answers[rows] = answers_on(audit, rows)
     return answers
 
 
-def answers_on(audit: LoadedAudit, rows: Ints) -> Floats:
+def answers_on(audit: Askable, rows: Ints) -> Floats:
     """The same for some nodes, in ascending order, one row each."""
     if audit.batcher.one_row_per_query and neighbourhoods_suffice(audit.probes):
         answers = _on_receptive_fields(audit, rows)
@@ -45,7 +70,7 @@ def answers_on(audit: LoadedAudit, rows: Ints) -> Floats:
     return audit.batcher.ask(whole(audit.graph), rows)
 
 
-def _on_receptive_fields(audit: LoadedAudit, rows: Ints) -> Floats | None:
+def _on_receptive_fields(audit: Askable, rows: Ints) -> Floats | None:
     """Ask about each node on its own field; None if that is not the whole graph's answer.
 
     Answers so close to the line that rounding might decide come from the whole graph.
@@ -54,7 +79,7 @@ def _on_receptive_fields(audit: LoadedAudit, rows: Ints) -> Floats | None:
     if depth is None or len(rows) <= COMPARED:
         return None
     graph, batcher = audit.graph, audit.batcher
-    answers = np.empty((len(rows), batcher.class_count))
+    answers = np.empty((len(rows), batcher.answer_width))
     try:
         for place, node in enumerate(rows.tolist()):
             field = receptive_field(graph, node, depth)
@@ -73,16 +98,21 @@ def _on_receptive_fields(audit: LoadedAudit, rows: Ints) -> Floats | None:
     compared = np.unique(np.linspace(0, len(rows) - 1, COMPARED).astype(np.int64))
     known = batcher.ask(whole(graph), rows[compared])
     if not all(
-        same_answer(near, far, noise)
+        same_answer(near, far, noise, scores=audit.rule.scores)
         for near, far in zip(answers[compared], known, strict=True)
         if np.isfinite(near).all() or np.isfinite(far).all()
     ):
         return None
     answers[compared] = known
-    usable = audit.decisions.usable(answers)
-    close = np.flatnonzero(usable)[
-        np.abs(audit.decisions.log_odds(answers[usable])) <= CLOSE * noise
-    ]
+    usable = np.flatnonzero(audit.rule.usable(answers))
+    close = usable[_close(audit, answers[usable], rows[usable], CLOSE * noise)]
     if len(close):
         answers[close] = batcher.ask(whole(graph), rows[close])
     return answers
+
+
+def _close(audit: Askable, answers: Floats, rows: Ints, within: float) -> Mask:
+    """Which answers are so close to the line that rounding may decide."""
+    everybody = np.full((audit.graph.node_count, answers.shape[1]), np.nan)
+    everybody[rows] = answers
+    return audit.rule.over(everybody).close(answers, rows, within)

@@ -14,8 +14,8 @@ import networkx as nx
 import numpy as np
 
 from recourse_audit.audit.grouping import group_values, groups_by
-from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.decisions import Decisions
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.groups import Communities as CommunityRecord
 from recourse_audit.records.summary import Member, Person
 from recourse_audit.settings import GroupSettings
@@ -103,11 +103,14 @@ def _numbered(label: Ints) -> Ints:
 
 
 def people_of(
-    graph: Graph, answers: Floats, decisions: Decisions, communities: Communities
+    graph: Graph, decisions: Decisions, recorded: Ints | None, communities: Communities
 ) -> Iterator[Person]:
-    """Everybody with the decision on the whole graph; `answers` are those of `whole_answers`."""
-    names = decisions.names_of(answers)
-    favourable: list[bool] = decisions.favourable(answers).tolist()
+    """Everybody with the decision on them: the one on record if there are any, else the model's."""
+    every = np.arange(graph.node_count)
+    decided = decisions.classes_of(decisions.everybody, every) if recorded is None else recorded
+    classes = (*decisions.classes, NO_DECISION)
+    names = [classes[number] for number in decided.tolist()]
+    favourable: list[bool] = decisions.rule.favourable_classes[decided].tolist()
     numbers = communities.numbers
     own = [None] * len(names) if numbers is None else numbers.tolist()
     rows = zip(graph.ids.tolist(), names, favourable, own, strict=True)

@@ -81,8 +81,8 @@ class EgoNetworks:
             unknown = np.flatnonzero(np.isnan(answers).any(axis=1))
             rows = nodes[unknown].astype(np.int64)
             answers[unknown] = self._batcher.ask(whole(self._graph), rows)
-        names = self._decisions.names_of(answers)
-        favourable: list[bool] = self._decisions.favourable(answers).tolist()
+        names = self._decisions.names_of(answers, nodes)
+        favourable: list[bool] = self._decisions.favourable(answers, nodes).tolist()
         people = zip(self._graph.ids[nodes].tolist(), hops, names, favourable, strict=True)
         return [
             EgoNode(id=name, hops=hop, decision=decision, favourable=good)

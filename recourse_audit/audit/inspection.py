@@ -4,7 +4,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from recourse_audit.audit.loaded import LoadedAudit, check_features, with_ties_counted
+from recourse_audit.audit.decided import decided_by, decided_of
+from recourse_audit.audit.loaded import (
+    LoadedAudit,
+    check_features,
+    with_ties_counted,
+)
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Graph
@@ -14,13 +19,16 @@ from recourse_audit.model.probe_notes import SEEN
 from recourse_audit.model.probes import TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.model import (
     FORMAT,
+    ListedOutput,
     ModelInput,
     ModelOutput,
     ModelReport,
     PreprocessingReport,
     ProbeReport,
+    RuleReport,
 )
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.policy import ANY
@@ -57,6 +65,8 @@ class Inspection:
     made_up: bool = False
     problem: str = ""
     undecided: dict[str, bool] = field(default_factory=dict)
+    decision: RuleReport | None = None
+    agreement: Agreement | None = None
     preprocessing: PreprocessingReport | None = None
 
     def __repr__(self) -> str:
@@ -89,17 +99,40 @@ class Inspection:
                 )
                 for port in self.signature.inputs
             ),
-            output=ModelOutput(
-                name=self.signature.output.name,
-                dtype=self.signature.output.dtype,
-                shape=self.signature.output.shape,
-                kind=self.signature.output.kind,
-                classes=self.signature.output.classes,
-                why=self.signature.output.why,
+            output=self._output,
+            outputs=tuple(
+                ListedOutput(
+                    name=port.name,
+                    dtype=port.dtype,
+                    shape=port.shape,
+                    rows=port.rows,
+                    columns=port.columns,
+                    looks=port.looks,
+                    hops=port.hops,
+                    taken=port.taken,
+                )
+                for port in self.signature.outputs
             ),
             probes=self.probes,
+            decision=self.decision,
+            agreement=self.agreement,
             problem=self.problem,
             preprocessing=self.preprocessing,
+        )
+
+    @property
+    def _output(self) -> ModelOutput | None:
+        """The output that is read; None where one of several is yet to be chosen."""
+        output = self.signature.output
+        if len(self.signature.outputs) > 1 and not output.taken:
+            return None
+        return ModelOutput(
+            name=output.name,
+            dtype=output.dtype,
+            shape=output.shape,
+            kind=output.kind,
+            classes=output.classes,
+            why=output.why,
         )
 
     @property
@@ -173,6 +206,7 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         sha256=audit.model.digest(),
         settings_file=str(settings),
         undecided=undecided_kinds(audit.settings, audit.graph),
+        **decided_of(audit.settings, audit.recorded, audit),
         preprocessing=None if audit.preprocessing is None else audit.preprocessing.report,
     )
 
@@ -213,13 +247,17 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         settings, origin = settings.model_copy(update=pipeline), graph
     try:
         read, preprocessing = _read(settings, ties, timeout)
-        found = inspect_with(settings, read, preprocessing, timeout=timeout)
+        classes = None if whole is None else len(whole.decision.classes)
+        found, model = inspect_with(settings, read, preprocessing, timeout=timeout, classes=classes)
+        decided: dict[str, Any] = {}
+        if whole is not None and read is not None and found.probes is not None:
+            decided = decided_by(whole, read, model, found.probes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     if whole is None:
         return found
     undecided = {} if read is None else undecided_kinds(whole, read)
-    return replace(found, settings_file=str(path), undecided=undecided)
+    return replace(found, settings_file=str(path), undecided=undecided, **decided)
 
 
 def _read(
@@ -239,8 +277,12 @@ def inspect_with(
     preprocessing: Preprocessing | None = None,
     *,
     timeout: float | None = None,
-) -> Inspection:
-    """Probe a model on a graph's nodes, or on made-up ones."""
+    classes: int | None = None,
+) -> tuple[Inspection, OnnxModel]:
+    """Probe a model on a graph's nodes, or on made-up ones; also the open model.
+
+    `classes` is how many the settings declare, if they do.
+    """
     model = OnnxModel(settings, complete=False, timeout=timeout)
     if graph is not None:
         check_features(model, graph, preprocessing)
@@ -255,11 +297,12 @@ def inspect_with(
     )
     try:
         model = OnnxModel(settings, timeout=timeout)
-        probes = probe(model, settings, None if graph is None else pool_of(graph))
+        pool = None if graph is None else pool_of(graph)
+        probes = probe(model, settings, pool, classes=classes)
         probes = probes if graph is None else with_ties_counted(probes, graph)
     except ModelError as error:
-        return replace(facts, problem=str(error))
-    return replace(facts, signature=model.signature, probes=probes)
+        return replace(facts, signature=model.signature, problem=str(error)), model
+    return replace(facts, signature=model.signature, probes=probes), model
 
 
 def check_given(path: Path, option: str) -> None:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from recourse_audit.audit.agreement import recorded_decisions
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import Positions, near_matches
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
@@ -34,7 +35,8 @@ class LoadedAudit:
     model: OnnxModel
     probes: ProbeReport
     batcher: QueryBatcher
-    decisions: Decisions
+    rule: DecisionRule
+    recorded: Ints | None
     scope: Scope
     policy: Policy
     preprocessing: Preprocessing | None = None
@@ -99,8 +101,10 @@ def open_audit(
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = open_policy(settings, graph, encoder)
     _check_stratum(settings, graph)
-    probes = with_ties_counted(probe(model, settings.model, pool_of(graph)), graph)
-    _check_classes(settings, model)
+    classes = len(settings.decision.classes)
+    probes = probe(model, settings.model, pool_of(graph), classes=classes)
+    probes = with_ties_counted(probes, graph)
+    check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)
     return replace(audit, preprocessing=preprocessing, graph_from_files=from_files)
 
@@ -116,7 +120,8 @@ def assemble(
         model=model,
         probes=probes,
         batcher=QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1),
-        decisions=Decisions(settings.decision),
+        rule=rule_of(settings, graph, model),
+        recorded=recorded_decisions(settings, graph),
         scope=Scope(
             max_nodes=search.max_nodes,
             max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
@@ -127,6 +132,13 @@ def assemble(
         policy=policy,
         encoder=policy.encoder,
     )
+
+
+def rule_of(settings: Settings, graph: Graph, model: OnnxModel) -> DecisionRule:
+    """The rule that decides, for a model whose output has been identified."""
+    output = model.signature.output
+    assert output.kind is not None
+    return DecisionRule(settings.decision, graph, kind=output.kind, precision=output.dtype)
 
 
 def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
@@ -182,7 +194,8 @@ def _check_stratum(settings: Settings, graph: Graph) -> None:
         )
 
 
-def _check_classes(settings: Settings, model: OnnxModel) -> None:
+def check_classes(settings: Settings, model: OnnxModel) -> None:
+    """Refuse names for more or fewer classes than the output has."""
     named, output = settings.decision.classes, model.signature.output
     if output.classes != len(named):
         raise SettingsError(

@@ -11,8 +11,9 @@ from recourse_audit.audit.loaded import LoadedAudit, find_subjects
 from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.recourse import WhatIf
+from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
 from recourse_audit.records.report import (
     FIRST_MOVES_NOTHING,
     FORMAT,
@@ -20,14 +21,19 @@ from recourse_audit.records.report import (
     NO_TIES,
     TIES_DO_NOT_MATTER,
     Decision,
+    DecisionLine,
     SubjectReport,
 )
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
-from recourse_audit.recourse.what_if import Change, read_changes
+from recourse_audit.recourse.typed_changes import Change, read_changes
 from recourse_audit.search.moexp import Block, Search
-from recourse_audit.search.results import Naming, Outcome
+from recourse_audit.search.results import Naming, Outcome, shown
 
+DISAGREES = (
+    "The decision on record is {recorded}, but the model decides {decided}. Until it is known why, "
+    "no change can be promised to alter the decision."
+)
 NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"
 
 
@@ -57,22 +63,17 @@ def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> Wha
     [number] = find_subjects(audit, [subject])
     audit.model.reseed(audit.scope.seed)
     answers = whole_answers(audit, np.array([number]))
-    if not audit.decisions.usable(answers[[number]])[0]:
+    decisions = audit.rule.over(answers)
+    if not decisions.usable(answers[[number]])[0]:
         raise AnswerError(f"{subject}: {NOT_A_NUMBER}")
-    search = recourse_search(audit, answers)
+    search = recourse_search(audit, decisions)
     return search.what_if(number, read_changes(changes, audit.graph, audit.encoder))
 
 
-def recourse_search(audit: LoadedAudit, answers: Floats) -> RecourseSearch:
-    """The search for options; `answers` are those of `whole_answers`."""
+def recourse_search(audit: LoadedAudit, decisions: Decisions) -> RecourseSearch:
+    """The search for options; `decisions` are those on everybody in the whole graph."""
     return RecourseSearch(
-        audit.graph,
-        audit.batcher,
-        audit.probes,
-        answers,
-        audit.policy,
-        audit.decisions,
-        audit.scope.seed,
+        audit.graph, audit.batcher, audit.probes, audit.policy, decisions, audit.scope.seed
     )
 
 
@@ -94,23 +95,21 @@ class Reporter:
     def __init__(self, audit: LoadedAudit, answers: Floats, *, complete: bool = True) -> None:
         """`answers` are those of `whole_answers`; `complete` ones are about everybody."""
         seed = audit.scope.seed
+        decisions = audit.rule.over(answers)
         self._audit = audit
         self._answers = answers
-        self._naming = Naming(
-            graph=audit.graph, classes=audit.decisions.classes, kind=audit.batcher.output_kind
-        )
-        self.search = Search(
-            audit.graph, audit.batcher, answers, audit.decisions.classes, audit.scope
-        )
-        self._recourse = recourse_search(audit, answers)
+        self._decisions = decisions
+        self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
+        self.search = Search(audit.graph, audit.batcher, decisions, audit.scope)
+        self._recourse = recourse_search(audit, decisions)
         self._caveats = Caveats(
-            audit.graph, audit.batcher, audit.probes.depth, audit.settings.caveats, seed
+            audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
         )
         self._ego_networks = EgoNetworks(
             audit.graph,
             audit.batcher,
             answers,
-            audit.decisions,
+            decisions,
             audit.scope.max_hops,
             complete=complete,
         )
@@ -119,7 +118,7 @@ class Reporter:
         self, block: Block, changes: Sequence[Change] = ()
     ) -> Iterator[tuple[int, SubjectReport]]:
         """Report on the subjects of one block."""
-        usable = self._audit.decisions.usable(self._answers[block.subjects])
+        usable = self._decisions.usable(self._answers[block.subjects])
         for subject in block.subjects[~usable].tolist():
             yield subject, self.failed(subject, NOT_A_NUMBER)
         rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
@@ -151,7 +150,7 @@ class Reporter:
         report = replace(
             begun,
             caveats=() if found is None else self._caveats_on(found, begun.subject),
-            recourse=self._recourse.run(subject, found),
+            recourse=self._disagreement(subject) or self._recourse.run(subject, found),
             what_if=self._recourse.what_if(subject, changes) if changes else None,
             note=_note(outcome),
             error=outcome.reason if isinstance(outcome, SearchFailure) else "",
@@ -168,6 +167,7 @@ class Reporter:
         report = SubjectReport(
             format=FORMAT,
             subject=decision,
+            decision=self._line(subject),
             baselines={},
             ego_network=self._ego_networks.of(subject, found),
             probes=self._audit.probes,
@@ -187,17 +187,58 @@ class Reporter:
         )
 
     def _caveats_on(self, found: SearchResult, decision: Decision) -> tuple[Caveat, ...]:
-        classes = self._audit.decisions.classes
-        return self._caveats.on(found, classes, classes.index(decision.decision))
+        return self._caveats.on(found, self._decisions.classes.index(decision.decision))
 
     def _decision(self, subject: int) -> Decision:
         answer = self._answers[[subject]]
-        [decided] = self._audit.decisions.names_of(answer)
+        [decided] = self._decisions.names_of(answer, subject)
         return Decision(
             id=str(self._audit.graph.ids[subject]),
             decision=decided,
-            favourable=bool(self._audit.decisions.favourable(answer)[0]),
+            favourable=bool(self._decisions.favourable(answer, subject)[0]),
             probabilities=self._naming.probabilities(answer)[0] if decided else {},
+        )
+
+    def _recorded(self, subject: int) -> str | None:
+        """The decision on record for a subject; "" where the column is empty."""
+        recorded = self._audit.recorded
+        if recorded is None:
+            return None
+        return (*self._decisions.classes, "")[int(recorded[subject])]
+
+    def _disagreement(self, subject: int) -> Recourse | None:
+        """What stands in place of options where the record and the model differ."""
+        recorded, decided = self._recorded(subject), self._decision(subject).decision
+        if not recorded or not decided or recorded == decided:
+            return None
+        reason = DISAGREES.format(recorded=recorded, decided=decided)
+        most = self._audit.policy.settings.max_changes
+        return Recourse(
+            status="model_disagrees",
+            certificate=Certificate(max_changes=most, reason=reason),
+            margin=self._line(subject).margin,
+            reason=reason,
+        )
+
+    def _line(self, subject: int) -> DecisionLine:
+        """How the decision on a subject was taken."""
+        decisions, answer = self._decisions, self._answers[[subject]]
+        rule = decisions.rule
+        line = DecisionLine(
+            rule=rule.name,
+            better=rule.better if rule.scores else None,
+            recorded=self._recorded(subject),
+        )
+        if rule.name != "argmax":
+            cut_off = shown(float(decisions.lines(subject)))
+            line = replace(line, cut_off=cut_off, places=decisions.places)
+        if not decisions.usable(answer)[0]:
+            return line
+        return replace(
+            line,
+            score=self._naming.scores(answer)[0],
+            margin=shown(float(decisions.margin(answer, subject)[0])),
+            rank=decisions.rank(answer, subject),
         )
 
 

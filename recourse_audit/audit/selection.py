@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from recourse_audit.audit.agreement import NOT_RECORDED
 from recourse_audit.audit.grouping import groups_by
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.errors import InputError, SubjectError
@@ -57,8 +58,15 @@ def _chosen(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
 
 
 def _refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
-    """Who did not get a favourable decision, including those whose answer is not a number."""
-    return ~audit.decisions.favourable(answers)
+    """Who did not get a favourable decision, including those whose answer is not a number.
+
+    If decisions are on record, those count: whoever they refused.
+    """
+    if audit.recorded is not None:
+        known = audit.recorded != NOT_RECORDED
+        refused: NDArray[np.bool_] = known & ~audit.rule.favourable_classes[audit.recorded]
+        return refused
+    return ~audit.rule.over(answers).favourable(answers, np.arange(len(answers)))
 
 
 def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:

@@ -12,8 +12,9 @@ from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.reporter import recourse_search
 from recourse_audit.caveats.stability import Standing, curve, linked, moved, standing
 from recourse_audit.errors import InputError, ModelError
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
@@ -33,8 +34,9 @@ def some_subjects(audit: LoadedAudit, count: int) -> list[int]:
     """Draw subjects from those whom the model refused; from everybody, if it refused nobody."""
     every = np.arange(audit.graph.node_count)
     answers = whole_answers(audit, every)
-    usable = audit.decisions.usable(answers)
-    refused = usable & ~audit.decisions.favourable(answers)
+    decisions = audit.rule.over(answers)
+    usable = decisions.usable(answers)
+    refused = usable & ~decisions.favourable(answers, every)
     able = every[refused] if refused.any() else every[usable]
     drawn = np.random.default_rng((audit.scope.seed, SALT)).permutation(able)[:count]
     return [int(subject) for subject in np.sort(drawn)]
@@ -89,17 +91,26 @@ def standings(
     """Where subjects stand; None where the model's answer is not a number."""
     wanted: Ints = np.unique(np.asarray(subjects, dtype=np.int64))
     answers = whole_answers(audit, wanted)
-    decisions = audit.decisions
+    decisions = audit.rule.over(answers)
     found: dict[int, Standing | None] = dict.fromkeys(wanted.tolist())
-    search = Search(audit.graph, audit.batcher, answers, decisions.classes, audit.scope)
-    recourse = recourse_search(audit, answers)
+    search = Search(audit.graph, audit.batcher, decisions, audit.scope)
+    recourse = recourse_search(audit, decisions)
     for outcome in search.run(wanted[decisions.usable(answers[wanted])]):
         if not isinstance(outcome, SearchFailure):
             options = recourse.run(outcome.subject, outcome) if with_options else None
-            chances = np.exp(answers[outcome.subject])
-            [decided] = decisions.names_of(answers[[outcome.subject]])
+            own = answers[[outcome.subject]]
+            chances = _scaled(own[0], decisions)
+            [decided] = decisions.names_of(own, outcome.subject)
             found[outcome.subject] = standing(decided, chances, outcome, options)
     return found
+
+
+def _scaled(answer: Floats, decisions: Decisions) -> Floats:
+    """Numbers whose distance is how far an answer moved: of a score, in standard deviations."""
+    if decisions.rule.scores:
+        return np.concatenate((answer, -answer)) / decisions.spread
+    chances: Floats = np.exp(answer)
+    return chances
 
 
 def with_graph(audit: LoadedAudit, graph: Graph) -> LoadedAudit:
@@ -118,7 +129,8 @@ def _batcher(model: OnnxModel, graph: Graph, *, packing: bool) -> QueryBatcher:
 
 def _opened(audit: LoadedAudit, path: Path) -> LoadedAudit:
     """The same audit of a copy of the model, which must look the same from outside."""
-    settings = audit.settings.model.model_copy(update={"path": path})
+    changed = {"path": path, "output_name": audit.model.signature.output.name}
+    settings = audit.settings.model.model_copy(update=changed)
     model = OnnxModel(settings)
     if _face(model.signature) != _face(audit.model.signature):
         raise ModelError(

@@ -15,7 +15,8 @@ from recourse_audit.bundle.plain_files import BUNDLE, MARKER, is_marked, refuse_
 from recourse_audit.bundle.seal import digest
 from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import InputError
-from recourse_audit.records.codec import COMMUNITIES, FINGERPRINT, SUBJECT
+from recourse_audit.records.agreement import Agreement
+from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, SUBJECT
 from recourse_audit.records.groups import Communities
 from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
@@ -49,6 +50,12 @@ class StoredAudit:
     def communities(self) -> Communities:
         """How people were divided into communities."""
         return COMMUNITIES.read(self._meta("communities"))
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """How the decisions on record agree with the model's; None if none are on record."""
+        found = meta_of(self.connection).get("agreement")
+        return AGREEMENT.read(found) if isinstance(found, str) else None
 
     def _meta(self, key: str) -> str:
         found = meta_of(self.connection).get(key)

@@ -2,8 +2,8 @@
 
 This is the back-door sum of section IV-B, computed by queries. The features of the confounding
 nodes are replaced by those of nodes drawn at random, everything else stays, and the effect of the
-removal on the probability of the decision is averaged. It is compared with the effect with all
-features as they are.
+removal on the probability of the decision, or on the score, is averaged. It is compared with the
+effect with all features as they are.
 
 A node's features are looked up by its number, so a draw is a question about the same tree with
 other numbers in a few places. `Caveats` puts the effects of a subject's counterfactuals into words.
@@ -21,6 +21,7 @@ from recourse_audit.caveats.wording import confounder_caveat, general_caveats
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
 from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.search import Counterfactual, SearchResult, Tie
@@ -70,9 +71,16 @@ class Effects:
     """Measures effects of removals on one graph with one model."""
 
     def __init__(
-        self, graph: Graph, batcher: QueryBatcher, depth: int, settings: CaveatSettings, seed: int
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        decisions: Decisions,
+        depth: int,
+        settings: CaveatSettings,
+        seed: int,
     ) -> None:
         self._graph = graph
+        self._decisions = decisions
         self._batcher = batcher
         self._depth = depth
         self._settings = settings
@@ -98,8 +106,8 @@ class Effects:
             answers = self._batcher.ask(*side_by_side(unions, rows))
             asked = answers.reshape(len(open_), 2, self._settings.draws + 1, -1)
             for number, place in enumerate(open_):
-                chances = np.exp(asked[number, :, :, removals[place].decision])
-                effects[place] = self._effect(chances[1] - chances[0])
+                watched = self._decisions.rule.watched(asked[number], removals[place].decision)
+                effects[place] = self._effect(watched[1] - watched[0])
         return list(zip(confounders, effects, strict=True))
 
     def _questions(self, removal: Removal, confounders: Ints) -> Iterator[tuple[Union, Ints]]:
@@ -129,7 +137,9 @@ class Effects:
         mean, error = float(drawn.mean()), float(drawn.std(ddof=1)) / sqrt(len(drawn))
         width = float(ndtri(0.5 + CONFIDENCE / 2)) * error
         same = np.sign(drawn) == np.sign(unadjusted)
-        agreeing = float(np.mean(same & (np.abs(drawn) >= NO_EFFECT)))
+        # A probability has 1 for a unit, a score its standard deviation.
+        unit = self._decisions.spread
+        agreeing = float(np.mean(same & (np.abs(drawn) >= NO_EFFECT * unit)))
         return AdjustedEffect(
             unadjusted=shown(unadjusted),
             adjusted=shown(mean),
@@ -137,7 +147,7 @@ class Effects:
             high=shown(mean + width),
             agreeing=agreeing,
             draws=len(drawn),
-            grade=grade(unadjusted, mean, agreeing, self._settings),
+            grade=grade(unadjusted / unit, mean / unit, agreeing, self._settings),
         )
 
 
@@ -179,17 +189,19 @@ class Caveats:
         self,
         graph: Graph,
         batcher: QueryBatcher,
+        decisions: Decisions,
         depth: int | None,
         settings: CaveatSettings,
         seed: int,
     ) -> None:
         self._graph = graph
-        self._effects = None if depth is None else Effects(graph, batcher, depth, settings, seed)
+        self._decisions = decisions
+        self._effects = (
+            None if depth is None else Effects(graph, batcher, decisions, depth, settings, seed)
+        )
         self._general = general_caveats(depth_known=depth is not None)
 
-    def on(
-        self, search: SearchResult, classes: tuple[str, ...], decision: int
-    ) -> tuple[Caveat, ...]:
+    def on(self, search: SearchResult, decision: int) -> tuple[Caveat, ...]:
         """The general caveats, then one for each counterfactual that has confounders.
 
         There are none where removing ties changes nothing, since there is no effect then.
@@ -200,13 +212,15 @@ class Caveats:
         if self._effects is None:
             return self._general
         caveats = list(self._general)
+        rule = self._decisions.rule
+        watched = "score" if rule.scores else f"probability of {rule.classes[decision]}"
         finder = TieFinder(self._graph, search.subject)
         removals = [finder.removal(one, decision) for one in shown]
         measured = self._effects.measure(removals)
         for number, (one, (nodes, effect)) in enumerate(zip(shown, measured, strict=True), start=1):
             if len(nodes):
                 names = tuple(self._graph.ids[nodes].tolist())
-                caveats.append(confounder_caveat(number, one, classes[decision], names, effect))
+                caveats.append(confounder_caveat(number, one, watched, names, effect))
         return tuple(caveats)
 
 

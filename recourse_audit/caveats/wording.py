@@ -45,11 +45,14 @@ UNBOUNDED = Caveat(
 def confounder_caveat(
     number: int,
     shown: Counterfactual,
-    decision: str,
+    watched: str,
     confounders: tuple[str, ...],
     effect: AdjustedEffect | None,
 ) -> Caveat:
-    """What the confounders of one counterfactual do to its effect, if that was measured."""
+    """What the confounders of one counterfactual do to its effect, if that was measured.
+
+    `watched` names what the effect is on: the probability of a class, or the score.
+    """
     names = _listed(confounders)
     ties = _listed(tuple(f"{a}-{b}" for a, b in shown.removed))
     act = f"The features of {names} act on the answer both through what is removed and around it"
@@ -70,7 +73,7 @@ def confounder_caveat(
         grade=effect.grade,
         counterfactual=number,
         about=about,
-        text=f"{GRADES[effect.grade]}. Removing {ties} moves the probability of {decision} by "
+        text=f"{GRADES[effect.grade]}. Removing {ties} moves the {watched} by "
         f"{moved} with the features as they are. {act}: when they are redrawn from the population, "
         f"the move is {effect.adjusted:+.3f} on average (95 % interval {effect.low:+.3f} to "
         f"{effect.high:+.3f}), in the same direction in {effect.agreeing:.0%} of {effect.draws} "

@@ -42,6 +42,7 @@ def prepare_demo(out: Path) -> Path:
 def demo_subjects(audit: LoadedAudit, count: int) -> list[str]:
     """The first people the model refused who have a few ties."""
     answers = whole_answers(audit, np.arange(audit.graph.node_count))
-    refused = audit.decisions.usable(answers) & ~audit.decisions.favourable(answers)
+    decisions = audit.rule.over(answers)
+    refused = decisions.usable(answers) & ~decisions.favourable(answers, np.arange(len(answers)))
     tied = np.diff(audit.graph.starts) >= FEWEST_TIES
     return [str(audit.graph.ids[node]) for node in np.flatnonzero(refused & tied)[:count]]

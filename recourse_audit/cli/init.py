@@ -15,11 +15,22 @@ def init(
     edges: Annotated[Path | None, typer.Option(help="CSV or Parquet, one row per tie.")] = None,
     npz: Annotated[Path | None, typer.Option(help="An npz file with x and edge_index.")] = None,
     graphml: Annotated[Path | None, typer.Option(help="A GraphML file, for a small graph.")] = None,
+    cut_off: Annotated[
+        float | None,
+        typer.Option(help="Favourable from this probability, or this score, on."),
+    ] = None,
+    preprocessing: Annotated[
+        Path | None,
+        typer.Option(help="An ONNX file that makes the model's features from raw columns."),
+    ] = None,
+    recorded: Annotated[
+        str | None, typer.Option(help="The column of nodes with the decisions really taken.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented audit.toml from a model and the files of a graph."""
-    from recourse_audit.audit.init_settings import starting_settings
+    from recourse_audit.audit.init_settings import GraphFiles, starting_settings
     from recourse_audit.render.terminal.progress import steps_on_stderr
 
     if out.is_dir():
@@ -28,8 +39,15 @@ def init(
         raise InputError(f"{out}: already exists; choose another --out, or replace it with --force")
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Reading the files and probing the model")
-        text = starting_settings(
-            model, nodes=nodes, edges=edges, npz=npz, graphml=graphml, folder=out.parent
+        start = starting_settings(
+            model,
+            GraphFiles(nodes=nodes, edges=edges, npz=npz, graphml=graphml),
+            folder=out.parent,
+            cut_off=cut_off,
+            preprocessing=preprocessing,
+            recorded=recorded,
         )
-    write(out, text)
+    write(out, start.text)
+    for guess in start.guesses:
+        say(guess)
     say(f"Wrote {out}. Check the lines marked CHECK, then run: recourse-audit inspect {out}")

@@ -55,6 +55,14 @@ def run(
         int | None, typer.Option(min=0, max=2**63 - 1, help="Replaces search.seed.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over in the folder.")] = False,
+    despite_disagreement: Annotated[
+        bool,
+        typer.Option(
+            "--despite-disagreement",
+            help="Go on although recorded and model's decisions differ on more people than "
+            "decision.most_disagreement allows.",
+        ),
+    ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,6 +99,7 @@ def run(
             scheduler=scheduler,
             timeout=timeout,
             fresh=fresh,
+            despite_disagreement=despite_disagreement,
             sign=sign,
             id_key=id_key,
             progress=True,
@@ -151,8 +160,11 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
 
 def say_results(bundle: "Bundle", warnings: tuple[str, ...]) -> None:
     """Print the results of an audit in one line."""
+    from recourse_audit.render.agreement import agreement_sentences
     from recourse_audit.render.text import number
 
+    if bundle.agreement is not None:
+        say(" ".join(agreement_sentences(bundle.agreement)))
     warn(warnings)
     counts = [f"{count:,} {name}" for name, count in bundle.statuses.items() if count]
     begin = str(bundle.folder)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from recourse_audit.audit.agreement import agreement_of
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.grouping import check_groups
@@ -39,7 +40,10 @@ from recourse_audit.execute.executors import Executor, NoProgress, Progress
 from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
 from recourse_audit.execute.worker import prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Decisions
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.codec import (
+    AGREEMENT,
     COMMUNITIES,
     FINGERPRINT,
     MANIFEST_DOCUMENT,
@@ -61,6 +65,7 @@ class Request:
     out: Path
     selection: Selection
     fresh: bool = False
+    despite_disagreement: bool = False
     id_key: bytes | None = None
     signer: Signer | None = None
 
@@ -85,6 +90,8 @@ class _Plan:
 
     audit: LoadedAudit
     answers: Floats
+    decisions: Decisions
+    agreement: Agreement | None
     subjects: Ints
     settings: str
     evidence: Evidence
@@ -136,11 +143,15 @@ def _planned(request: Request) -> _Plan:
         raise SettingsError(f"{request.origin}: {error}") from None
     audit.model.reseed(audit.scope.seed)
     answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    decisions = audit.rule.over(answers)
+    agreement = _agreement(request, decisions)
     subjects = selected(audit, answers, request.selection)
     folder = request.origin.parent
     return _Plan(
         audit=audit,
         answers=answers,
+        decisions=decisions,
+        agreement=agreement,
         subjects=subjects,
         settings=settings_text(audit.settings, folder),
         evidence=Evidence(
@@ -152,6 +163,24 @@ def _planned(request: Request) -> _Plan:
             signed_by=None if request.signer is None else request.signer.public,
         ),
     )
+
+
+def _agreement(request: Request, decisions: Decisions) -> Agreement | None:
+    """Compare the record with the model; too little agreement stops an audit before any work."""
+    audit = request.audit
+    if audit.recorded is None:
+        return None
+    found = agreement_of(audit.settings, audit.graph, audit.recorded, decisions)
+    most = audit.settings.decision.most_disagreement
+    if found.disagreeing > most * found.compared and not request.despite_disagreement:
+        raise SettingsError(
+            f"{request.origin}: decision.recorded: on {found.disagreeing:,} of {found.compared:,} "
+            f"people the model does not decide what column {found.column!r} has on record, more "
+            f"than the {most:.1%} that decision.most_disagreement allows; `recourse-audit inspect "
+            f"{request.origin}` says who and what may explain it; correct the model, the data or "
+            "the rule, or go on with --despite-disagreement"
+        )
+    return found
 
 
 def _begin_or_resume(
@@ -167,12 +196,15 @@ def _begin_or_resume(
         progress.say("finding communities in the ties; this may take a minute")
     communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
     bundle.write(SETTINGS, plan.settings)  # whoever reads an unfinished audit needs them
+    meta = {
+        "fingerprint": FINGERPRINT.write(plan.fingerprint),
+        "communities": COMMUNITIES.write(communities.record),
+    }
+    if plan.agreement is not None:
+        meta["agreement"] = AGREEMENT.write(plan.agreement)
     checkpoint.begin(
-        {
-            "fingerprint": FINGERPRINT.write(plan.fingerprint),
-            "communities": COMMUNITIES.write(communities.record),
-        },
-        people_of(audit.graph, plan.answers, audit.decisions, communities),
+        meta,
+        people_of(audit.graph, plan.decisions, audit.recorded, communities),
         members_of(audit.graph, settings.groups),
         plan.subjects.tolist(),
     )

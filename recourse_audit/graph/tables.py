@@ -36,15 +36,21 @@ from recourse_audit.graph.computed import needed_features, with_computed
 from recourse_audit.graph.raw_columns import ColumnKind, RawColumns, checked_columns
 from recourse_audit.settings import GraphSettings
 
+FEW_VALUES = 50
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What a column holds before anyone has said what it means: numbers or text, and how varied."""
+    """What a column holds before anyone has said what it means: numbers or text, and how varied.
+
+    `values` are its different values as text, if there are few.
+    """
 
     name: str
     numeric: bool
     distinct: int
     rows: int
+    values: tuple[str, ...] = ()
 
 
 def survey(path: Path, key: str) -> list[Column]:
@@ -60,10 +66,19 @@ def survey(path: Path, key: str) -> list[Column]:
             numeric=values.dtype.kind in "iuf",
             distinct=len(np.unique(values)),
             rows=len(values),
+            values=values_of(values),
         )
         for name, values in labels.items()
         if values is not None
     ]
+
+
+def values_of(column: NDArray[np.generic]) -> tuple[str, ...]:
+    """The different values of a column as text, without those that are missing; () if many."""
+    distinct = np.unique(column)
+    if len(distinct) > FEW_VALUES:
+        return ()
+    return tuple(str(value) for value in distinct.tolist() if str(value) not in ("", "nan"))
 
 
 def read_tables(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:

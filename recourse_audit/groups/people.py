@@ -17,7 +17,11 @@ from recourse_audit.settings import GroupSettings
 UNKNOWN = "unknown"
 FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1
 # What an audit of somebody who was refused can find; an array of statuses has places in this.
-OUTCOMES: tuple[RecourseStatus, ...] = tuple(one for one in STATUSES if one != "already_favourable")
+# Where the model disagrees with the record nothing was looked for: left out, as after an error.
+OUTCOMES: tuple[RecourseStatus, ...] = tuple(
+    one for one in STATUSES if one not in ("already_favourable", "model_disagrees")
+)
+DISAGREES = "the model's decision is not the one on record"
 VERIFIED, ERROR = OUTCOMES.index("verified"), OUTCOMES.index("error")
 AGAIN = "fix the settings and run the audit again"
 
@@ -167,7 +171,8 @@ def _audited(store: sqlite3.Connection) -> Audited:
     person, status, cost, options, simulatability, relevance, grade, error = (
         zip(*rows, strict=True) if rows else ((),) * 8
     )
-    codes = np.array([OUTCOMES.index(one) for one in status], np.int64)
+    codes = np.array([_outcome(one) for one in status], np.int64)
+    differing = (DISAGREES for one in status if one == "model_disagrees")
     found = codes == VERIFIED
     return Audited(
         person=np.array(person, np.int64),
@@ -177,5 +182,9 @@ def _audited(store: sqlite3.Connection) -> Audited:
         simulatability=np.array(simulatability, np.float64),
         relevance=np.array(relevance, np.float64),
         grade=np.array([GRADES.index(one or "none") for one in grade], np.int64),
-        errors=tuple(one for one in error if one),
+        errors=(*(one for one in error if one), *differing),
     )
+
+
+def _outcome(status: RecourseStatus) -> int:
+    return ERROR if status == "model_disagrees" else OUTCOMES.index(status)

@@ -18,6 +18,7 @@ from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.group_figures import PRIMARY, Comparison, Group, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
@@ -69,6 +70,7 @@ def groups_of(folder: Path) -> GroupReport:
                 done=stored.done,
                 total=stored.total,
                 days=stored.days,
+                agreement=stored.agreement,
             )
         except InputError as error:
             raise InputError(f"{folder}: {error}") from None
@@ -83,10 +85,13 @@ def group_report(
     done: int = 0,
     total: int = 0,
     days: tuple[str, str] | None = None,
+    agreement: Agreement | None = None,
 ) -> GroupReport:
     """Compare the groups of an audit.
 
     `done` of `total` subjects are in the store; `days` are the first and last day of the audit.
+    Of the `agreement` with the record, only what is about everybody is kept: its groups would say
+    what may be withheld here.
     """
     population = read_population(store, settings, communities)
     table_set = make_tables(population, settings)
@@ -116,6 +121,7 @@ def group_report(
         done=done,
         total=total,
         ran=None if days is None else Days(first=days[0], last=days[1]),
+        agreement=None if agreement is None else replace(agreement, examples=(), by_group=()),
         communities=communities,
         smallest=settings.smallest,
         alpha=settings.alpha,

@@ -1,6 +1,7 @@
 """The query batcher: every question reaches the model through here, and is counted.
 
-It cuts a union of small graphs into queries that fit, counts them, and returns log-probabilities.
+It cuts a union of small graphs into queries that fit, counts them, and returns answers:
+log-probabilities, or the scores of a score model.
 How the union is cut never shows in an answer.
 """
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.output import log_probabilities
+from recourse_audit.model.output import as_answers
 from recourse_audit.model.queries import Pool, Query, Union
 from recourse_audit.model.signature import Signature
 from recourse_audit.settings import OutputKind
@@ -138,17 +139,18 @@ class QueryBatcher:
         return kind
 
     @property
-    def class_count(self) -> int:
+    def answer_width(self) -> int:
+        """How many columns an answer has: one per class, or one score."""
         count = self.model.signature.output.classes
         assert count is not None, "the output has been identified before anything is asked"
-        return count
+        return 1 if self.output_kind == "score" else count
 
     def ask(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
-        """Log-probabilities of some nodes of the union, given by position in ascending order.
+        """The answers for some nodes of the union, given by position in ascending order.
 
         `features` replaces those of the pool, with one row per node of the union.
         """
-        return log_probabilities(self.ask_raw(union, rows, features=features), self.output_kind)
+        return as_answers(self.ask_raw(union, rows, features=features), self.output_kind)
 
     def ask_raw(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""

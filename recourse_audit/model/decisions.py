@@ -1,66 +1,344 @@
 """The one place that turns answers into decisions: the model answers, a rule decides.
 
-Answers are rows of log-probabilities, one column per class. Everything that speaks of a decision,
-a favourable one, a margin or a change of decision asks here, so that the rule is written once.
+Vocabulary
+----------
+answers   rows of log-probabilities, one column per class; of a score model, one column of scores.
+value     what the rule compares: the summed probability of the favourable classes, or the score.
+line      what the value is compared with: a cut-off, or the last value that a quota lets in.
+margin    how far the value is on the favourable side of the line, in the line's own units.
+lead      the same where differences add up: in log-odds for probabilities, in units of the score.
+
+`DecisionRule` is what the settings say. `DecisionRule.over` gives `Decisions`, the rule applied to
+everybody's answers: a quota lets in the best of everybody, and the spread of scores is a fact about
+everybody. Everything that speaks of a decision, a favourable one, a margin or a change of decision
+asks `Decisions`, and says about whom, because a line may differ from person to person.
 """
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit, logsumexp
 
-from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.settings import DecisionSettings
+from recourse_audit.errors import SettingsError
+from recourse_audit.graph.arrays import Floats, Graph, Ints, Strings
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.records.model import RuleName
+from recourse_audit.settings import DecisionSettings, OutputKind
 
 Mask = NDArray[np.bool_]
+Nodes = NDArray[np.integer] | int
 NO_DECISION = ""
+# A probability comes out of its own logarithm a few units of the last place off.
+ROUNDING = 4 * np.finfo(np.float64).eps
+LEAST, MOST = 1e-12, 1 - 1e-12
 
 
-class Decisions:
-    """The rule of one audit: the class with the highest probability; of equals, the first.
+class DecisionRule:
+    """How decisions are taken from answers, as the settings say it.
 
-    A row that is not a number (any entry NaN or infinite) has no decision. It is neither
-    favourable nor a class of its own.
+    Without a cut-off or a quota, the class with the highest probability is decided; of equals, the
+    first. With one, the decision is favourable if the value reaches the line, and the class is the
+    likeliest of the favourable classes or of the others. A row that is not a number (any entry
+    NaN or infinite) has no decision.
+
+    Parameters
+    ----------
+    kind, precision
+        What the model's output holds, and its number type: values are compared with the line in
+        that precision, as the deployment does that gets its numbers from the model.
     """
 
-    def __init__(self, settings: DecisionSettings) -> None:
+    def __init__(
+        self,
+        settings: DecisionSettings,
+        graph: Graph,
+        *,
+        kind: OutputKind = "probabilities",
+        precision: str = "float32",
+    ) -> None:
         self.classes = settings.classes
-        self._favourable: Mask = np.array([name in settings.favourable for name in self.classes])
+        self.favourable_classes: Mask = np.array([c in settings.favourable for c in self.classes])
+        self.scores = kind == "score"
+        self.better: Literal["higher", "lower"] = settings.better
+        self.sign = 1.0 if settings.better == "higher" else -1.0
+        self.precision = np.dtype(precision).type
+        self.quota = settings.quota
+        self.ids = graph.ids
+        self.cut_offs: Floats | None = None
+        self.name: RuleName = "argmax"
+        if settings.cut_off is not None:
+            self.name, self.cut_offs = "cut_off", np.full(graph.node_count, settings.cut_off)
+        elif settings.cut_off_by is not None:
+            self.name = "cut_off_by"
+            column = settings.cut_off_by.column
+            self.cut_offs = _cut_offs(graph, column, settings.cut_off_by.values)
+        elif settings.quota is not None:
+            self.name = "quota"
+
+    @property
+    def needs_everybody(self) -> bool:
+        """Whether a decision, or a figure beside it, depends on everybody's answers."""
+        return self.scores or self.name == "quota"
+
+    def over(self, answers: Floats) -> "Decisions":
+        """The rule applied to everybody's answers on the whole graph, one row per node."""
+        return Decisions(self, answers)
 
     def usable(self, answers: Floats) -> Mask:
         """Which rows are numbers, so that there is a decision at all."""
         return np.asarray(np.isfinite(answers).all(axis=1))
 
-    def classes_of(self, answers: Floats) -> Ints:
-        """The number of the decided class for each row; -1 where there is no decision."""
-        decided: Ints = np.where(self.usable(answers), answers.argmax(axis=1), -1)
-        return decided
+    def values(self, answers: Floats) -> Floats:
+        """What the rule compares with the line, row by row."""
+        if self.scores:
+            return answers[:, 0]
+        values: Floats = np.exp(answers[:, self.favourable_classes]).sum(axis=1)
+        return values
 
-    def names_of(self, answers: Floats) -> list[str]:
+    def towards(self, values: Floats) -> Floats:
+        """Values in the model's own precision, and so that higher is better."""
+        with np.errstate(over="ignore"):
+            exact = (self.sign * values).astype(self.precision)
+        return exact.astype(np.float64)
+
+    def watched(self, answers: Floats, decided: int) -> Floats:
+        """What an effect on a decision is measured on: the probability of its class, or the score.
+
+        `answers` may have any number of leading axes.
+        """
+        watched: Floats = answers[..., 0] if self.scores else np.exp(answers[..., decided])
+        return watched
+
+    def moved(self, before: Floats, after: Floats, within: float) -> Mask:
+        """Which answers moved by more than rounding, `within` being that of a logarithm."""
+        room = within * (1 + np.abs(before).max(axis=1, initial=0)) if self.scores else within
+        moved: Mask = np.abs(after - before).max(axis=1, initial=0) > room
+        return moved
+
+
+class Decisions:
+    """The decisions of one audit: a rule, and everybody's answers on the whole graph.
+
+    Methods take rows of answers, and whom each row is about: `nodes` has one number per row, or is
+    one number for all of them. Everybody else is as on the whole graph.
+    """
+
+    def __init__(self, rule: DecisionRule, everybody: Floats) -> None:
+        self.rule = rule
+        self.classes = rule.classes
+        self.everybody = everybody
+        self.spread = _spread(rule, everybody) if rule.scores else 1.0
+        self._ranking: _Ranking | None = None
+        if rule.quota is not None:
+            self._ranking = _Ranking(rule, rule.quota, everybody)
+
+    def usable(self, answers: Floats) -> Mask:
+        """Which rows are numbers, so that there is a decision at all."""
+        return self.rule.usable(answers)
+
+    def classes_of(self, answers: Floats, nodes: Nodes) -> Ints:
+        """The number of the decided class for each row; -1 where there is no decision."""
+        usable = self.usable(answers)
+        if self.rule.name == "argmax":
+            decided: Ints = np.where(usable, answers.argmax(axis=1), -1)
+            return decided
+        good, bad = (self._likeliest(answers, wanted=wanted) for wanted in (True, False))
+        reached = self._reached(answers, nodes)
+        return np.where(usable, np.where(reached, good, bad), -1)
+
+    def names_of(self, answers: Floats, nodes: Nodes) -> list[str]:
         """The name of the decided class for each row; "" where there is no decision."""
         names = (*self.classes, NO_DECISION)
-        return [names[number] for number in self.classes_of(answers).tolist()]
+        return [names[number] for number in self.classes_of(answers, nodes).tolist()]
 
-    def favourable(self, answers: Floats) -> Mask:
+    def favourable(self, answers: Floats, nodes: Nodes) -> Mask:
         """Which rows get a favourable decision; a row without a decision does not."""
-        decided = self.classes_of(answers)
-        favourable: Mask = self._favourable[decided] & (decided >= 0)
+        decided = self.classes_of(answers, nodes)
+        favourable: Mask = self.rule.favourable_classes[decided] & (decided >= 0)
         return favourable
 
-    def changed(self, before: Floats, after: Floats) -> Mask:
-        """Which rows get another class than before; rows without a decision do not count."""
-        was, now = self.classes_of(before), self.classes_of(after)
-        changed: Mask = (was != now) & (was >= 0) & (now >= 0)
-        return changed
+    def margin(self, answers: Floats, nodes: Nodes) -> Floats:
+        """How far each row is on the favourable side of the line, in the line's own units.
 
-    def log_odds(self, answers: Floats) -> Floats:
-        """How far each row is from the decision line, in log-probability: above 0 is favourable."""
-        return self._lead(answers)
+        Without a line: the probability of the best favourable class minus that of the best other.
+        """
+        if self.rule.name == "argmax":
+            return self._ahead(np.exp(answers))
+        margin: Floats = self.rule.sign * (self.rule.values(answers) - self.lines(nodes))
+        return margin
 
-    def margin(self, answers: Floats) -> Floats:
-        """The same as a difference of probabilities: best favourable class minus best other."""
-        return self._lead(np.exp(answers))
-
-    def _lead(self, values: Floats) -> Floats:
-        """The best favourable column minus the best other one."""
-        favourable, other = values[:, self._favourable], values[:, ~self._favourable]
-        lead: Floats = favourable.max(axis=1) - other.max(axis=1)
+    def lead(self, answers: Floats, nodes: Nodes) -> Floats:
+        """The same on a scale on which effects add up: log-odds, or the units of the score."""
+        if self.rule.name == "argmax":
+            return self._ahead(answers)
+        if self.rule.scores:
+            return self.margin(answers, nodes)
+        good = self.rule.favourable_classes
+        odds = logsumexp(answers[:, good], axis=1) - logsumexp(answers[:, ~good], axis=1)
+        lead: Floats = odds - logit(np.clip(self.lines(nodes), LEAST, MOST))
         return lead
+
+    def close(self, answers: Floats, nodes: Nodes, within: float) -> Mask:
+        """Which rows are so close to the line that rounding may decide.
+
+        `within` is how far a log-probability may be off; a score, in proportion to its size.
+        """
+        lead = np.abs(self.lead(answers, nodes))
+        room = within * (1 + np.abs(answers[:, 0])) if self.rule.scores else within
+        close: Mask = lead <= room
+        return close
+
+    def lines(self, nodes: Nodes) -> Floats:
+        """The line for some people, in its own units; there is none where the likeliest decides."""
+        if self._ranking is not None:
+            return self._ranking.lines(nodes)
+        assert self.rule.cut_offs is not None, "the class with the highest probability has no line"
+        lines: Floats = np.asarray(self.rule.cut_offs[nodes])
+        return lines
+
+    @property
+    def depends_on_others(self) -> bool:
+        """Whether a change that reaches others can change this decision through theirs."""
+        return self._ranking is not None
+
+    def settled(self, answers: Floats, node: int, others: int) -> tuple[Mask, Mask]:
+        """Which rows of one person are in, and which are out, however `others` people change.
+
+        Rows in neither mask depend on how they do.
+        """
+        if self._ranking is None:
+            reached = self.favourable(answers, node)
+            return reached, ~reached
+        ahead = self._ranking.ahead(answers, node)
+        usable = self.usable(answers)
+        count = self._ranking.count
+        return usable & (ahead + others < count), ~usable | (ahead - others >= count)
+
+    def rank(self, answers: Floats, node: int) -> int | None:
+        """The place of one person among everybody under a quota, the best being 1."""
+        if self._ranking is None or not self.usable(answers)[0]:
+            return None
+        return int(self._ranking.ahead(answers, node)[0]) + 1
+
+    @property
+    def places(self) -> int | None:
+        """How many a quota lets in."""
+        return None if self._ranking is None else self._ranking.count
+
+    def _reached(self, answers: Floats, nodes: Nodes) -> Mask:
+        if self._ranking is not None:
+            inside: Mask = self._ranking.ahead(answers, nodes) < self._ranking.count
+            return inside
+        values = self.rule.values(answers)
+        lines = self.lines(nodes)
+        slack = 0.0 if self.rule.scores else ROUNDING
+        with np.errstate(invalid="ignore"):
+            reached: Mask = self.rule.towards(values) >= self.rule.towards(lines) - slack
+        return reached
+
+    def _likeliest(self, answers: Floats, *, wanted: bool) -> Ints:
+        """The likeliest class of those that are favourable, or of the others."""
+        columns = np.flatnonzero(self.rule.favourable_classes == wanted)
+        if self.rule.scores:
+            return np.broadcast_to(columns[:1], len(answers))
+        likeliest: Ints = columns[answers[:, columns].argmax(axis=1)]
+        return likeliest
+
+    def _ahead(self, values: Floats) -> Floats:
+        """The best favourable column minus the best other one."""
+        good = self.rule.favourable_classes
+        ahead: Floats = values[:, good].max(axis=1) - values[:, ~good].max(axis=1)
+        return ahead
+
+
+class _Ranking:
+    """Everybody with an answer, from the best value to the worst; of equals, by id.
+
+    Answers with equal values are told apart by the ids' order as text. Keys are whole numbers: two
+    levels for each distinct value (between values, and at it), then the place of the id.
+    """
+
+    def __init__(self, rule: DecisionRule, quota: float, everybody: Floats) -> None:
+        self._rule = rule
+        self._size = len(everybody)
+        usable = rule.usable(everybody)
+        self.count = _places(quota, int(usable.sum()))
+        values = rule.values(everybody)
+        towards = rule.towards(values)
+        self._distinct = np.unique(-towards[usable])
+        self._order_of_id = _order(rule.ids)
+        self._key = np.full(len(everybody), np.iinfo(np.int64).max)
+        people = np.flatnonzero(usable)
+        self._key[people] = self._keys(towards[people], people)
+        self._sorted = np.sort(self._key[people])
+        best = people[np.argsort(self._key[people])]
+        self._last, self._next = (values[best[place]] for place in (self.count - 1, self.count))
+
+    def ahead(self, answers: Floats, nodes: Nodes) -> Ints:
+        """How many others are ahead of each row, everybody else being as they are."""
+        usable = self._rule.usable(answers)
+        towards = np.where(usable, self._rule.towards(self._rule.values(answers)), -np.inf)
+        key = self._keys(towards, nodes)
+        own = self._key[nodes] < key
+        ahead: Ints = np.searchsorted(self._sorted, key) - own
+        return ahead
+
+    def lines(self, nodes: Nodes) -> Floats:
+        """The value of the last person let in, if the person in question is left out."""
+        inside = self._key[nodes] < self._sorted[self.count]
+        lines: Floats = np.where(inside, self._next, self._last)
+        return lines
+
+    def _keys(self, towards: Floats, nodes: Nodes) -> Ints:
+        level = np.searchsorted(self._distinct, -towards)
+        there = self._distinct[np.minimum(level, len(self._distinct) - 1)] == -towards
+        keys: Ints = (2 * level + there) * self._size + np.where(there, self._order_of_id[nodes], 0)
+        return keys
+
+
+def _order(ids: Strings) -> Ints:
+    """The place of each id among all of them, as text."""
+    order = np.empty(len(ids), np.int64)
+    order[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+    return order
+
+
+def _places(quota: float, people: int) -> int:
+    """How many a quota lets in: a share is rounded down."""
+    places = quota if isinstance(quota, int) else int(quota * people)
+    if 0 < places < people:
+        return places
+    found = f"{quota} of {people:,} people with an answer"
+    raise SettingsError(
+        f"decision.quota: lets in {'nobody' if not places else 'everybody'} ({found}), so there is "
+        "nothing to decide; set another number or share"
+    )
+
+
+def _spread(rule: DecisionRule, everybody: Floats) -> float:
+    """The standard deviation of everybody's scores; 1 where all are equal."""
+    values = rule.values(everybody)[rule.usable(everybody)]
+    spread = float(values.std()) if len(values) else 0.0
+    return spread if spread > 0 else 1.0
+
+
+def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
+    """Everybody's own cut-off, by their value in a column."""
+    known = graph.columns
+    if name not in known:
+        raise SettingsError(
+            f"decision.cut_off_by.column: the nodes have no column {name!r}; "
+            f"{near_matches(name, known)}"
+        )
+    column = [
+        f"{value:g}" if isinstance(value, float) else str(value) for value in known[name].tolist()
+    ]
+    for value in dict.fromkeys(column):
+        if value not in values:
+            row = column.index(value)
+            raise SettingsError(
+                f"decision.cut_off_by.values: has no line for {value!r}, the {name} of "
+                f"{graph.ids[row]}; add one"
+            )
+    return np.array([values[value] for value in column])

@@ -74,7 +74,6 @@ class Feeder:
         self._rows_are_targets = settings.adjacency_rows == "targets"
         self._fixed_nodes = signature.fixed_nodes
         self._fixed_arcs = signature.fixed_arcs
-        self._edges_by_row = signature.edges_by_row
         self._weight_input = signature.port("edge_weight") is not None
         self._weighted = self._weight_input or signature.port("adjacency") is not None
         own_norm = self._weight_input and settings.normalisation == "none"
@@ -100,6 +99,7 @@ class Feeder:
             "batch": _graph_numbers,
             "node_count": lambda p, port: np.array([p.nodes] if port.shape else p.nodes),
             "target": lambda p, port: p.query.rows if port.shape else p.query.rows[0],
+            "edge_labels": self._labelled,
         }
         if settings.normalisation != "none" and not self._weighted:
             raise ModelError(
@@ -116,6 +116,11 @@ class Feeder:
             value = np.asarray(self._writers[port.role](prepared, port), dtype=dtype)
             feeds[port.name] = value[None] if batched else value
         return feeds
+
+    def sizes(self, query: Query) -> tuple[int, int]:
+        """How many nodes and arcs the model is told of, with what preparation and padding add."""
+        prepared = self._prepared(query)
+        return prepared.nodes, int(prepared.ends.shape[1])
 
     def slots(self, nodes: int, arcs: int) -> int:
         """How many node slots a query fills; padding arcs lie on the last one."""
@@ -172,8 +177,15 @@ class Feeder:
         return gap
 
     def _edges(self, prepared: Prepared, port: InputPort) -> np.ndarray:
-        del port
-        return np.ascontiguousarray(prepared.ends.T) if self._edges_by_row else prepared.ends
+        return np.ascontiguousarray(prepared.ends.T) if port.by_row else prepared.ends
+
+    def _labelled(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+        """Pairs to be scored: the ties themselves, as many as an export of fixed size takes."""
+        arcs = prepared.ends.shape[1]
+        size = port.inner[0 if port.by_row else 1]
+        wanted = size if isinstance(size, int) else arcs
+        pairs = prepared.ends[:, np.arange(wanted) % arcs] if arcs else np.zeros((2, wanted))
+        return np.ascontiguousarray(pairs.T) if port.by_row else pairs
 
     def _adjacency(self, prepared: Prepared, port: InputPort) -> np.ndarray:
         del port

@@ -30,6 +30,8 @@ from recourse_audit.model.signature import InputPort, OutputPort, Signature
 from recourse_audit.settings import ModelSettings
 from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
+# Outputs of these types hold other values, and are not read.
+_CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
 # A query with more nodes and arcs than this gets a session of its own.
 LARGE = 2**18
 
@@ -70,12 +72,14 @@ class OnnxModel:
             InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
             for p in self._session.get_inputs()
         )
+        outputs = self._outputs()
         self.signature = Signature(
-            inputs=assign_roles(ports, settings, complete=complete), output=self._output(settings)
+            inputs=assign_roles(ports, settings, complete=complete),
+            output=self._first_guess(outputs, settings),
+            outputs=outputs,
         )
         self._feeder = Feeder(self.signature, settings)
         self._target = self.signature.port("target")
-        self._output_names = [self.signature.output.name]
 
     @property
     def feature_type(self) -> type:
@@ -109,8 +113,15 @@ class OnnxModel:
         return self._files.digest()
 
     def with_output(self, output: OutputPort) -> None:
-        """Record what has been found out about the output."""
-        self.signature = replace(self.signature, output=output)
+        """Read this output from now on; what has been found out about it is recorded."""
+        listed = tuple(
+            output if port.name == output.name else port for port in self.signature.outputs
+        )
+        self.signature = replace(self.signature, output=output, outputs=listed)
+
+    def with_outputs(self, outputs: tuple[OutputPort, ...]) -> None:
+        """Record what has been found out about all outputs; the one that is read stays the same."""
+        self.signature = replace(self.signature, outputs=outputs)
 
     def reseed(self, seed: int) -> None:
         """Restart the runtime's random numbers; this affects only models that draw any."""
@@ -118,10 +129,39 @@ class OnnxModel:
 
     def ask(self, query: Query) -> Floats:
         """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
+        (raw,) = self._answers(query, [self.signature.output.name])
+        rows = self.rows_of(raw)
+        if self._target is not None and len(rows) == len(query.rows):
+            return rows
+        slots = self._feeder.slots(len(query.nodes), query.arc_count)
+        if len(rows) == slots:
+            return rows[query.rows]
+        raise ModelError(
+            f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
+            f"{slots} nodes, so it is not a node classifier; name another output with "
+            "model.output_name"
+        )
+
+    def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
+        """Run one query and return every output that holds numbers, by name, as it comes."""
+        names = [port.name for port in self.signature.outputs if port.numeric]
+        return dict(zip(names, self._answers(query, names), strict=True)) if names else {}
+
+    def sizes(self, query: Query) -> tuple[int, int]:
+        """How many nodes and arcs a query tells the model of."""
+        return self._feeder.sizes(query)
+
+    def rows_of(self, raw: NDArray[Any]) -> NDArray[Any]:
+        """An output as a table; a single axis is a column, or the row of the only target."""
+        one_row = self._target is not None and self._target.shape in ((), (1,))
+        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
+        return raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
+
+    def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
         feeds = self._feeder.fill(query)
         session = self._session_for(query)
         try:
-            (raw,) = self._run(session, feeds)
+            return self._run(session, names, feeds)
         except OutOfTimeError:
             raise ModelError(
                 f"{self.path}: the model did not answer a query of {len(query.nodes):,} nodes and "
@@ -133,26 +173,15 @@ class OnnxModel:
                 f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
                 f"and {query.arc_count} arcs: {first_line(error)}"
             ) from None
-        target = self._target
-        one_row = target is not None and target.shape in ((), (1,))
-        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
-        rows: Floats = raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
-        if target is not None and len(rows) == len(query.rows):
-            return rows
-        slots = self._feeder.slots(len(query.nodes), query.arc_count)
-        if len(rows) == slots:
-            return rows[query.rows]
-        raise ModelError(
-            f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
-            f"{slots} nodes, so it is not a node classifier; name another output with "
-            "model.output_name"
-        )
 
     def _run(
-        self, session: onnxruntime.InferenceSession, feeds: dict[str, NDArray[Any]]
-    ) -> list[Floats]:
+        self,
+        session: onnxruntime.InferenceSession,
+        names: list[str],
+        feeds: dict[str, NDArray[Any]],
+    ) -> list[NDArray[Any]]:
         timeout = self._timeout if self._watched else None
-        return run_session(session, self._output_names, feeds, timeout)
+        return run_session(session, names, feeds, timeout)
 
     def _session_for(self, query: Query) -> onnxruntime.InferenceSession:
         """The open session; for a large query, a new one that frees its memory afterwards.
@@ -164,11 +193,14 @@ class OnnxModel:
             return self._session
         return open_session(self._files, self._timeout, keeps_memory=False)
 
-    def _output(self, settings: ModelSettings) -> OutputPort:
-        ports = [
+    def _outputs(self) -> tuple[OutputPort, ...]:
+        return tuple(
             OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
             for p in self._session.get_outputs()
-        ]
+        )
+
+    def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
+        """The output that the settings name; else the first with scores, until one is chosen."""
         names = ", ".join(port.name for port in ports)
         if settings.output_name is not None:
             named = [port for port in ports if port.name == settings.output_name]
@@ -177,11 +209,17 @@ class OnnxModel:
                     f"{self.path}: model.output_name is {settings.output_name!r}, but the outputs "
                     f"are {names}"
                 )
-            return named[0]
-        usable = [port for port in ports if port.dtype.startswith("float") and len(port.shape) <= 3]
-        if not usable:
+            ports = (named[0],)
+        usable = [port for port in ports if port.floating]
+        if usable:
+            return usable[0]
+        if any(port.dtype.startswith(_CONTAINERS) for port in ports):
             raise ModelError(
-                f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
-                "the class scores, not the chosen class"
+                f"{self.path}: no output is a table of floating-point scores (outputs: {names}): "
+                "scores come as a sequence of maps, as skl2onnx writes them; export the model "
+                "again with zipmap=False"
             )
-        return usable[0]
+        raise ModelError(
+            f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
+            "the class scores, not the chosen class"
+        )

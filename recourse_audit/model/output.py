@@ -1,6 +1,6 @@
-"""Turns raw outputs of any kind into log-probabilities in float64.
+"""Turns raw outputs of any kind into answers in float64: log-probabilities, or scores as they are.
 
-A single column is the score of the second of two classes.
+A single column that is not declared to be a score is about the second of two classes.
 """
 
 import numpy as np
@@ -27,9 +27,14 @@ def guess_kind(rows: Floats) -> tuple[OutputKind, str]:
     return "logits", "rows do not sum to 1, nor do their exponentials"
 
 
-def log_probabilities(rows: Floats, kind: OutputKind) -> Floats:
-    """Turn raw rows into natural log-probabilities, one column per class; a NaN stays a NaN."""
+def as_answers(rows: Floats, kind: OutputKind) -> Floats:
+    """Turn raw rows into natural log-probabilities, one column per class; a NaN stays a NaN.
+
+    The scores of a score model stay what they are, in one column.
+    """
     values = rows.astype(np.float64)
+    if kind == "score":
+        return values
     if values.shape[1] == 1:
         return _two_classes(values[:, 0], kind)
     if kind == "probabilities":

@@ -7,6 +7,7 @@ import numpy as np
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.batching import SealedModel
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Pool, Union
 
@@ -100,6 +101,16 @@ def _probe_graph(
         targets=np.stack((high, low), axis=1).ravel(),
         ties=np.repeat(tie, 2),
     )
+
+
+def room_for(model: SealedModel, wanted: int) -> int:
+    """How many nodes a probe's graph may have in an export of fixed size.
+
+    It has at most one tie more than nodes.
+    """
+    nodes = wanted if model.node_room is None else model.node_room
+    ties = wanted if model.arc_room is None else model.arc_room // 2 - 1
+    return max(1, min(wanted, nodes, ties))
 
 
 def size_of(pool: Pool) -> int:

@@ -20,6 +20,7 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, SealedModel
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import guess_kind
+from recourse_audit.model.output_choice import choose_output
 from recourse_audit.model.probe_graphs import (
     ProbeGraph,
     is_constant,
@@ -28,6 +29,7 @@ from recourse_audit.model.probe_graphs import (
     path,
     relabelled,
     ring,
+    room_for,
     varied_pools,
     with_arcs,
     with_other_features,
@@ -55,15 +57,21 @@ class Answers:
 
 
 def probe(
-    model: OnnxModel, settings: ModelSettings, pool: Pool | None = None, *, seed: int = 0
+    model: OnnxModel,
+    settings: ModelSettings,
+    pool: Pool | None = None,
+    *,
+    seed: int = 0,
+    classes: int | None = None,
 ) -> ProbeReport:
-    """Identify the model's output, then run every probe.
+    """Choose the model's output and identify it, then run every probe.
 
     The output's kind and classes are written into the model's signature, since nothing can be
-    asked without them.
+    asked without them. `classes` is how many the settings declare, if they do.
     """
     generator = np.random.default_rng(seed)
     pools = [pool] if pool is not None else made_up_pools(model, generator)
+    choose_output(model, settings, pools, classes=classes, seed=seed)
     pools = identify_output(model, settings, pools, generator)
     report = Prober(model, pools, generator).report()
     if settings.depth is None:
@@ -82,7 +90,7 @@ def identify_output(
     asked = []
     for pool in pools:
         batcher = QueryBatcher(model, pool, graphs_per_query=1)
-        graphs = [ring(generator, pool, _room(model, 6)) for _ in range(TRIALS)]
+        graphs = [ring(generator, pool, room_for(model, 6)) for _ in range(TRIALS)]
         union = joined(graphs)
         asked.append((pool, batcher.ask_raw(union, np.arange(len(union.nodes)))))
     usable = [(pool, raw) for pool, raw in asked if np.isfinite(raw).all()]
@@ -96,13 +104,18 @@ def identify_output(
     rows_seen = rows_seen[np.isfinite(rows_seen).all(axis=1)]
     kind, why = guess_kind(rows_seen)
     if settings.output is not None:
-        if settings.output not in ("logits", kind):
+        if settings.output not in ("logits", "score", kind):
             raise ModelError(
                 f"{model.path}: model.output says {settings.output}, but the model's answers are "
                 f"not ({why}); change model.output to {kind!r}, or leave it out"
             )
         kind, why = settings.output, "declared in the settings"
     columns = rows_seen.shape[1]
+    if kind == "score" and columns != 1:
+        raise ModelError(
+            f"{model.path}: model.output says score, but the output has {columns} columns; a score "
+            "is one number per node"
+        )
     found: OutputPort = replace(
         model.signature.output, kind=kind, why=why, columns=columns, classes=max(columns, 2)
     )
@@ -162,7 +175,7 @@ class Prober:
     def packing(self) -> bool:
         """Whether a graph's answer does not depend on what is packed beside it."""
         for alone, pool in zip(self._alone, self._pools, strict=True):
-            sizes = self._generator.integers(1, _room(self._model, 7) + 1, size=self._rounds + 1)
+            sizes = self._generator.integers(1, room_for(self._model, 7) + 1, size=self._rounds + 1)
             graphs = [ring(self._generator, pool, int(size)) for size in sizes]
             union = joined(graphs)
             rows = np.arange(len(union.nodes))
@@ -264,13 +277,13 @@ class Prober:
     @property
     def _farthest(self) -> int:
         """The longest path for which a model of fixed size has room, with one node to spare."""
-        return min(FARTHEST, _room(self._model, FARTHEST + 2) - 2)
+        return min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
 
     def _trials(
         self, batchers: list[QueryBatcher] | None = None
     ) -> Iterable[tuple[QueryBatcher, list[ProbeGraph]]]:
         for batcher, pool in zip(batchers or self._batchers, self._pools, strict=True):
-            size = _room(self._model, 7)
+            size = room_for(self._model, 7)
             yield batcher, [ring(self._generator, pool, size) for _ in range(self._rounds)]
 
     @property
@@ -307,13 +320,3 @@ class Prober:
         with np.errstate(invalid="ignore"):  # two infinite answers: neither moved
             moved: NDArray[np.bool_] = np.any(np.abs(one.mean - other.mean) > noise, axis=1)
         return moved
-
-
-def _room(model: SealedModel, wanted: int) -> int:
-    """How many nodes a probe's graph may have in an export of fixed size.
-
-    It has at most one tie more than nodes.
-    """
-    nodes = wanted if model.node_room is None else model.node_room
-    ties = wanted if model.arc_room is None else model.arc_room // 2 - 1
-    return max(1, min(wanted, nodes, ties))

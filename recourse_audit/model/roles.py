@@ -29,7 +29,10 @@ _NAMES: dict[Role, frozenset[str]] = {
     "target": frozenset(
         {"target", "target_node", "node", "node_idx", "seed", "query", "target_id"}
     ),
+    "edge_labels": frozenset({"edge_label_index", "edge_labels", "label_index"}),
 }
+# A second list of pairs may be another kind of tie, so this role is never guessed without a name.
+_ONLY_BY_NAME: frozenset[Role] = frozenset({"edge_labels"})
 
 
 def assign_roles(
@@ -80,6 +83,7 @@ def _guess(
     if names != "none":
         clear = len(named) == 1 or (named and names == "any")
         return (named[0], f"{form}, and the name") if clear else (None, "")
+    fitting = [role for role in fitting if role not in _ONLY_BY_NAME]
     if fitting:
         return fitting[0], f"{form}{size}"
     return None, f"no role that is still free takes {form}"
@@ -140,7 +144,8 @@ class _Forms:
     def _pair(self, shape: tuple[Dimension, ...]) -> list[Role]:
         if 2 not in shape and any(2 in other for other in self._pairs):
             return ["edge_attributes"] if self._tables else ["features", "edge_attributes"]
-        return ["edges"] if 2 in shape or not all(isinstance(size, int) for size in shape) else []
+        pairs = 2 in shape or not all(isinstance(size, int) for size in shape)
+        return ["edges", "edge_labels"] if pairs else []
 
     def _list(self, shape: tuple[Dimension, ...]) -> tuple[list[Role], str]:
         by_tie: list[Role] = ["sources", "targets"] if self._has_ends else []

@@ -116,6 +116,8 @@ def run_session(
 
 def element_type(name: str) -> str:
     """The numpy name of what a tensor holds, or the runtime's own where there is none."""
+    if not name.startswith("tensor("):
+        return name
     inner = name.removeprefix("tensor(").removesuffix(")")
     return _TYPES.get(inner, inner)
 

@@ -1,10 +1,13 @@
 """What a sealed model takes and returns: what its file declares, and the roles assigned."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from recourse_audit.settings import OutputKind, Role
 
 Dimension = int | str | None
+# What one row of an output is about. "other": neither a node, nor a graph, nor a tie.
+Rows = Literal["node", "graph", "tie", "other"]
 
 RANKS: dict[Role, tuple[int, ...]] = {
     "features": (2,),
@@ -19,6 +22,7 @@ RANKS: dict[Role, tuple[int, ...]] = {
     "batch": (1,),
     "node_count": (0, 1),
     "target": (0, 1),
+    "edge_labels": (2,),
 }
 _FLOATS = frozenset({"float16", "float32", "float64"})
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -47,6 +51,11 @@ class InputPort:
         return self.shape[1:] if self.batched else self.shape
 
     @property
+    def by_row(self) -> bool:
+        """Whether pairs come as [E, 2] instead of [2, E]."""
+        return self.inner[1] == 2 and self.inner[0] != 2
+
+    @property
     def integer(self) -> bool:
         return self.dtype in _INTEGERS
 
@@ -61,7 +70,12 @@ class InputPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputPort:
-    """The output that is read, and what its numbers are."""
+    """One output as the file declares it, and what asking showed about its rows and numbers.
+
+    `why` is about `kind`. `looks` describes the rows; `hops` is how far away a node can be and
+    still move them: None where that was not measured or has no limit. `taken` says why decisions
+    are read from this output, and is empty for every other.
+    """
 
     name: str
     dtype: str
@@ -70,14 +84,28 @@ class OutputPort:
     why: str = ""
     classes: int | None = None
     columns: int | None = None
+    rows: Rows | None = None
+    looks: str = ""
+    hops: int | None = None
+    taken: str = ""
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype in _FLOATS
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is a tensor of numbers, and neither text nor a sequence nor a map."""
+        return self.floating or self.dtype in _INTEGERS or self.dtype == "bool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """All inputs with their roles, and the output."""
+    """All inputs with their roles, all outputs, and the output that is read."""
 
     inputs: tuple[InputPort, ...]
     output: OutputPort
+    outputs: tuple[OutputPort, ...] = ()
 
     def port(self, role: Role) -> InputPort | None:
         return next((port for port in self.inputs if port.role == role), None)
@@ -109,7 +137,7 @@ class Signature:
     def edges_by_row(self) -> bool:
         """Whether ties come as [E, 2] instead of [2, E]."""
         port = self.port("edges")
-        return port is not None and port.inner[1] == 2 and port.inner[0] != 2
+        return port is not None and port.by_row
 
     @property
     def feature_count(self) -> int | None:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import FORMAT as STABILITY_FORMAT
 from recourse_audit.records.caveats import StabilityReport
@@ -147,24 +148,46 @@ class Document(Generic[T]):
 
 
 def subject_from_2(data: Json) -> Json:
-    """A subject's document of format 2 as one of format 3, with every new key there."""
-    recourse = data["recourse"]
+    """A subject's document of format 2 as one of format 3: one rule, no scores, all tried."""
+    recourse, explanation = data["recourse"], data["explanation"]
+    margin = None if recourse is None else recourse["margin"]
+    line = dict.fromkeys(("cut_off", "score", "better", "places", "rank", "recorded"))
+    tried = data["what_if"]
     return {
         **data,
         "format": 3,
+        "decision": {"rule": "argmax", "margin": margin, **line},
+        "explanation": None if explanation is None else _unscored(explanation),
+        "counterfactuals": [
+            {**_unscored(one), "explanation": _unscored(one["explanation"])}
+            for one in data["counterfactuals"]
+        ],
         "recourse": None if recourse is None else _recourse_from_2(recourse),
+        "what_if": None if tried is None else {**_unscored(tried), "score_before": None},
     }
+
+
+def _unscored(data: Json) -> Json:
+    return {**data, "score": None}
 
 
 def _recourse_from_2(data: Json) -> Json:
     """That format counted only what could be tried, and did not say what had been left out."""
     nothing = {"implications": 0, "conditions": 0, "formulas": 0, "why": []}
-    return {**data, "certificate": {**data["certificate"], "left_out": nothing}}
+    return {
+        **data,
+        "options": [_unscored(one) for one in data["options"]],
+        "certificate": {**data["certificate"], "left_out": nothing},
+    }
 
 
 def inspection_from_2(data: Json) -> Json:
-    """An inspection of format 2 as one of format 3: there was no preprocessing."""
-    return {**data, "format": 3, "preprocessing": None}
+    """An inspection of format 2 as one of format 3: one output is known, and nothing besides."""
+    output = data["output"]
+    listed = {key: output[key] for key in ("name", "dtype", "shape")}
+    listed |= {"rows": None, "columns": None, "looks": "", "hops": None, "taken": ""}
+    new = dict.fromkeys(("preprocessing", "decision", "agreement"))
+    return {**data, "format": 3, "outputs": [listed], **new}
 
 
 SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_2)
@@ -181,6 +204,7 @@ MADE_WITH = Document("made-with", MadeWith, format=0)
 FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
 GRAPH_TABLE = Document("graph table", GraphTable, format=0)
 COMMUNITIES = Document("communities", Communities, format=0)
+AGREEMENT = Document("agreement", Agreement, format=0)
 LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
 
 # What `recourse-audit schema NAME` knows, besides the settings.

@@ -7,6 +7,7 @@ A figure that is withheld is in no record: the record that would hold it is None
 from dataclasses import dataclass
 from typing import Literal
 
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
 from recourse_audit.records.group_figures import (
     Comparison,
@@ -21,7 +22,7 @@ from recourse_audit.records.group_figures import (
 
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
 # outcomes can be null.
-FORMAT = 3
+FORMAT = 4
 
 Do = Literal["drop", "add", "set"]
 CommunityMethod = Literal["louvain", "column", "none"]
@@ -173,6 +174,7 @@ class GroupReport(Record):
     done: int
     total: int
     ran: Days | None
+    agreement: Agreement | None
     communities: Communities
     smallest: int
     alpha: float

@@ -1,8 +1,12 @@
 """A model from outside: what the probes found, and what `inspect --json` prints."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
+
+RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -26,7 +30,9 @@ class ProbeReport(Record):
         return tuple(name for name in names if not getattr(self, name))
 
 
-# 1: the first. 2: notes are part of the probes; every key is always there. 3: preprocessing.
+# 1: the first. 2: notes are part of the probes; every key is always there. 3: preprocessing; all
+# outputs are listed, and `output` is null where none of several is beyond doubt; the rule that
+# decides, and its agreement with the record.
 FORMAT = 3
 
 Size = int | str | None
@@ -57,6 +63,42 @@ class ModelOutput(Record):
     kind: str | None
     classes: int | None
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RuleReport(Record):
+    """The rule that decides, and how many people of the graph it lets in and refuses.
+
+    `cut_offs` are the line of a cut-off, or the lines by value of a column; empty for other rules.
+    """
+
+    rule: RuleName
+    cut_offs: dict[str, float]
+    better: Literal["higher", "lower"] | None
+    places: int | None
+    favourable: int
+    refused: int
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ListedOutput(Record):
+    """Any output of a model: what one of its rows is about, and what the rows look like.
+
+    `rows` is "node", "graph", "tie" or "other"; None where it was not measured or is not read.
+    `hops` is measured where several outputs have one row per node, and is None where nothing was
+    measured or there is no limit. `taken` says why decisions are read from this output; it is
+    empty for the others.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    rows: str | None
+    columns: int | None
+    looks: str
+    hops: int | None
+    taken: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -101,16 +143,21 @@ class PreprocessingReport(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelReport(Record):
-    """A model's inputs and output, and what the probes found.
+    """A model's inputs and outputs, and what the probes found.
 
-    Where the model cannot be asked at all, `problem` says why and there are no probes.
-    `preprocessing` is None where the model takes columns of the node table as they are.
+    Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
+    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is
+    None where the model takes columns of the node table as they are. The rule that decides, and its
+    agreement with decisions on record, are known from an `audit.toml` only.
     """
 
     format: int
     sha256: str
     inputs: tuple[ModelInput, ...]
-    output: ModelOutput
+    output: ModelOutput | None
+    outputs: tuple[ListedOutput, ...]
     probes: ProbeReport | None = None
+    decision: RuleReport | None = None
+    agreement: Agreement | None = None
     problem: str = ""
     preprocessing: PreprocessingReport | None = None

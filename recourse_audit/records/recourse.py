@@ -9,7 +9,12 @@ from recourse_audit.records.base import Record
 from recourse_audit.records.search import Tie
 
 RecourseStatus = Literal[
-    "already_favourable", "verified", "certified_infeasible", "not_found_within_budget", "error"
+    "already_favourable",
+    "verified",
+    "certified_infeasible",
+    "not_found_within_budget",
+    "model_disagrees",
+    "error",
 ]
 
 AskedOn = Literal["neighbourhood", "whole graph"]
@@ -127,9 +132,10 @@ class Option(Record):
 
     `verified_on` says on what the finished option was last put to the model: the "whole graph",
     or the subject's "neighbourhood" where the whole graph is too large to be asked about by every
-    worker. `margin` is the probability of the best favourable class minus that of the best other
-    one. `minimal`: every part of it that the policy permits was tried, and none works. `source`
-    says how it was found: "counterfactual", "effect" or "exhaustive".
+    worker. `score` is what the rule compares with its line, and `margin` how far that is on the
+    favourable side (see `DecisionLine`). `minimal`: every part of it that the policy permits was
+    tried, and none works. `source` says how it was found: "counterfactual", "effect" or
+    "exhaustive".
     """
 
     actions: tuple[Action, ...]
@@ -137,6 +143,7 @@ class Option(Record):
     decision: str
     probabilities: dict[str, float]
     margin: float
+    score: float | None = None
     verified: bool
     verified_on: AskedOn
     minimal: bool
@@ -240,4 +247,6 @@ class WhatIf(Record):
     probabilities: dict[str, float]
     margin_before: float
     margin: float
+    score_before: float | None = None
+    score: float | None = None
     forbidden: tuple[str, ...]

@@ -1,10 +1,11 @@
 """All that was found about one subject, under the names that `explain --json` prints."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.model import ProbeReport, RuleName
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Counterfactual,
@@ -28,8 +29,9 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 
 
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
-# hold their notes; every key is always there. 3: categories are text in actions; certificates say
-# what was left out.
+# hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
+# compares (`decision`, `score`); categories are text in actions; certificates say what was left
+# out.
 FORMAT = 3
 
 
@@ -37,13 +39,42 @@ FORMAT = 3
 class Decision(Record):
     """What was decided on a subject, by the model's answer on the whole graph.
 
-    Where the answer is not a number, `decision` and `probabilities` are empty.
+    Where the answer is not a number, `decision` and `probabilities` are empty; a score model has no
+    probabilities.
     """
 
     id: str
     decision: str
     favourable: bool
     probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DecisionLine(Record):
+    """How the decision was taken: the rule, what it compared with which line, and how far apart.
+
+    `cut_off` is the line: the cut-off for this person, or, under a quota, the value of the last of
+    the others who is let in. `score` is what is compared with it, the summed probability of the
+    favourable classes or the score of a score model. Both are None where the likeliest class wins.
+    `margin` is how far the score is on the favourable side, in its own units; without a line, the
+    probability of the best favourable class minus that of the best other one. `better` is None
+    for probabilities. Under a quota, `places` are given away, and the subject ranks at `rank`.
+    `recorded` is the decision on record, if a column names it.
+    """
+
+    rule: RuleName
+    cut_off: float | None = None
+    score: float | None = None
+    margin: float | None = None
+    better: Literal["higher", "lower"] | None = None
+    places: int | None = None
+    rank: int | None = None
+    recorded: str | None = None
+
+    @property
+    def scored(self) -> bool:
+        """Whether the model gives scores, which are no probabilities."""
+        return self.better is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -92,6 +123,7 @@ class SubjectReport(Record):
 
     format: int
     subject: Decision
+    decision: DecisionLine
     search: SearchExtent | None = None
     explanation: Explanation | None = None
     counterfactuals: tuple[Counterfactual, ...] = ()

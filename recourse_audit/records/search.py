@@ -10,12 +10,17 @@ Tie = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Record):
-    """A small tree that holds the subject, and what the model answers on it alone."""
+    """A small tree that holds the subject, and what the model answers on it alone.
+
+    `score` is what the decision rule compares with its line: None where the likeliest class wins.
+    A score model has no `probabilities`.
+    """
 
     nodes: tuple[str, ...]
     edges: tuple[Tie, ...]
     simulatability: float
     probabilities: dict[str, float]
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -49,6 +54,7 @@ class Counterfactual(Record):
     dominates: int
     dominates_baselines: dict[str, bool]
     probabilities: dict[str, float]
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

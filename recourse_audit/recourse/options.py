@@ -26,13 +26,15 @@ from recourse_audit.records.search import SearchResult, Tie
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.combinations import count_possible
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
-from recourse_audit.recourse.verification import RecourseContext, Verifier
-from recourse_audit.recourse.what_if import Change, try_changes
+from recourse_audit.recourse.typed_changes import Change
+from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.what_if import try_changes
 from recourse_audit.search.results import Naming, shown
 
 CONFIRMED_ARCS = 200_000
@@ -53,16 +55,15 @@ class RecourseSearch:
         graph: Graph,
         batcher: QueryBatcher,
         probes: ProbeReport,
-        whole: Floats,
         policy: Policy,
         decisions: Decisions,
         seed: int,
     ) -> None:
-        """`whole` holds every node's log-probabilities on the whole graph."""
+        """`decisions` are those on everybody in the whole graph."""
         settings = policy.settings
-        self._context = RecourseContext(graph, batcher, probes, whole, decisions)
+        self._context = RecourseContext(graph, batcher, probes, decisions)
         self._policy = policy
-        self._naming = Naming(graph=graph, classes=decisions.classes, kind=batcher.output_kind)
+        self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
         self._robustness = RobustnessTest(
             self._context, draws=settings.draws, jitter=settings.jitter, seed=seed
         )
@@ -81,8 +82,8 @@ class RecourseSearch:
     def _run(self, subject: int, search: SearchResult | None) -> Recourse:
         settings, decisions = self._policy.settings, self._context.decisions
         now = self._context.whole[subject]
-        margin = shown(float(decisions.margin(now[None])[0]))
-        if decisions.favourable(now[None])[0]:
+        margin = shown(float(decisions.margin(now[None], subject)[0]))
+        if decisions.favourable(now[None], subject)[0]:
             certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
             return Recourse(status="already_favourable", certificate=certificate, margin=margin)
         table = action_table(self._policy, subject, self._context.reach)
@@ -134,9 +135,10 @@ class RecourseSearch:
             trials.follow(_counterfactuals(table, search, settings.max_changes))
             trials.run(settings.max_changes, settings.options)
             chosen = trials.options(settings.options)
-            answers, on_whole = self._confirmed(verifier, [success for success, _ in chosen])
+            rows = _as_rows([success for success, _ in chosen])
+            answers, on_whole = self._confirmed(verifier, rows, [one.answer for one, _ in chosen])
             spent += verifier.evaluations
-            if len(answers) == 0 or decisions.favourable(answers).all():
+            if len(answers) == 0 or verifier.reached(rows, answers).all():
                 break
         options = tuple(
             self._option(
@@ -148,20 +150,18 @@ class RecourseSearch:
         )
         return trials, verifier, options, spent
 
-    def _confirmed(self, verifier: Verifier, chosen: Sequence[Success]) -> tuple[Floats, Mask]:
+    def _confirmed(
+        self, verifier: Verifier, rows: Ints, found: Sequence[Floats]
+    ) -> tuple[Floats, Mask]:
         """The answers for what is to be offered, and a mark on those that the whole graph gave.
 
         The whole graph is asked about where it is not too large.
         """
-        if not chosen:
-            return np.empty((0, self._context.batcher.class_count)), np.empty(0, bool)
-        known = np.array([success.answer for success in chosen])
+        if not found:
+            return np.empty((0, self._context.batcher.answer_width)), np.empty(0, bool)
+        known = np.array(found)
         if verifier.asked_on == "whole graph":
             return known, np.ones(len(known), bool)
-        width = max(len(success.combination) for success in chosen)
-        rows = np.full((len(chosen), width), NONE)
-        for row, success in zip(rows, chosen, strict=True):
-            row[: len(success.combination)] = success.combination
         return verifier.confirmed(rows, known, most_arcs=CONFIRMED_ARCS)
 
     def _option(
@@ -181,18 +181,20 @@ class RecourseSearch:
         if broken:
             raise AuditError(f"an option would break a rule: {broken}; please report this")
         question = verifier.question(combination)
+        decisions, subject = verifier.others.decisions(combination), table.subject
         return Option(
             actions=actions,
             cost=shown(float(table.cost[combination].sum())),
-            decision=self._context.decisions.names_of(answer[None])[0],
+            decision=decisions.names_of(answer[None], subject)[0],
             probabilities=self._naming.probabilities(answer[None])[0],
-            margin=shown(float(self._context.decisions.margin(answer[None])[0])),
+            score=self._naming.scores(answer[None])[0],
+            margin=shown(float(decisions.margin(answer[None], subject)[0])),
             verified=True,
             verified_on="whole graph" if on_whole else "neighbourhood",
             minimal=minimal,
             source=success.source,
-            robustness=self._robustness.of(table, combination, question, place),
-            side_effects=self._robustness.side_effects(table, combination),
+            robustness=self._robustness.of(table, combination, question, place, decisions),
+            side_effects=verifier.others.side_effects(combination),
         )
 
     def _certificate(
@@ -228,6 +230,15 @@ class RecourseSearch:
             denied=table.denied,
             reason=reason,
         )
+
+
+def _as_rows(chosen: Sequence[Success]) -> Ints:
+    """Combinations of any sizes as rows, padded with `NONE`."""
+    width = max((len(success.combination) for success in chosen), default=1)
+    rows = np.full((len(chosen), width), NONE)
+    for row, success in zip(rows, chosen, strict=True):
+        row[: len(success.combination)] = success.combination
+    return rows
 
 
 def failure(reason: str, max_changes: int) -> Recourse:

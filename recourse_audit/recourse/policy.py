@@ -20,6 +20,7 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.computed import Computation
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.records.names import same_name
@@ -114,6 +115,7 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
         },
     )
     check_conditions(checks, conditions)
+    _check_line(settings, checks.computation)
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
@@ -146,6 +148,23 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
             else read_candidates(recourse.candidates, graph, settings.graph)
         ),
     )
+
+
+def _check_line(settings: Settings, computation: Computation) -> None:
+    """Refuse to change what decides which cut-off applies: advice must not move the line."""
+    by = settings.decision.cut_off_by
+    if by is None:
+        return
+    column = by.column
+    sources = {column, *computation.sources(column)}
+    for place, rule in enumerate(settings.recourse.attributes):
+        for name in (rule.name, *(implied.name for implied in rule.implies)):
+            if name in sources:
+                raise SettingsError(
+                    f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides which "
+                    "cut-off applies (decision.cut_off_by), and advice must not move the line; "
+                    "leave the rule out"
+                )
 
 
 def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:

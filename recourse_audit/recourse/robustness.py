@@ -1,4 +1,4 @@
-"""How often an option still works when the graph changes a little, and whose decisions it changes.
+"""How often an option still works when the graph changes a little.
 
 There are two kinds of seeded draws. In one, other people's ties change, each with the probability
 `jitter`: half of these ties are gone, the others lead to somebody else who is as far from the
@@ -14,19 +14,16 @@ import numpy as np
 
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.graph.neighbourhoods import reach
-from recourse_audit.model.decisions import Mask
+from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.queries import Union
-from recourse_audit.records.recourse import Robustness, SideEffects, survival
+from recourse_audit.records.recourse import Robustness, survival
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.attributes import column_of
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.encoded_rows import changed_columns, columns_of
-from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
-from recourse_audit.recourse.variants import Question, Variants
-from recourse_audit.recourse.verification import CLOSE, RecourseContext
+from recourse_audit.recourse.variants import Question
 
 MOST_DRAWN_ARCS = 20_000_000
-MOST_ARCS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +37,7 @@ class OptionGraph:
 
 
 class RobustnessTest:
-    """Tests options: by draws, and by asking about everyone they can reach."""
+    """Tests options by draws."""
 
     def __init__(self, context: RecourseContext, *, draws: int, jitter: float, seed: int) -> None:
         self._context = context
@@ -51,95 +48,61 @@ class RobustnessTest:
         self._spreads: dict[str, float] = {}
 
     def of(
-        self, table: ActionTable, combination: Ints, question: Question, place: int
+        self,
+        table: ActionTable,
+        combination: Ints,
+        question: Question,
+        place: int,
+        decisions: Decisions,
     ) -> Robustness | None:
         """In how many draws the subject's option number `place` still works.
 
-        `question` is what the model was asked about it. None if no draws are wanted, or the
-        receptive field is too large for them, or an export of fixed size has no room for them.
+        `question` is what the model was asked about it, and `decisions` are those with the option:
+        under a quota, others' answers are not drawn again, so the line stays where it is.
+        None if no draws are wanted, or the receptive field is too large for them, or an export of
+        fixed size has no room for them.
         """
         if not self._draws or len(question.union.sources) * self._draws > MOST_DRAWN_ARCS:
             return None
         try:
-            return self._drawn(table, combination, question, place)
+            return self._drawn(table, combination, question, place, decisions)
         except RoomError:
             return None
 
     def _drawn(
-        self, table: ActionTable, combination: Ints, question: Question, place: int
+        self,
+        table: ActionTable,
+        combination: Ints,
+        question: Question,
+        place: int,
+        decisions: Decisions,
     ) -> Robustness:
         option_graph = self._option_graph(question)
         generator = np.random.default_rng((self._seed, table.subject, place))
         fixed = _columns(table, combination)
         with_ties = with_attributes = 0
+
+        def working(union: Union, features: Floats) -> int:
+            answers = self._answers(option_graph, union, features)
+            return int(decisions.favourable(answers, table.subject).sum())
+
         copies = max(1, self._context.batcher.node_room // len(option_graph.hops))
         for first in range(0, self._draws, copies):
             count = min(copies, self._draws - first)
             drawn = self._with_other_ties(option_graph, generator, count)
             same = np.tile(option_graph.features, (count, 1))
-            with_ties += self._working(option_graph, drawn, same)
+            with_ties += working(drawn, same)
             plain = self._copies(option_graph, count)
             shifted = (
                 self._shifted(option_graph, generator, count, fixed)
                 if table.encoder is None
                 else self._shifted_columns(option_graph, generator, count, table, combination)
             )
-            with_attributes += self._working(option_graph, plain, shifted)
+            with_attributes += working(plain, shifted)
         return Robustness(
             draws=self._draws,
             ties=survival(with_ties, self._draws),
             attributes=survival(with_attributes, self._draws),
-        )
-
-    def side_effects(self, table: ActionTable, combination: Ints) -> SideEffects:
-        """Whose decisions change besides the subject's, among everyone the option can reach."""
-        context = self._context
-        if context.batcher.one_row_per_query:
-            return SideEffects(measured=False)
-        ends = (table.source[combination], table.target[combination], [table.subject])
-        touched = np.unique(np.concatenate(ends))
-        around, affected = self._affected(touched)
-        if around is None:
-            return SideEffects(measured=False)
-        affected = affected[affected != table.subject]
-        before = context.whole[affected]
-        variants = Variants(table, around, context.features, depth=None, room=1)
-        question = variants.ask(combination[None])
-        rows = around.place(affected)
-        try:
-            after = context.batcher.ask(question.union, rows, features=question.features)
-        except RoomError:
-            return SideEffects(measured=False)
-        return self._flips(affected, before, after)
-
-    def _affected(self, touched: Ints) -> tuple[ReceptiveField | None, Ints]:
-        """Everyone the option can reach, and their receptive field; None if that is too large."""
-        graph, depth = self._context.graph, self._context.depth
-        if depth is None:
-            small = len(graph.arc_source) <= MOST_ARCS
-            return (everything(graph) if small else None), np.arange(graph.node_count)
-        affected = reach(graph, touched, depth).astype(np.int64)
-        full = reach(graph, affected, depth).astype(np.int64)
-        if int((graph.starts[full + 1] - graph.starts[full]).sum()) > MOST_ARCS:
-            return None, affected
-        return with_every_tie(graph, full, touched), affected
-
-    def _flips(self, affected: Ints, before: Floats, after: Floats) -> SideEffects:
-        decisions, ids = self._context.decisions, self._context.graph.ids
-        usable = decisions.usable(before) & decisions.usable(after)
-        affected, before, after = affected[usable], before[usable], after[usable]
-        moved = np.abs(after - before).max(axis=1, initial=0) > CLOSE * self._context.noise
-        changed = moved & decisions.changed(before, after)
-        was, now = decisions.favourable(before), decisions.favourable(after)
-
-        def named(mask: Mask) -> tuple[str, ...]:
-            return tuple(ids[affected[changed & mask]].tolist())
-
-        return SideEffects(
-            measured=True,
-            to_favourable=named(~was & now),
-            to_unfavourable=named(was & ~now),
-            other=named(was == now),
         )
 
     def _option_graph(self, question: Question) -> OptionGraph:
@@ -151,11 +114,10 @@ class RobustnessTest:
             hops=_hops(question.union, subject, depth),
         )
 
-    def _working(self, option_graph: OptionGraph, union: Union, features: Floats) -> int:
-        """In how many of some versions the decision on the subject is favourable."""
+    def _answers(self, option_graph: OptionGraph, union: Union, features: Floats) -> Floats:
+        """The subject's answers in some versions."""
         rows = np.arange(len(union)) * len(option_graph.hops) + option_graph.subject
-        answers = self._context.batcher.ask(union, rows, features=features)
-        return int(self._context.decisions.favourable(answers).sum())
+        return self._context.batcher.ask(union, rows, features=features)
 
     def _copies(self, option_graph: OptionGraph, count: int) -> Union:
         every = np.ones((count, len(option_graph.union.sources)), bool)

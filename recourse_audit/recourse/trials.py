@@ -65,7 +65,7 @@ class Trials:
         self._decisions = decisions
         self._table = table
         self._budget = budget
-        self._now = float(decisions.log_odds(now[None])[0])
+        self._now = float(decisions.lead(now[None], table.subject)[0])
         self._tried: set[Combination] = set()
         self._unasked: set[Combination] = set()
         self._cover = Cover(table)
@@ -185,10 +185,10 @@ class Trials:
         cover = Cover(self._table)
         chosen = _chosen(rows)
         self._tried.update(chosen)
-        odds = self._decisions.log_odds(answers) - self._now
+        odds = self._decisions.lead(answers, self._table.subject) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
         self._effect[rows[alone].max(axis=1, initial=NONE)] = odds[alone]
-        for place in np.flatnonzero(self._decisions.favourable(answers)).tolist():
+        for place in np.flatnonzero(self._verifier.reached(rows, answers)).tolist():
             self.successes[chosen[place]] = Success(
                 combination=chosen[place], answer=answers[place], source=source
             )

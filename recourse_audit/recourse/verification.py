@@ -10,84 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from recourse_audit.errors import AnswerError, ModelError, RoomError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions, Mask
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import AskedOn
 from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.receptive_field import ReceptiveField, everything, receptive_field
+from recourse_audit.recourse.context import CLOSE, RecourseContext, same_answer
+from recourse_audit.recourse.receptive_field import receptive_field
 from recourse_audit.recourse.rules import described
-from recourse_audit.recourse.variants import Question, Variants, new_ties
+from recourse_audit.recourse.side_effects import OtherPeople
+from recourse_audit.recourse.variants import Question, Variants
 
-NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
-CLOSE = 10
 # The runtime may take a kilobyte per arc, in every worker at once.
 MOST_ARCS_AGAIN = 1_000_000
-QUERIES_WRITTEN = 4
-BYTES_WRITTEN = 2**23
-
-
-class RecourseContext:
-    """What all subjects of an audit share; its batcher also knows new ties."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        batcher: QueryBatcher,
-        probes: ProbeReport,
-        whole: Floats,
-        decisions: Decisions,
-    ) -> None:
-        """`whole` holds every node's log-probabilities on the whole graph."""
-        self.graph = graph
-        self.batcher = batcher.with_more_ties(new_ties(graph)) if batcher.needs_ties else batcher
-        self.whole = whole
-        self.decisions = decisions
-        self.depth = probes.depth if neighbourhoods_suffice(probes) else None
-        self.reach = probes.depth
-        self.noise = noise_of(batcher)
-        self._everything: tuple[ReceptiveField, Floats] | None = None
-
-    def features(self, nodes: Ints) -> Floats:
-        """Features as the model takes them, in an array of their own."""
-        with np.errstate(over="ignore"):
-            return self.graph.features[nodes].astype(self.batcher.model.feature_type)
-
-    @property
-    def room(self) -> int:
-        """How many nodes to write at once: enough for a few queries, in bounded memory."""
-        room = self.batcher.node_room
-        width = (
-            int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
-        )
-        return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
-
-    def everything(self, table: ActionTable) -> Variants:
-        """Versions of the whole graph; its arrays are made once for all subjects."""
-        if self._everything is None:
-            around = everything(self.graph)
-            self._everything = around, self.features(around.nodes)
-        around, features = self._everything
-        return Variants(table, around, self.features, depth=None, room=1, own=features)
-
-
-def noise_of(batcher: QueryBatcher) -> float:
-    """How far two answers to one question may be apart, by the precision of the output."""
-    return NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
-
-
-def same_answer(near: Floats, whole: Floats, noise: float) -> bool:
-    """Whether two rows of log-probabilities are the same but for rounding."""
-    alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
-    # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
-    alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
-    return bool(alike.all())
-
-
-def neighbourhoods_suffice(probes: ProbeReport) -> bool:
-    """Whether a part of the graph, with its nodes and ties renumbered, may stand for the whole."""
-    return probes.deterministic and probes.node_order and probes.tie_order
 
 
 class Verifier:
@@ -100,6 +34,7 @@ class Verifier:
         self, context: RecourseContext, table: ActionTable, *, whole: bool = False
     ) -> None:
         self.evaluations = 0
+        self.others = OtherPeople(context, table)
         self._context = context
         self._table = table
         self._whole: Variants | None = None
@@ -120,23 +55,42 @@ class Verifier:
         return "whole graph" if self._near is None else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:
-        """Log-probabilities of the subject, one row per combination (padded with `NONE`).
+        """The answers for the subject, one row per combination (padded with `NONE`).
 
         A row is NaN where an export of fixed size has no room for the graph with these changes.
         """
         self.evaluations += len(combinations)
         if self._near is None:
-            unknown = np.full((len(combinations), self._context.batcher.class_count), np.nan)
+            unknown = np.full((len(combinations), self._context.batcher.answer_width), np.nan)
             return self._where_it_fits(combinations, unknown)[0]
         answers, fits = self._nearby(combinations)
-        odds = np.abs(self._context.decisions.log_odds(answers))
-        close = np.flatnonzero(odds <= CLOSE * self._context.noise)
+        within = CLOSE * self._context.noise
+        close = np.flatnonzero(self._context.decisions.close(answers, self._table.subject, within))
         if len(close):
             answers[close], _ = self.confirmed(
                 combinations[close], answers[close], most_arcs=MOST_ARCS_AGAIN
             )
         self._numbers(answers[fits], combinations[fits])
         return answers
+
+    def reached(self, combinations: Ints, answers: Floats) -> Mask:
+        """Which combinations get a favourable decision with these answers for the subject.
+
+        Where a quota decides, everybody whom the changes reach is asked about again, unless the
+        subject is in or out whatever becomes of them.
+        """
+        decisions, subject = self._context.decisions, self._table.subject
+        if not decisions.depends_on_others:
+            return decisions.favourable(answers, subject)
+        reached = np.zeros(len(answers), bool)
+        for place, row in enumerate(combinations):
+            chosen, own = row[row != NONE], answers[[place]]
+            inside, outside = decisions.settled(own, subject, self.others.count(chosen))
+            if not (inside | outside)[0]:
+                after = self.others.decisions(chosen)
+                inside = after.favourable(own, subject)
+            reached[place] = inside[0]
+        return reached
 
     def confirmed(
         self, combinations: Ints, known: Floats, *, most_arcs: int
@@ -172,7 +126,7 @@ class Verifier:
         """The same, with every combination asked about on the whole graph."""
         if self._whole is None:
             self._whole = self._context.everything(self._table)
-        answers = np.empty((len(combinations), self._context.batcher.class_count))
+        answers = np.empty((len(combinations), self._context.batcher.answer_width))
         try:
             for place in range(len(combinations)):
                 question = self._whole.ask(combinations[place : place + 1])
@@ -195,12 +149,13 @@ class Verifier:
         answers, _ = self._nearby(np.array([[NONE]]))
         [near] = answers
         whole = self._context.whole[self._table.subject]
-        return same_answer(near, whole, self._context.noise)
+        scores = self._context.decisions.rule.scores
+        return same_answer(near, whole, self._context.noise, scores=scores)
 
     def _nearby(self, combinations: Ints) -> tuple[Floats, Mask]:
         """Ask on the receptive field, batch by batch; mark the combinations that fit the model."""
         assert self._near is not None
-        answers = np.full((len(combinations), self._context.batcher.class_count), np.nan)
+        answers = np.full((len(combinations), self._context.batcher.answer_width), np.nan)
         fits = np.ones(len(combinations), bool)
         for batch in self._near.batches(combinations):
             waiting = [batch]

@@ -44,6 +44,11 @@ STATUS_WORDS: dict[RecourseStatus, StatusWords] = {
         heading="No option found within the budget",
         meaning="The budget ran out first; there may be an option.",
     ),
+    "model_disagrees": StatusWords(
+        name="model disagrees with the record",
+        heading="No option can be promised",
+        meaning="The model's decision is not the one on record, so no option was looked for.",
+    ),
     "error": StatusWords(
         name="error",
         heading="Not determined",
@@ -76,6 +81,8 @@ def status_sentence(recourse: Recourse) -> str:
             return plain(recourse.reason) or none
         case "not_found_within_budget":
             return "No option was found within the budget; there may be one."
+        case "model_disagrees":
+            return plain(recourse.reason)
         case "error":
             return f"The options could not be determined: {plain(recourse.reason)}"
 

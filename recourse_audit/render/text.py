@@ -72,30 +72,6 @@ def number(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
-def effect(found: Counterfactual, decision: str) -> str:
-    """The probability of the decision on the explanation, then without the ties removed."""
-    before, after = found.explanation.probabilities[decision], found.probabilities[decision]
-    return f"{share(before)} → {share(after)}"
-
-
-def held_back(found: Counterfactual, decision: str) -> bool:
-    """Whether removing the ties makes the decision more probable.
-
-    The sign of the relevance does not tell: only the probabilities do.
-    """
-    return found.probabilities[decision] > found.explanation.probabilities[decision]
-
-
-def direction(found: Counterfactual, decision: str, which: str) -> str:
-    """A sentence for ties that stood against the decision; empty for all others."""
-    if not found.relevance or not held_back(found, decision):
-        return ""
-    return (
-        f"Removing {which} raises the probability of {decision} ({effect(found, decision)}): the "
-        "decision does not rest on them; they held it back."
-    )
-
-
 def coverage_words(extent: SearchExtent) -> str:
     """How much of all subgraphs a search looked at, as the start of a sentence."""
     sample = extent.sample

@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.output import log_probabilities
+from recourse_audit.model.output import as_answers
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
 from recourse_audit.search.local import LocalGraph
@@ -184,7 +184,7 @@ class Evaluator:
         scores = np.empty(len(raw))
         for first in range(0, len(raw), TREES_AT_ONCE):
             part = slice(first, first + TREES_AT_ONCE)
-            answer = log_probabilities(raw[part], self._batcher.output_kind)
+            answer = as_answers(raw[part], self._batcher.output_kind)
             who = asked[part] if self._shared else asked[:1]
             scores[part] = simulatability(self._whole.of(who), answer)
         return Scores(raw=raw, simulatability=scores)

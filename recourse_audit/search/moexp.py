@@ -5,7 +5,7 @@ neighbours. For a subject with more subtrees than the budget, a uniform sample o
 them is evaluated (see `sampling`). A subject's result depends on neither its block nor its batch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.search.evaluation import Evaluator, joined
 from recourse_audit.search.local import local_graph
 from recourse_audit.search.pareto import Whole
@@ -136,15 +137,15 @@ class Search:
         self,
         graph: Graph,
         batcher: QueryBatcher,
-        whole: Floats,
-        classes: Sequence[str],
+        decisions: Decisions,
         scope: Scope,
     ) -> None:
-        """`whole` holds every node's log-probabilities on the whole graph."""
+        """`decisions` are those on everybody in the whole graph."""
         self._graph = graph
         self._batcher = batcher
-        self._whole = Whole.of_answers(whole)
-        self._naming = Naming(graph=graph, classes=tuple(classes), kind=batcher.output_kind)
+        spread = decisions.spread if decisions.rule.scores else None
+        self._whole = Whole.of_answers(decisions.everybody, spread)
+        self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
         self._scope = scope
 
     def blocks(self, subjects: Ints) -> Iterator[Block]:

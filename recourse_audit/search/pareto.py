@@ -22,26 +22,42 @@ SHOWN_DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """Answers on the whole graph, one row per node: log-probabilities, and their exponentials."""
+    """Answers on the whole graph, one row per node: log-probabilities, and their exponentials.
+
+    Of a score model: scores in one column, and `spread`, the standard deviation of everybody's.
+    """
 
     logarithms: Floats
     probabilities: Floats
+    spread: float | None = None
 
     @classmethod
-    def of_answers(cls, logarithms: Floats) -> "Whole":
-        return cls(logarithms=logarithms, probabilities=np.exp(logarithms))
+    def of_answers(cls, answers: Floats, spread: float | None = None) -> "Whole":
+        chances = np.exp(answers) if spread is None else answers
+        return cls(logarithms=answers, probabilities=chances, spread=spread)
 
     def of(self, nodes: NDArray[np.integer]) -> "Whole":
         """The rows of some nodes."""
-        return Whole(logarithms=self.logarithms[nodes], probabilities=self.probabilities[nodes])
+        return Whole(
+            logarithms=self.logarithms[nodes],
+            probabilities=self.probabilities[nodes],
+            spread=self.spread,
+        )
 
 
 def simulatability(whole: Whole, subgraph: Floats) -> Floats:
     """Minus the symmetric Kullback-Leibler divergence between answers, row by row.
 
-    `subgraph` has log-probabilities; `whole` may be a single row. Zero is the best value, reached
-    only where the subgraph gives exactly the answer of the whole graph.
+    `subgraph` has answers; `whole` may be a single row. Zero is the best value, reached only where
+    the subgraph gives exactly the answer of the whole graph.
+
+    A score stands for a normal distribution around it with the population's standard deviation
+    sigma. The divergence of two of those is (s - s')^2 / 2 sigma^2 either way, and both are added.
     """
+    if whole.spread is not None:
+        apart = (whole.logarithms[:, 0] - subgraph[:, 0]) / whole.spread
+        scores: Floats = -apart * apart
+        return scores
     total = np.zeros(len(subgraph))
     columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
     for one, chance, other in columns:

@@ -10,7 +10,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.model.output import log_probabilities
+from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.output import as_answers
 from recourse_audit.records.search import (
     Counterfactual,
     Explanation,
@@ -95,7 +96,7 @@ class Naming:
     """Turns numbers of nodes, ties and classes into the user's names."""
 
     graph: Graph
-    classes: tuple[str, ...]
+    rule: DecisionRule
     kind: OutputKind
 
     def nodes(self, nodes: Indices) -> tuple[str, ...]:
@@ -114,9 +115,18 @@ class Naming:
         return [tuple(every[a:b]) for a, b in pairwise(until)]
 
     def probabilities(self, answers: Floats) -> list[dict[str, float]]:
-        """Rows of log-probabilities as probabilities by class."""
+        """Rows of log-probabilities as probabilities by class; a score model has none."""
+        if self.rule.scores:
+            return [{} for _ in answers]
         rows = rounded(np.exp(answers)).tolist()
-        return [dict(zip(self.classes, row, strict=True)) for row in rows]
+        return [dict(zip(self.rule.classes, row, strict=True)) for row in rows]
+
+    def scores(self, answers: Floats) -> list[float | None]:
+        """What the rule compares with its line, row by row; nothing if the likeliest class wins."""
+        if self.rule.name == "argmax":
+            return [None] * len(answers)
+        scores: list[float | None] = rounded(self.rule.values(answers)).tolist()
+        return scores
 
 
 def rounded(values: Floats) -> Floats:
@@ -216,7 +226,9 @@ class BatchRecords:
         self._layers = layer.tolist()
         whole = subtree[: len(chosen)]
         answers = finding.scores.raw[np.concatenate((whole, table.kept[chosen]))]
-        self._probabilities = naming.probabilities(log_probabilities(answers, naming.kind))
+        rows = as_answers(answers, naming.kind)
+        self._probabilities = naming.probabilities(rows)
+        self._scores = naming.scores(rows)
         self._nodes = [naming.nodes(_nodes_of(finding, number)) for number in whole.tolist()]
 
     def counterfactuals(self, root: int) -> tuple[Counterfactual, ...]:
@@ -250,6 +262,7 @@ class BatchRecords:
                 edges=every,
                 simulatability=self._simulatability[place],
                 probabilities=self._probabilities[place],
+                score=self._scores[place],
             ),
             removed=removed,
             kept=tuple(tie for tie in every if tie not in removed),
@@ -264,6 +277,7 @@ class BatchRecords:
                 for name, other in zip(self._baseline_names, others, strict=False)
             },
             probabilities=self._probabilities[place + self._chosen[-1]],
+            score=self._scores[place + self._chosen[-1]],
         )
 
 

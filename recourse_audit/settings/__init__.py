@@ -6,9 +6,9 @@ which is written and read here too.
 """
 
 from recourse_audit.settings.columns import DerivedSettings, EncodingSettings
+from recourse_audit.settings.decision import DecisionSettings
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import (
-    DecisionSettings,
     GraphSettings,
     ModelSettings,
     OutputKind,

@@ -1,8 +1,8 @@
-"""The model, the graph and the decision that an audit is about."""
+"""The model and the graph that an audit is about."""
 
 from typing import Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from recourse_audit.settings.columns import DerivedSettings, EncodingSettings, repeated_column
 from recourse_audit.settings.section import FilePath, Section
@@ -20,8 +20,9 @@ Role = Literal[
     "batch",
     "node_count",
     "target",
+    "edge_labels",
 ]
-OutputKind = Literal["logits", "probabilities", "log_probabilities"]
+OutputKind = Literal["logits", "probabilities", "log_probabilities", "score"]
 # In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
 SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 0.1, 604_800
 
@@ -34,10 +35,13 @@ class ModelSettings(Section):
         default_factory=dict, description="What each input takes; inferred where absent."
     )
     output: OutputKind | None = Field(
-        default=None, description="What the output holds; inferred if absent."
+        default=None,
+        description="What the output holds; inferred if absent. 'score', one column of any real "
+        "numbers, is never inferred.",
     )
     output_name: str | None = Field(
-        default=None, description="Which output to read if there are several."
+        default=None,
+        description="Which output to read; if absent, the one that is beyond doubt.",
     )
     preprocessing: FilePath | None = Field(
         default=None,
@@ -136,36 +140,3 @@ class GraphSettings(Section):
         if wrong:
             raise ValueError(f"{wrong}; give every column one meaning and one name")
         return self
-
-
-class DecisionSettings(Section):
-    """What the model's classes are called, and which of them a person hopes for."""
-
-    classes: tuple[str, ...] = Field(
-        min_length=2, description="Names of the classes, in the order of the model's output."
-    )
-    favourable: tuple[str, ...] = Field(
-        min_length=1, description="The classes that a person hopes for."
-    )
-
-    @field_validator("classes")
-    @classmethod
-    def _distinct(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(classes)) < len(classes):
-            raise ValueError(f"must not repeat a class (got {', '.join(classes)})")
-        return classes
-
-    @field_validator("favourable")
-    @classmethod
-    def _some_favourable(cls, favourable: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        classes: tuple[str, ...] = info.data.get("classes", ())
-        strangers = [name for name in favourable if name not in classes]
-        if classes and strangers:
-            raise ValueError(
-                f"names {strangers[0]!r}, which is not in decision.classes ({', '.join(classes)})"
-            )
-        if set(favourable) == set(classes):
-            raise ValueError(
-                "names every class, so nobody could be refused; leave out the unfavourable ones"
-            )
-        return favourable

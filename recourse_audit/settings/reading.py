@@ -8,15 +8,22 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Self, get_args
 
-from pydantic import BaseModel, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.main import IncEx
 from pydantic_core import ErrorDetails
 
 from recourse_audit.errors import SettingsError
+from recourse_audit.settings.decision import DecisionSettings, check_rule
 from recourse_audit.settings.groups import GroupSettings
-from recourse_audit.settings.inputs import DecisionSettings, GraphSettings, ModelSettings
+from recourse_audit.settings.inputs import GraphSettings, ModelSettings
 from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
@@ -75,6 +82,11 @@ class Settings(Section):
             ruled = (rule.name for rule in recourse.attributes if rule.of_category)
             letters.check_levels({*ruled, *(one.name for one in graph.encodings)})
         return letters
+
+    @model_validator(mode="after")
+    def _fitting_rule(self) -> Self:
+        check_rule(self.model, self.decision)
+        return self
 
 
 def load_settings(path: Path) -> Settings:
@@ -176,7 +188,8 @@ def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
     problems = error.errors(include_url=False)
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{_key(first['loc'])}: {_worded(first, root)}{more}"
+    key = _key(first["loc"])  # empty for what several sections disagree about; the words name it
+    return f"{key}: {_worded(first, root)}{more}".removeprefix(": ")
 
 
 def _key(location: tuple[int | str, ...]) -> str:

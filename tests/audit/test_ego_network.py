@@ -156,9 +156,8 @@ def test_the_answers_that_are_shared_are_never_written_to(audit: LoadedAudit) ->
     answers = np.full((audit.graph.node_count, 2), np.nan)
     answers.flags.writeable = False
     for complete, known in ((True, False), (False, True)):
-        view = EgoNetworks(
-            audit.graph, audit.batcher, answers, audit.decisions, 1, complete=complete
-        )
+        decisions = audit.rule.over(answers)
+        view = EgoNetworks(audit.graph, audit.batcher, answers, decisions, 1, complete=complete)
         found = view.of(0, None)
         assert found is not None
         assert all(bool(one.decision) is known for one in found.nodes)

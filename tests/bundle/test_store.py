@@ -38,7 +38,7 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings
     work = Checkpoint(folder / "work.sqlite")
     work.begin(
         {"b": "2", "a": "1"},
-        people_of(graph, answers, audit.decisions, communities),
+        people_of(graph, audit.rule.over(answers), audit.recorded, communities),
         members_of(graph, settings.groups),
         subjects,
     )

@@ -9,9 +9,11 @@ from recourse_audit.caveats.effects import Effects, Removal, grade
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.settings import CaveatSettings
 from tests.caveats.models import arithmetic_model
+from tests.decisions import decisions_over
 from tests.search.engine import open_batcher
 
 SIZE = 0.001
@@ -33,10 +35,15 @@ def desk_of(tmp_path: Path, graph: Graph, *, times_own: bool = False) -> QueryBa
     return open_batcher(path, graph, output="probabilities")
 
 
+def likeliest(graph: Graph) -> Decisions:
+    """The rule that takes the likelier of two classes."""
+    return decisions_over(np.zeros((graph.node_count, 2)), ["yes"], ["no", "yes"], graph=graph)
+
+
 def effect_of(
     graph: Graph, batcher: QueryBatcher, settings: CaveatSettings | None = None, depth: int = 2
 ) -> tuple[list[int], AdjustedEffect | None]:
-    effects = Effects(graph, batcher, depth, settings or CaveatSettings(), seed=3)
+    effects = Effects(graph, batcher, likeliest(graph), depth, settings or CaveatSettings(), seed=3)
     [(confounders, effect)] = effects.measure([removal_of_the_end(graph)])
     return confounders.tolist(), effect
 
@@ -114,7 +121,8 @@ def test_without_draws_the_confounders_are_named_and_nothing_is_asked(tmp_path: 
 
 def test_several_removals_are_measured_as_each_is_alone(tmp_path: Path) -> None:
     graph = path_graph([1, 2, -3, 4, -5])
-    effects = Effects(graph, desk_of(tmp_path, graph, times_own=True), 2, CaveatSettings(), seed=0)
+    batcher = desk_of(tmp_path, graph, times_own=True)
+    effects = Effects(graph, batcher, likeliest(graph), 2, CaveatSettings(), seed=0)
     one = removal_of_the_end(graph)
     all_of_it = Removal(
         subject=0, decision=0, nodes=one.nodes, pairs=one.pairs, kept=np.empty(0, np.int64)

@@ -230,10 +230,10 @@ def test_answers_that_are_not_numbers_are_no_decisions_and_are_not_compared(
     broken = sum_network(tmp_path / "broken.onnx", trap="some_nan", seed=6)
     subjects = list(range(len(IDS)))
     sound = load_audit(path)
-    assert sound.decisions.usable(whole_answers(sound, np.array(subjects))).all()
+    assert sound.rule.usable(whole_answers(sound, np.array(subjects))).all()
     shutil.copy(broken, tmp_path / "model.onnx")
     audit = load_audit(path)
-    usable = audit.decisions.usable(whole_answers(audit, np.array(subjects)))
+    usable = audit.rule.usable(whole_answers(audit, np.array(subjects)))
     lost = {IDS[number] for number in np.flatnonzero(~usable)}
     assert 0 < len(lost) < len(IDS)
     before = by_models(audit, subjects, [broken], with_options=False)

@@ -124,7 +124,7 @@ BROKEN: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize(("changed", "encoding", "words"), BROKEN)
 def test_a_row_that_encodes_no_category_is_an_error_with_its_place(
-    name: str, changed: dict[str, list[Any]], encoding: dict[str, Any], words: str, tmp_path: Path
+    name: str, changed: Any, encoding: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     settings = with_columns(written(tmp_path, name, FEATURES, **changed), [encoding])
     with pytest.raises(GraphError, match=words) as error:

@@ -352,7 +352,7 @@ def other_rows(path: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["graph", "tie"])
 def test_a_model_whose_rows_are_not_nodes_is_refused(kind: str, tmp_path: Path) -> None:
     message = refused_on_probing(other_rows(tmp_path / "model.onnx", kind))
-    assert "so it is not a node classifier; name another output with model.output_name" in message
+    assert f"has one row per {kind}: the model decides on" in message
 
 
 def test_a_wrong_declaration_of_the_index_layout_ends_in_one_sentence(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.output import SMALLEST_PROBABILITY, guess_kind, log_probabilities
+from recourse_audit.model.output import SMALLEST_PROBABILITY, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import made_up_pools
 from recourse_audit.model.probes import identify_output, probe
 from recourse_audit.settings import ModelSettings, OutputKind
@@ -72,7 +72,7 @@ def test_every_head_leads_to_the_same_log_probabilities(tmp_path: Path) -> None:
         batcher = QueryBatcher(model, pool)
         answers[head] = batcher.ask(union, all_rows(union))
         assert answers[head].dtype == np.float64
-        assert answers[head].shape == (len(union.nodes), batcher.class_count)
+        assert answers[head].shape == (len(union.nodes), batcher.answer_width)
     likely = np.exp(answers["logits"]) > 1e-9
     for head in ("softmax", "log_softmax"):
         np.testing.assert_allclose(answers[head][likely], answers["logits"][likely], atol=1e-6)
@@ -106,23 +106,21 @@ def test_kinds_are_told_apart_by_hand() -> None:
 
 def test_extreme_answers_stay_finite_and_a_nan_stays_a_nan() -> None:
     far = np.array([[1e4, -1e4], [-1e30, 1e30]])
-    logs = log_probabilities(far, "logits")
+    logs = as_answers(far, "logits")
     np.testing.assert_allclose(logs, [[0, -2e4], [-2e30, 0]])
     floor = np.log(SMALLEST_PROBABILITY)
-    np.testing.assert_allclose(
-        log_probabilities(np.array([[0.0, 1.0]]), "probabilities"), [[floor, 0]]
-    )
-    np.testing.assert_allclose(log_probabilities(np.array([[0.0]]), "probabilities"), [[0, floor]])
-    np.testing.assert_allclose(log_probabilities(np.array([[-800.0]]), "logits"), [[0, -800]])
+    np.testing.assert_allclose(as_answers(np.array([[0.0, 1.0]]), "probabilities"), [[floor, 0]])
+    np.testing.assert_allclose(as_answers(np.array([[0.0]]), "probabilities"), [[0, floor]])
+    np.testing.assert_allclose(as_answers(np.array([[-800.0]]), "logits"), [[0, -800]])
     for kind in KINDS.values():
         for columns in (1, 3):
-            assert np.isnan(log_probabilities(np.full((2, columns), np.nan), kind)).all()
+            assert np.isnan(as_answers(np.full((2, columns), np.nan), kind)).all()
 
 
 def test_raw_answers_are_not_changed_by_reading_them() -> None:
     for kind in KINDS.values():
         raw = np.array([[0.2, 0.8]])
-        log_probabilities(raw, kind)
+        as_answers(raw, kind)
         assert raw.tolist() == [[0.2, 0.8]]
 
 
@@ -152,10 +150,11 @@ def two_outputs(path: Path) -> Path:
 
 def test_one_of_several_outputs_can_be_named(tmp_path: Path) -> None:
     path = two_outputs(tmp_path / "model.onnx")
-    assert open_model(path).signature.output.shape == ("N", 4)
     assert open_model(path, output_name="matmul_7").signature.output.shape == ("N", 2)
     with pytest.raises(ModelError, match=r"output_name is 'scores', but the outputs are argmax"):
         open_model(path, output_name="scores")
+    with pytest.raises(ModelError, match="no output holds floating-point scores"):
+        open_model(path, output_name="argmax_8")
 
 
 def test_an_output_that_is_not_what_the_settings_declare_is_refused(tmp_path: Path) -> None:

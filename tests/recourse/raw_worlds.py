@@ -289,7 +289,7 @@ class Truth:
     def _percentile(self, name: str, value: float) -> float:
         everyone: list[float] = [raw[name] for raw in self.world.people]
         below = sum(one < value for one in everyone)
-        return 100 * (below + everyone.count(value) / 2) / len(everyone)
+        return float(100 * (below + everyone.count(value) / 2) / len(everyone))
 
     def _with_implied(self, rule: Mapping[str, Any], change: Change) -> Change:
         values, stopped = dict(change.values), False

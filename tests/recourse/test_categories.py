@@ -195,7 +195,7 @@ def test_a_condition_is_about_what_changes(tmp_path: Path) -> None:
     audit = world.open(tmp_path)
     answers = whole_answers(audit, np.arange(9))
     for subject in range(9):
-        found = recourse_search(audit, answers).run(subject, None)
+        found = recourse_search(audit, audit.rule.over(answers)).run(subject, None)
         if found.status == "already_favourable" or world.people[subject]["job"] != "none":
             continue
         ties = sum(subject in tie for tie in world.ties)
@@ -209,10 +209,10 @@ def test_a_certificate_says_what_implied_attributes_forbade(tmp_path: Path) -> N
     world = with_rules(rule, {"name": "debt", "step": 0.5, "min": 0, "direction": "down"})
     audit = world.open(tmp_path, ties=[{"kind": "loan", "allow": []}])
     answers = whole_answers(audit, np.arange(9))
-    refused = [s for s in range(9) if not audit.decisions.favourable(answers[[s]])[0]]
+    refused = np.flatnonzero(~audit.rule.over(answers).favourable(answers, np.arange(9))).tolist()
     assert refused
     for subject in refused:
-        found = recourse_search(audit, answers).run(subject, None)
+        found = recourse_search(audit, audit.rule.over(answers)).run(subject, None)
         steps = len([c for c in Truth(world, tmp_path, subject).changes if c.stopped])
         certificate = found.certificate
         assert certificate.left_out.implications == steps > 0
@@ -230,7 +230,7 @@ def test_a_change_after_which_a_formula_has_no_value_is_left_out(tmp_path: Path)
     audit = world.open(tmp_path)
     answers = whole_answers(audit, np.arange(9))
     for subject in range(9):
-        found = recourse_search(audit, answers).run(subject, None)
+        found = recourse_search(audit, audit.rule.over(answers)).run(subject, None)
         if found.status == "already_favourable":
             continue
         # ratio = debt / (income + 0.5) has no value at -0.5, whatever else changes.
@@ -275,16 +275,16 @@ def test_draws_shift_numbers_and_never_a_category(
 ) -> None:
     world = with_rules(JOB, INCOME, {"name": "debt", "step": 0.5, "direction": "down"}, seed=7)
     audit = world.open(tmp_path, draws=4, jitter=0.5)
-    search = recourse_search(audit, whole_answers(audit, np.arange(9)))
+    search = recourse_search(audit, audit.rule.over(whole_answers(audit, np.arange(9))))
     seen: list[Floats] = []
     test = search._robustness
-    honest = test._working
+    honest = test._answers
 
-    def watched(option_graph: Any, union: Any, features: Floats) -> int:
+    def watched(option_graph: Any, union: Any, features: Floats) -> Floats:
         seen.append(features.copy())
         return honest(option_graph, union, features)
 
-    monkeypatch.setattr(test, "_working", watched)
+    monkeypatch.setattr(test, "_answers", watched)
     options = [option for s in range(9) for option in search.run(s, None).options]
     assert options
     rows = np.concatenate(seen)

@@ -17,7 +17,8 @@ CLEAR = 1e-4
 
 
 def search_of(audit: LoadedAudit) -> RecourseSearch:
-    return recourse_search(audit, whole_answers(audit, np.arange(audit.graph.node_count)))
+    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    return recourse_search(audit, audit.rule.over(answers))
 
 
 def combination_of(truth: Truth, option: Option) -> tuple[int, ...]:

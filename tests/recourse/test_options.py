@@ -13,7 +13,6 @@ from recourse_audit.audit.loaded import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Action, Recourse, SetAction, TieAction
@@ -26,9 +25,9 @@ from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.settings import DecisionSettings
 from tests.audits import IDS, TIES, lending_audit, small_audit
 from tests.command import command
+from tests.decisions import decisions_over
 from tests.onnx_models import sum_network
 from tests.recourse.reference import all_combinations, asked, changed
 from tests.recourse.worlds import policy_of, sound, town
@@ -57,9 +56,8 @@ def search_over(
     graph: Graph, batcher: QueryBatcher, policy: Policy, probes: ProbeReport | None = None
 ) -> RecourseSearch:
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
-    decision = DecisionSettings(classes=CLASSES, favourable=(hoped_for(batcher, graph),))
-    decisions = Decisions(decision)
-    return RecourseSearch(graph, batcher, probes or sound(), answers, policy, decisions, 0)
+    decisions = decisions_over(answers, [hoped_for(batcher, graph)], CLASSES, graph=graph)
+    return RecourseSearch(graph, batcher, probes or sound(), policy, decisions, 0)
 
 
 def hoped_for(batcher: QueryBatcher, graph: Graph) -> str:

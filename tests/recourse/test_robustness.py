@@ -12,10 +12,12 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.recourse import Robustness, SideEffects, survival, wilson
 from recourse_audit.recourse import robustness
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest, _hops
-from recourse_audit.recourse.verification import RecourseContext, Verifier
+from recourse_audit.recourse.side_effects import OtherPeople
+from recourse_audit.recourse.verification import Verifier
 from tests.onnx_models import sum_network
 from tests.recourse.reference import changed
 from tests.recourse.test_variants import ANYTHING, some_combinations
@@ -45,8 +47,12 @@ def test_without_jitter_an_option_holds_in_every_draw_or_in_none(tmp_path: Path)
         verifier = Verifier(context, table)
         for row in some_combinations(table, subject, count=6):
             combination = chosen(row)
-            works = bool(context.decisions.favourable(verifier.answers(combination[None]))[0])
-            held = still.of(table, combination, verifier.question(combination), 0)
+            works = bool(
+                verifier.reached(combination[None], verifier.answers(combination[None]))[0]
+            )
+            held = still.of(
+                table, combination, verifier.question(combination), 0, context.decisions
+            )
             assert held is not None
             assert (held.draws, held.ties, held.attributes) == (7, *[survival(7 * works, 7)] * 2)
             seen.add(works)
@@ -63,7 +69,9 @@ def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
             table = action_table(policy, subject, 2)
             verifier = Verifier(context, table)
             combination = np.array([0])
-            held.append(shaky.of(table, combination, verifier.question(combination), 1))
+            held.append(
+                shaky.of(table, combination, verifier.question(combination), 1, context.decisions)
+            )
         assert found.setdefault(seed, held) == held
     assert found[0] != found[1]
 
@@ -132,7 +140,8 @@ def flips(
     after = QueryBatcher(batcher.model, pool_of(rebuilt)).ask(
         whole(rebuilt), np.arange(rebuilt.node_count)
     )
-    was, now = context.decisions.favourable(context.whole), context.decisions.favourable(after)
+    every = np.arange(rebuilt.node_count)
+    was, now = (context.decisions.favourable(rows, every) for rows in (context.whole, after))
     different = context.whole.argmax(axis=1) != after.argmax(axis=1)
     different[subject] = False
     ids = rebuilt.ids
@@ -151,7 +160,6 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
 ) -> None:
     graph, batcher, policy, _ = world(tmp_path, directed=directed)
     context = context_of(graph, batcher, sound(depth))
-    looking = RobustnessTest(context, draws=0, jitter=0.1, seed=0)
     seen = SideEffects(measured=True)
     flipped = 0
     for subject in range(0, graph.node_count, 3):
@@ -159,7 +167,7 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
         for row in some_combinations(table, subject, count=8):
             combination = chosen(row)
             rebuilt = changed(policy, subject, table.records(combination))
-            seen = looking.side_effects(table, combination)
+            seen = OtherPeople(context, table).side_effects(combination)
             assert seen == flips(context, batcher, rebuilt, subject)
             flipped += len(seen.to_favourable) + len(seen.to_unfavourable) + len(seen.other)
     assert flipped > 0
@@ -170,12 +178,14 @@ def test_what_is_too_large_is_not_measured(tmp_path: Path, monkeypatch: pytest.M
     table = action_table(policy, 3, 2)
     question = Verifier(context, table).question(np.array([0]))
     looking = RobustnessTest(context, draws=5, jitter=0.1, seed=0)
-    monkeypatch.setattr(robustness, "MOST_ARCS", 10)
+    monkeypatch.setattr(OtherPeople.answers, "__defaults__", (10,))
     monkeypatch.setattr(robustness, "MOST_DRAWN_ARCS", 10)
-    assert looking.side_effects(table, np.array([0])) == SideEffects(measured=False)
-    assert looking.of(table, np.array([0]), question, 0) is None
+    assert OtherPeople(context, table).side_effects(np.array([0])) == SideEffects(measured=False)
+    assert looking.of(table, np.array([0]), question, 0, context.decisions) is None
     assert (
-        RobustnessTest(context, draws=0, jitter=0.1, seed=0).of(table, np.array([0]), question, 0)
+        RobustnessTest(context, draws=0, jitter=0.1, seed=0).of(
+            table, np.array([0]), question, 0, context.decisions
+        )
         is None
     )
 

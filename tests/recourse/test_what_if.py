@@ -9,7 +9,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import SetAction, TieAction
-from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
+from recourse_audit.recourse.typed_changes import TieChange, ValueChange, read_changes
+from recourse_audit.recourse.what_if import try_changes
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -104,7 +105,7 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
     context = context_of(graph, batcher)
     attributes = [{"name": "income", "step": 0.5, "implies": [{"name": "debt", "by": -0.1}]}]
     policy = policy_of(graph, ties=RULES, attributes=attributes)
-    naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")
+    naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     ties = graph.ties
     row = int(np.flatnonzero(ties.source != ties.target)[0])
     ends = f"{graph.ids[ties.source[row]]}-{graph.ids[ties.target[row]]}"
@@ -114,10 +115,10 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
         rebuilt = changed(policy, subject, found.actions)
         answer = asked(batcher, rebuilt, subject)
         assert [*found.probabilities.values()] == pytest.approx(np.exp(answer), abs=1e-5)
-        assert found.decision == naming.classes[int(answer.argmax())]
+        assert found.decision == naming.rule.classes[int(answer.argmax())]
         assert found.favourable == (found.decision == "yes")
         own = asked(batcher, graph, subject)
-        again = context.decisions.margin(own[None])[0]
+        again = context.decisions.margin(own[None], subject)[0]
         assert found.margin_before == pytest.approx(again, abs=1e-5)
         moved = [action for action in found.actions if isinstance(action, SetAction)]
         income = next(action for action in moved if action.attribute == "income")
@@ -137,7 +138,7 @@ def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
     )
     batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     policy, context = policy_of(graph, groups=()), context_of(graph, batcher)
-    naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")
+    naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     for text, kinds in (
         ("drop a-b", ["address", "pay", "pay"]),
         ("drop b-a:pay", ["pay", "pay"]),
@@ -165,9 +166,10 @@ def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list
             },
         ],
     )
-    naming = Naming(graph=graph, classes=("no", "maybe", "yes"), kind="logits")
+    context = context_of(graph, batcher)
+    naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     changes = read_changes(texts, graph)
-    found = try_changes(context_of(graph, batcher), policy, naming, graph.find(subject), changes)
+    found = try_changes(context, policy, naming, graph.find(subject), changes)
     return list(found.forbidden)
 
 

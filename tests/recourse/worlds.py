@@ -9,12 +9,12 @@ import numpy as np
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import RecourseContext
-from recourse_audit.settings import DecisionSettings, Settings, parse_settings
+from recourse_audit.settings import Settings, parse_settings
+from tests.decisions import decisions_over
 
 KINDS = ("address", "family", "guarantor", "payment")
 NAMES = ("income", "debt", "savings", "late", "loan")
@@ -95,5 +95,5 @@ def context_of(
     """The context of a search for options in which the last class is favourable."""
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = ("no", "maybe", "yes")[-answers.shape[1] :]
-    decisions = Decisions(DecisionSettings(classes=classes, favourable=classes[-1:]))
-    return RecourseContext(graph, batcher, probes or sound(), answers, decisions)
+    decisions = decisions_over(answers, classes[-1:], classes, graph=graph)
+    return RecourseContext(graph, batcher, probes or sound(), decisions)

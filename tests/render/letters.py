@@ -24,6 +24,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.report import (
     FORMAT,
     Decision,
+    DecisionLine,
     EgoNetwork,
     EgoNode,
     EgoTie,
@@ -187,6 +188,7 @@ def report(
         format=FORMAT,
         subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
         counterfactuals=tuple(_counterfactual(names) for names in cut),
+        decision=DecisionLine(rule="argmax"),
         baselines={},
         ego_network=_ego_network(near),
         recourse=Recourse(

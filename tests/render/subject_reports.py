@@ -24,6 +24,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.report import (
     FORMAT,
     Decision,
+    DecisionLine,
     EgoNetwork,
     EgoNode,
     EgoTie,
@@ -89,6 +90,7 @@ def made_report(
             favourable=False,
             probabilities=probabilities(0.9, classes),
         ),
+        decision=DecisionLine(rule="argmax", margin=-0.8),
         search=SearchExtent(
             max_nodes=4, max_hops=2, subgraphs=45, pairs=148, coverage="exhaustive", queries=46
         ),

@@ -118,11 +118,15 @@ def test_an_option_says_on_what_it_was_verified(tmp_path: Path) -> None:
 
 def test_inspect_gives_the_documented_names() -> None:
     document = command("inspect", SAMPLES / "gcn.onnx", "--json").document
-    assert set(document) == {"format", "sha256", "inputs", "output", "probes", "problem"}
-    assert document["format"] == 2
+    keys = {"format", "sha256", "inputs", "output", "outputs", "probes", "problem", "preprocessing"}
+    assert set(document) == keys
+    assert document["format"] == 3
     for port in document["inputs"]:
         assert set(port) == {"name", "dtype", "shape", "role", "why"}
     assert set(document["output"]) == {"name", "dtype", "shape", "kind", "classes", "why"}
+    [listed] = document["outputs"]
+    assert set(listed) == {*("name", "dtype", "shape", "rows", "columns", "looks", "hops", "taken")}
+    assert (listed["rows"], listed["columns"]) == ("node", 2)
     assert set(document["probes"]) == {
         *("deterministic", "node_order", "tie_order", "ties_matter", "packing", "depth", "notes")
     }

@@ -7,7 +7,13 @@ import pytest
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import FORMAT as STABILITY_FORMAT
 from recourse_audit.records.caveats import StabilityReport
-from recourse_audit.records.model import FORMAT, ModelInput, ModelOutput, ModelReport
+from recourse_audit.records.model import (
+    FORMAT,
+    ListedOutput,
+    ModelInput,
+    ModelOutput,
+    ModelReport,
+)
 from recourse_audit.records.recourse import TieAction, WhatIf
 from recourse_audit.records.search import Ranks
 from recourse_audit.render.notebook import html_of
@@ -49,6 +55,18 @@ def model(name: str) -> ModelReport:
         inputs=(ModelInput(name=name, dtype="float32", shape=(None, 5), role=None, why=""),),
         output=ModelOutput(
             name="logits", dtype="float32", shape=("n", 2), kind="logits", classes=2, why="a name"
+        ),
+        outputs=(
+            ListedOutput(
+                name=name,
+                dtype="float32",
+                shape=("n", 2),
+                rows="node",
+                columns=2,
+                looks="",
+                hops=None,
+                taken="",
+            ),
         ),
         probes=PROBES,
         problem=f"no role for {name}",

@@ -22,6 +22,7 @@ from recourse_audit.search.ranking import Layers, Ranking
 from recourse_audit.search.results import Outcome, Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import ModelSettings
+from tests.decisions import decisions_over
 from tests.search.reference import TieSet
 
 Key = tuple[TieSet, TieSet]
@@ -41,7 +42,9 @@ def whole_answers(batcher: QueryBatcher, graph: Graph) -> Floats:
 
 def new_search(graph: Graph, batcher: QueryBatcher, scope: Scope) -> Search:
     answers = whole_answers(batcher, graph)
-    return Search(graph, batcher, answers, [f"c{n}" for n in range(answers.shape[1])], scope)
+    classes = [f"c{n}" for n in range(answers.shape[1])]
+    decisions = decisions_over(answers, classes[-1:], classes, graph=graph)
+    return Search(graph, batcher, decisions, scope)
 
 
 def results_by_subject(outcomes: Sequence[Outcome]) -> dict[int, SearchResult]:

@@ -145,6 +145,7 @@ class Vocabulary:
         }
         self._rules = {rule.name: rule for rule in recourse.attributes}
         self._classes = set(settings.decision.classes)
+        self.favourable = frozenset(settings.decision.favourable)
 
     def kind(self, name: str) -> Kind | None:
         return Kind(name) if name in self._kinds else None
@@ -180,9 +181,11 @@ def letter_source(report: SubjectReport, vocabulary: Vocabulary) -> LetterSource
     is no decision. If only the search for options failed, there is a letter, and it says so.
     """
     subject, recourse = report.subject, report.recourse
-    if subject.favourable:
+    # People were told the decision on record, whatever the model says of them today.
+    taken = report.decision.recorded or subject.decision
+    if taken in vocabulary.favourable:
         return NoLetter(reason="favourable")
-    decision = vocabulary.decision(subject.decision)
+    decision = vocabulary.decision(taken)
     if decision is None:
         return NoLetter(reason="undecided")
     outcome = _OUTCOMES.get(report.status, "not_worked_out")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from recourse_audit.records.group_figures import PRIMARY
 from recourse_audit.records.groups import CutOffTable, GroupReport
+from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.pages.groups_charts import (
     Figure,
     common_figure,
@@ -75,6 +76,7 @@ class GroupsView:
 
     title: str
     links: tuple[Link, ...]
+    agreement: tuple[str, ...]
     warnings: tuple[str, ...]
     lead: str
     facts: tuple[Fact, ...]
@@ -107,6 +109,7 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
     return GroupsView(
         title=TITLE,
         links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
+        agreement=() if report.agreement is None else agreement_sentences(report.agreement),
         warnings=tuple(warnings(report)),
         lead=lead(report),
         facts=tuple(facts(report)),

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.manifest import Command, Manifest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.records.summary import SummaryRow
+from recourse_audit.render.agreement import agreement_sentences, without_people
 from recourse_audit.render.pages.index_rows import (
     Embedded,
     IndexColumns,
@@ -112,6 +114,7 @@ class IndexView:
     subjects: str
     people: str
     whom: str
+    agreement: tuple[str, ...]
     warnings: tuple[str, ...]
     totals: tuple[Total, ...]
     total: str
@@ -136,6 +139,7 @@ def index_view(
     manifest_digest: str,
     links: Mapping[int, Links],
     groups: GroupVerdicts | None,
+    agreement: Agreement | None = None,
     level: Level = "auditor",
     results: bool = True,
 ) -> IndexView:
@@ -153,6 +157,7 @@ def index_view(
         subjects=number(len(rows), "subject"),
         people=_people(manifest.counts.people),
         whom=_whom(manifest.command, level),
+        agreement=_agreement(agreement, level),
         warnings=tuple(plain(note) for note in manifest.probes.notes.values()),
         totals=_totals(rows) if results else (),
         total=f"{len(rows):,}",
@@ -169,6 +174,13 @@ def index_view(
         signed_by=manifest.signed_by or "",
         groups=groups,
     )
+
+
+def _agreement(found: Agreement | None, level: Level) -> tuple[str, ...]:
+    """What is said of decisions on record; only the auditor learns about whom they differ."""
+    if found is None:
+        return ()
+    return agreement_sentences(found if level == "auditor" else without_people(found))
 
 
 def _people(count: int) -> str:

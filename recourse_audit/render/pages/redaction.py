@@ -22,8 +22,15 @@ from recourse_audit.records.recourse import (
     SideEffects,
     TieAction,
 )
-from recourse_audit.records.report import EgoNetwork, EgoNode, EgoTie, SubjectReport
+from recourse_audit.records.report import (
+    DecisionLine,
+    EgoNetwork,
+    EgoNode,
+    EgoTie,
+    SubjectReport,
+)
 from recourse_audit.records.search import Counterfactual, Explanation, FrontPair, Tie
+from recourse_audit.render.answers import watched
 from recourse_audit.render.text import printable
 
 Level = Literal["auditor", "reviewer", "subject"]
@@ -79,6 +86,7 @@ class _Redaction:
         return SubjectReport(
             format=report.format,
             subject=report.subject,
+            decision=self._line(report.decision),
             search=report.search,
             explanation=None if report.explanation is None else self._explained(report.explanation),
             counterfactuals=found,
@@ -116,12 +124,31 @@ class _Redaction:
     def _attribute(self, name: str) -> str:
         return PROTECTED if name in self._protected else name
 
+    @property
+    def _hides_line(self) -> bool:
+        """Under a quota the line is somebody else's value, which is not for the subject."""
+        return self._level == "subject" and self._report.decision.rule == "quota"
+
+    def _line(self, line: DecisionLine) -> DecisionLine:
+        hidden = self._hides_line
+        return DecisionLine(
+            rule=line.rule,
+            cut_off=None if hidden else line.cut_off,
+            score=line.score,
+            margin=None if hidden else line.margin,
+            better=line.better,
+            places=line.places,
+            rank=line.rank,
+            recorded=line.recorded,
+        )
+
     def _explained(self, found: Explanation) -> Explanation:
         return Explanation(
             nodes=self._names(found.nodes),
             edges=self._ties(found.edges),
             simulatability=found.simulatability,
             probabilities=found.probabilities,
+            score=found.score,
         )
 
     def _counterfactual(self, found: Counterfactual) -> Counterfactual:
@@ -137,6 +164,7 @@ class _Redaction:
             dominates=found.dominates,
             dominates_baselines=found.dominates_baselines,
             probabilities=found.probabilities,
+            score=found.score,
         )
 
     def _pair(self, pair: FrontPair) -> FrontPair:
@@ -174,7 +202,7 @@ class _Redaction:
         return Recourse(
             status=found.status,
             certificate=self._certificate(found.certificate),
-            margin=found.margin,
+            margin=None if self._hides_line else found.margin,
             options=tuple(self._option(option) for option in found.options),
             evaluations=found.evaluations,
             evaluated_on=found.evaluated_on,
@@ -209,6 +237,7 @@ class _Redaction:
             decision=found.decision,
             probabilities=found.probabilities,
             margin=found.margin,
+            score=None if self._hides_line else found.score,
             verified=found.verified,
             verified_on=found.verified_on,
             minimal=found.minimal,
@@ -258,10 +287,8 @@ class _Redaction:
             and 1 <= place <= len(found)
         ):
             variables = self._names(caveat.variables)
-            decision = self._report.subject.decision
-            text = confounder_caveat(
-                place, found[place - 1], decision, variables, caveat.effect
-            ).text
+            about = watched(self._report).removeprefix("the ")
+            text = confounder_caveat(place, found[place - 1], about, variables, caveat.effect).text
         return Caveat(
             kind=caveat.kind,
             grade=caveat.grade,

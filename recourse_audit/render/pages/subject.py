@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.report import NO_TIE_MOVES, Decision, SubjectReport
+from recourse_audit.records.report import NO_TIE_MOVES, SubjectReport
+from recourse_audit.render.answers import decided_words, margin_words, rule_sentence
 from recourse_audit.render.charts.histograms import Look, looks_of
 from recourse_audit.render.charts.neighbourhood import Pair
 from recourse_audit.render.charts.svg import Picture
@@ -32,7 +33,7 @@ from recourse_audit.render.pages.subject_search import (
     tie_words,
 )
 from recourse_audit.render.pages.tables import AuditFacts, Column, Fact, Table, cells, provenance
-from recourse_audit.render.text import PROBE_MEANINGS, coverage_words, number, plain, share
+from recourse_audit.render.text import PROBE_MEANINGS, coverage_words, number, plain
 
 NOTHING = "There is nothing to explain by ties."
 
@@ -96,7 +97,7 @@ def subject_view(
         index_link=index_link,
         letter_link=letter_link,
         warnings=tuple(words for words in (shown.error, *shown.probes.notes.values()) if words),
-        summary=_summary(decision),
+        summary=_summary(shown),
         decision_facts=_decision_facts(shown, (members or {}) if level == "auditor" else {}),
         histograms=histogram_picture(shown, looks),
         explanation=explanation_facts(shown, words),
@@ -107,7 +108,7 @@ def subject_view(
         people=people_table(near),
         counterfactuals=counterfactual_table(shown, words),
         objective_grid=objective_picture(shown),
-        recourse=recourse_view(decision, shown.recourse, level) if shown.recourse else None,
+        recourse=recourse_view(shown, shown.recourse, level) if shown.recourse else None,
         caveats=caveat_views(shown, level),
         search_facts=_search_facts(shown),
         probes=_probes(shown.probes),
@@ -134,21 +135,25 @@ def _looks(facts: AuditFacts) -> dict[str, Look]:
     return looks_of([plain(name) for name in facts.classes], favourable)
 
 
-def _summary(decision: Decision) -> str:
-    chance = decision.probabilities.get(decision.decision)
-    if chance is None:
+def _summary(shown: SubjectReport) -> str:
+    decision = shown.subject
+    if not decision.decision:
         return "The model gave no usable answer for this subject."
     kind = "favourable" if decision.favourable else "unfavourable"
+    rule = rule_sentence(shown.decision)
     return (
-        f"The model decided {decision.decision} with probability {share(chance)} on the whole "
-        f"graph. This counts as {kind}."
+        f"The model decided {decision.decision}{decided_words(shown)} on the whole graph. This "
+        f"counts as {kind}.{f' {rule}' if rule else ''}"
     )
 
 
 def _decision_facts(shown: SubjectReport, members: Mapping[str, str]) -> tuple[Fact, ...]:
     facts = [Fact(name="Decision", value=shown.subject.decision or "none")]
-    if shown.recourse is not None and shown.recourse.margin is not None:
-        facts.append(Fact(name="Margin", value=f"{shown.recourse.margin:+.3f}"))
+    if shown.decision.margin is not None:
+        value = margin_words(shown.decision, shown.decision.margin)
+        facts.append(Fact(name="Margin", value=value))
+    if shown.decision.recorded:
+        facts.append(Fact(name="Decision on record", value=plain(shown.decision.recorded)))
     depth = shown.probes.depth
     reach = "every node, however far" if depth is None else f"nodes within {number(depth, 'hop')}"
     facts.append(Fact(name="Reach of the model", value=reach))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.records.caveats import Caveat, Grade
 from recourse_audit.records.recourse import Action, AskedOn, Option, Recourse, SetAction
-from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual
+from recourse_audit.render.answers import margin_words, outcome_words
 from recourse_audit.render.charts.rollout import LIMIT_DEPTH, LIMIT_NODES, fits, rollout
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.pages.redaction import Level
@@ -24,7 +25,7 @@ from recourse_audit.render.terminal.recourse import (
     side_effect_lines,
     worded,
 )
-from recourse_audit.render.text import number, share
+from recourse_audit.render.text import number
 
 SOURCES = {
     "counterfactual": "a counterfactual",
@@ -50,7 +51,7 @@ class RecourseView:
     checked: str
 
 
-def recourse_view(decision: Decision, recourse: Recourse, level: Level) -> RecourseView:
+def recourse_view(shown: SubjectReport, recourse: Recourse, level: Level) -> RecourseView:
     """The status in a sentence, the options by cost, and the certificate; names are redacted."""
     searched = recourse.status in SEARCHED
     sentence = status_sentence(recourse)
@@ -58,7 +59,7 @@ def recourse_view(decision: Decision, recourse: Recourse, level: Level) -> Recou
         status=STATUS_WORDS[recourse.status].heading,
         favourable=recourse.status in ("already_favourable", "verified"),
         sentence=sentence if sentence.endswith(".") else f"{sentence}.",
-        options=_options(decision, recourse.options, level) if recourse.options else None,
+        options=_options(shown, recourse.options, level) if recourse.options else None,
         certificate=certificate_sentence(recourse) if searched else "",
         checked=_checked(recourse) if searched else "",
     )
@@ -71,7 +72,7 @@ def _checked(recourse: Recourse) -> str:
     return f"{asked} by the deployed model, {ASKED_ON[recourse.evaluated_on]}."
 
 
-def _options(decision: Decision, options: Sequence[Option], level: Level) -> Table:
+def _options(shown: SubjectReport, options: Sequence[Option], level: Level) -> Table:
     headings = [
         Column(heading="No."),
         Column(heading="Change"),
@@ -87,14 +88,12 @@ def _options(decision: Decision, options: Sequence[Option], level: Level) -> Tab
     decimals = max(_decimals(option.cost) for option in options)
     rows = []
     for place, option in enumerate(options, start=1):
-        before = decision.probabilities.get(option.decision, 0.0)
-        after = share(option.probabilities[option.decision])
         row = cells(
             str(place),
-            tuple(_change(action, decision.id, level) for action in option.actions),
+            tuple(_change(action, shown.subject.id, level) for action in option.actions),
             f"{option.cost:.{decimals}f}",
-            (option.decision, f"{share(before)} → {after}"),
-            f"{option.margin:+.3f}",
+            (option.decision, outcome_words(shown, option)),
+            margin_words(shown.decision, option.margin),
             robustness_lines(option.robustness),
             (verified_words(option), _minimal(option)),
             SOURCES.get(option.source, option.source),

@@ -10,6 +10,14 @@ from dataclasses import dataclass
 from recourse_audit.records.recourse import Option, TieAction
 from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.records.search import Counterfactual, FrontPair, Tie
+from recourse_audit.render.answers import (
+    direction,
+    effect,
+    figure,
+    held_back,
+    value_of,
+    watched,
+)
 from recourse_audit.render.charts.ego_network import (
     LIMIT,
     Neighbourhood,
@@ -20,18 +28,15 @@ from recourse_audit.render.charts.ego_network import (
 from recourse_audit.render.charts.histograms import Answer, Look, histograms
 from recourse_audit.render.charts.neighbourhood import Pair, neighbourhood_pair
 from recourse_audit.render.charts.objective_grid import Point, objective_grid
+from recourse_audit.render.charts.score_marks import score_marks
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.pages.redaction import Level, people_of
 from recourse_audit.render.pages.tables import Column, Fact, Kind, Table, cells
 from recourse_audit.render.text import (
     HELD_BACK,
     beaten_baselines,
-    direction,
-    effect,
-    held_back,
     number,
     plain,
-    share,
 )
 
 PEOPLE = "People by the label at their mark, nearest first"
@@ -128,7 +133,7 @@ def histogram_picture(shown: SubjectReport, looks: Mapping[str, Look]) -> Pictur
     """Class probabilities on the whole graph, the explanation and the counterfactual."""
     whole = shown.subject.probabilities
     if not whole:
-        return None
+        return _score_picture(shown)
     answers = [Answer(graph="whole graph", probabilities=whole)]
     if shown.counterfactuals:
         first = shown.counterfactuals[0]
@@ -136,6 +141,18 @@ def histogram_picture(shown: SubjectReport, looks: Mapping[str, Look]) -> Pictur
         answers.append(Answer(graph="explanation", probabilities=inside))
         answers.append(Answer(graph="counterfactual", probabilities=first.probabilities))
     return histograms(tuple(answers), looks)
+
+
+def _score_picture(shown: SubjectReport) -> Picture | None:
+    """The score on the same three graphs, with the line; None if there is no score."""
+    if not shown.decision.scored or shown.decision.score is None:
+        return None
+    values = [("whole graph", value_of(shown))]
+    if shown.counterfactuals:
+        first = shown.counterfactuals[0]
+        values.append(("explanation", value_of(shown, first.explanation)))
+        values.append(("counterfactual", value_of(shown, first)))
+    return score_marks(values, shown.decision.cut_off, better=shown.decision.better or "higher")
 
 
 def objective_picture(shown: SubjectReport) -> Picture | None:
@@ -199,7 +216,7 @@ def remark_on(shown: SubjectReport) -> str:
     """What must be said before the explanation: that it moves nothing, or stood against."""
     if not shown.counterfactuals:
         return ""
-    against = direction(shown.counterfactuals[0], shown.subject.decision, "these ties")
+    against = direction(shown.counterfactuals[0], shown, "these ties")
     return shown.note or against
 
 
@@ -207,11 +224,10 @@ def counterfactual_table(shown: SubjectReport, words: Sequence[TieWords]) -> Tab
     """Each counterfactual with its ranks, what it dominates, and its effect."""
     if not shown.counterfactuals:
         return None
-    decision = shown.subject.decision
     pairs = 0 if shown.search is None else shown.search.pairs
     rows = []
     for place, (one, ties) in enumerate(zip(shown.counterfactuals, words, strict=True), start=1):
-        against = one.relevance and held_back(one, decision)
+        against = one.relevance and held_back(one, shown)
         beaten = beaten_baselines(one)
         rows.append(
             cells(
@@ -223,14 +239,14 @@ def counterfactual_table(shown: SubjectReport, words: Sequence[TieWords]) -> Tab
                 f"{one.ranks.simulatability:,} + {one.ranks.relevance:,}",
                 str(one.layer),
                 (f"{one.dominates:,} of {pairs:,}", *([beaten] if beaten else [])),
-                (effect(one, decision), *([HELD_BACK] if against else [])),
+                (effect(one, shown), *([HELD_BACK] if against else [])),
                 ties.on_whole_graph,
             )
         )
     longest = max(len(line) for row in rows for cell in row[1:3] for line in cell)
     kind: Kind = "whole" if longest <= WHOLE else "plain"
     return Table(
-        caption=f"Counterfactuals; effects are on the probability of {decision}",
+        caption=f"Counterfactuals; effects are on {watched(shown)}",
         columns=(
             Column(heading="No."),
             Column(heading="Explanation", kind=kind),
@@ -272,11 +288,10 @@ def _on_whole_graph(
         if ends not in between:
             return ("not asked",)
         wanted[ends] = sum(parallel.count for parallel in between[ends])
-    subject = report.subject
     for option in report.recourse.options if report.recourse else ():
         if _dropped(option) == wanted:
-            before = subject.probabilities[subject.decision]
-            words = f"{share(before)} → {share(option.probabilities[subject.decision])}"
+            before, after = value_of(report), value_of(report, option)
+            words = f"{figure(report, before)} → {figure(report, after)}"
             asked_there = option.verified_on == "whole graph"
             return (words,) if asked_there else (words, "asked on the neighbourhood")
     return ("not asked",)

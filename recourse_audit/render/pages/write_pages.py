@@ -192,6 +192,7 @@ def _summaries(
             for number, one in names.items()
         },
         groups=verdicts,
+        agreement=stored.agreement,
         level=level,
         results=level == "auditor"
         or shows_results(len(names), stored.settings.groups.smallest, report),

@@ -30,6 +30,7 @@ from recourse_audit.records.groups import (
     GroupReport,
     GroupTable,
 )
+from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.text import columns, number, plain
 
 STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
@@ -84,6 +85,8 @@ def _warnings(report: GroupReport) -> Iterator[str]:
 
 def _show_overall(console: Console, report: GroupReport) -> None:
     decisions, outcomes = report.overall.decisions, report.overall.outcomes
+    if report.agreement is not None:
+        console.print(" ".join(agreement_sentences(report.agreement)))
     if decisions is None:
         console.print("Too few people to show anything.")
         return
@@ -100,7 +103,7 @@ def _show_overall(console: Console, report: GroupReport) -> None:
         f"{decisions.not_audited:,} not in the audit. {decisions.audited:,} audited: "
         f"{outcomes.verified:,} with an option, {outcomes.certified_infeasible:,} certified "
         f"infeasible, {outcomes.not_found_within_budget:,} not found within the budget, "
-        f"{outcomes.errors:,} errors (left out)."
+        f"{outcomes.errors:,} left out."
     )
     for reason, count in report.overall.excluded.items():
         console.print(f"  left out: {count:,} ({plain(reason)})")

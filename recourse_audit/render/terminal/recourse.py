@@ -17,7 +17,8 @@ from recourse_audit.records.recourse import (
     Survival,
     WhatIf,
 )
-from recourse_audit.records.report import Decision
+from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.render.answers import amount, margin_words, outcome_words
 from recourse_audit.render.status import SEARCHED, certificate_sentence, status_sentence
 from recourse_audit.render.text import columns, plain, share
 
@@ -26,14 +27,14 @@ WIDTH_OF_TABLE = 110
 HEADINGS = ("change", "cost", "decision", "margin", "still works", "side effects")
 
 
-def show_recourse(console: Console, decision: Decision, recourse: Recourse) -> None:
+def show_recourse(console: Console, report: SubjectReport, recourse: Recourse) -> None:
     """The status, the options cheapest first, and how far the search for them looked."""
     console.print(Padding(_status(recourse), (1, 2, 0, 2)))
     if recourse.options:
         wide = console.width >= WIDTH_OF_TABLE
         table = columns("", *HEADINGS) if wide else columns("", "", show_header=False)
         for place, option in enumerate(recourse.options, start=1):
-            cells = list(_cells(decision, option))
+            cells = list(_cells(report, option))
             if wide:
                 table.add_row(str(place), *cells)
             else:
@@ -49,19 +50,31 @@ def show_recourse(console: Console, decision: Decision, recourse: Recourse) -> N
 def show_what_if(console: Console, found: WhatIf, now: Decision | None = None) -> None:
     """What the model decides after changes chosen by hand, and whether the policy permits them."""
     style = "bold green" if found.favourable else "bold red"
-    before = "" if now is None else f" (now {share(now.probabilities.get(found.decision, 0.0))})"
     line = Text.assemble(
         "What if ",
         "; ".join(worded(action) for action in found.actions),
         ": decided ",
         (plain(found.decision), style),
-        f" with probability {share(found.probabilities[found.decision])}{before}, "
-        f"margin {found.margin:+.3f} (now {found.margin_before:+.3f})",
+        _answered(found, now),
     )
     console.print(Padding(line, (1, 2, 0, 2)))
     for sentence in found.forbidden:
         words = Text(f"The policy would not suggest this: {plain(sentence)}.", style="yellow")
         console.print(Padding(words, (0, 2)))
+
+
+def _answered(found: WhatIf, now: Decision | None) -> str:
+    """The answer after the changes and before them, and the margins."""
+    if not found.probabilities and found.score is not None and found.score_before is not None:
+        return (
+            f" with a score of {amount(found.score)} (now {amount(found.score_before)}), margin "
+            f"{amount(found.margin)} (now {amount(found.margin_before)})"
+        )
+    before = "" if now is None else f" (now {share(now.probabilities.get(found.decision, 0.0))})"
+    return (
+        f" with probability {share(found.probabilities[found.decision])}{before}, margin "
+        f"{found.margin:+.3f} (now {found.margin_before:+.3f})"
+    )
 
 
 def worded(action: Action) -> str:
@@ -88,13 +101,11 @@ def _status(recourse: Recourse) -> Text:
     return Text(opening + status_sentence(recourse), style=style)
 
 
-def _cells(decision: Decision, option: Option) -> Iterator[str]:
+def _cells(report: SubjectReport, option: Option) -> Iterator[str]:
     yield "\n".join(worded(action) for action in option.actions)
     yield f"{option.cost:g}"
-    before = decision.probabilities.get(option.decision, 0.0)
-    after = share(option.probabilities[option.decision])
-    yield f"{plain(option.decision)} {share(before)} → {after}"
-    yield f"{option.margin:+.3f}"
+    yield f"{plain(option.decision)} {outcome_words(report, option)}"
+    yield margin_words(report.decision, option.margin)
     yield "\n".join(robustness_lines(option.robustness))
     yield "\n".join(side_effect_lines(option.side_effects))
 

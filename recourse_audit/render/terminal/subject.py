@@ -13,9 +13,20 @@ from rich.text import Text
 from rich.tree import Tree
 
 from recourse_audit.records.caveats import StabilityPoint, StabilityReport
-from recourse_audit.records.model import ModelReport, ProbeReport
-from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.model import ListedOutput, ModelReport, ProbeReport
+from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
+from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.answers import (
+    amount,
+    decided_words,
+    decision_sentence,
+    direction,
+    effect,
+    held_back,
+    rule_sentence,
+    value_of,
+)
 from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
@@ -24,9 +35,6 @@ from recourse_audit.render.text import (
     beaten_baselines,
     columns,
     coverage_words,
-    direction,
-    effect,
-    held_back,
     number,
     plain,
     share,
@@ -42,23 +50,52 @@ CHOICES = "Diverse counterfactuals"
 def show_model(console: Console, name: str, report: ModelReport) -> None:
     """Inputs with their roles, the output, and what the probes found."""
     console.print(Text.assemble((plain(name), "bold"), f"  sha256 {report.sha256[:16]}…"))
+    if report.agreement is not None:
+        words = " ".join(agreement_sentences(report.agreement))
+        style = "yellow" if report.agreement.disagreeing else ""
+        console.print(Padding(Text(words, style=style), (1, 2, 0, 2)))
+    if report.decision is not None:
+        console.print(Padding(Text(decision_sentence(report.decision)), (1, 2, 0, 2)))
     table = columns("input", "type", "shape", "role", "why")
     for port in report.inputs:
         role = Text(port.role, style="green") if port.role else Text("?", style="red")
         table.add_row(plain(port.name), port.dtype, _shape(port.shape), role, plain(port.why))
     output = report.output
-    table.add_row(
-        f"→ {plain(output.name)}",
-        output.dtype,
-        _shape(output.shape),
-        Text(output.kind or "?", style="green"),
-        f"{plain(output.why)}; {output.classes} classes" if output.classes else "",
-    )
+    if output is not None:
+        table.add_row(
+            f"→ {plain(output.name)}",
+            output.dtype,
+            _shape(output.shape),
+            Text(output.kind or "?", style="green"),
+            f"{plain(output.why)}; {output.classes} classes" if output.classes else "",
+        )
     console.print(Padding(table, (1, 2)))
+    if len(report.outputs) > 1 or (report.problem and report.outputs):
+        console.print(Padding(_outputs(report.outputs), (0, 2, 1, 2)))
     if report.probes is not None:
         console.print(Padding(_probes(report.probes), (0, 2)))
     if report.preprocessing is not None:
         show_preprocessing(console, report.preprocessing)
+
+
+def _outputs(outputs: Sequence[ListedOutput]) -> RenderableType:
+    """Every output with what its rows are, and the one that is taken with the reason."""
+    table = columns("output", "type", "shape", "rows", "columns", "hops", "what the rows hold")
+    for port in outputs:
+        mark = Text("→ ", style="green") if port.taken else Text("  ")
+        words = "; ".join(
+            text for text in (port.looks, port.taken and f"taken: {port.taken}") if text
+        )
+        table.add_row(
+            mark + Text(plain(port.name)),
+            port.dtype,
+            _shape(port.shape),
+            "" if port.rows is None else f"per {port.rows}" if port.rows != "other" else "other",
+            "" if port.columns is None else str(port.columns),
+            "" if port.hops is None else str(port.hops),
+            plain(words),
+        )
+    return table
 
 
 def _probes(probes: ProbeReport) -> RenderableType:
@@ -78,7 +115,12 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
     """One subject: decision, explanation, counterfactuals, what could change it, caveats."""
     for warning in warnings:
         console.print(Text(f"! {plain(warning)}", style="yellow"))
-    console.print(_headline(report.subject))
+    console.print(_headline(report))
+    if rule := rule_sentence(report.decision):
+        console.print(Padding(Text(rule), (0, 2)))
+    if report.decision.recorded:
+        record = f"Decision on record: {plain(report.decision.recorded)}."
+        console.print(Padding(Text(record), (0, 2)))
     if report.error:
         console.print(Padding(Text(plain(report.error), style="red"), (0, 2)))
     if report.note:
@@ -86,7 +128,7 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
     if report.search is not None and report.counterfactuals:
         _show_search(console, report, report.search)
     if report.recourse is not None:
-        show_recourse(console, report.subject, report.recourse)
+        show_recourse(console, report, report.recourse)
     if report.what_if is not None:
         show_what_if(console, report.what_if, report.subject)
     for caveat in report.caveats:
@@ -96,14 +138,14 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
     console.print()
 
 
-def _headline(decision: Decision) -> Text:
+def _headline(report: SubjectReport) -> Text:
+    decision = report.subject
     style = "bold green" if decision.favourable else "bold red"
-    chance = decision.probabilities.get(decision.decision)
     return Text.assemble(
         (plain(decision.id), "bold"),
         "  decided ",
         (plain(decision.decision) or "nothing", style),
-        f" with probability {share(chance)}" if chance is not None else "",
+        decided_words(report),
     )
 
 
@@ -121,9 +163,10 @@ def _show_search(console: Console, report: SubjectReport, search: SearchExtent) 
     )
     console.print(Padding(opening, (1, 2, 0, 2)))
     console.print(Padding(_tree(decision.id, winner), (0, 4)))
-    console.print(Padding(_histograms(decision, winner, console.width - 8), (1, 4)))
+    bars = _scores if report.decision.scored else _histograms
+    console.print(Padding(bars(report, winner, console.width - 8), (1, 4)))
     choices = _choices if console.width >= WIDTH_OF_TABLE else _listed_choices
-    if against := direction(winner, decision.decision, "the ties marked ✂"):
+    if against := direction(winner, report, "the ties marked ✂"):
         console.print(Padding(Text(plain(against), style="yellow"), (0, 2, 1, 2)))
     console.print(Padding(choices(report, search), (0, 2)))
     console.print(extent)
@@ -146,8 +189,19 @@ def _tree(subject: str, found: Counterfactual) -> Tree:
     return root
 
 
-def _histograms(decision: Decision, found: Counterfactual, width: int) -> Table:
+def _scores(report: SubjectReport, found: Counterfactual, _: int) -> Table:
+    """The score on the whole graph, the explanation and the counterfactual, and the line."""
+    table = columns("", "whole graph", "explanation", "counterfactual", "line")
+    values = (value_of(report), value_of(report, found.explanation), value_of(report, found))
+    line = report.decision.cut_off
+    cells = (*(amount(value) for value in values), "" if line is None else amount(line))
+    table.add_row("score", *cells)
+    return table
+
+
+def _histograms(report: SubjectReport, found: Counterfactual, width: int) -> Table:
     """Class probabilities on the whole graph, the explanation and the counterfactual."""
+    decision = report.subject
     ordered = sorted(decision.probabilities, key=lambda name: -decision.probabilities[name])
     shown = ordered[:CLASSES_SHOWN]
     # Three bars, each after five digits and a space, with two spaces between columns.
@@ -173,14 +227,13 @@ def _bar(part: float, size: int) -> Text:
 
 
 def _choices(report: SubjectReport, search: SearchExtent) -> Table:
-    decision = report.subject.decision
     table = columns(
         "",
         "explanation",
         "removed",
         "simulatability ν",
         "relevance |μ|",
-        f"effect on {plain(decision)}",
+        f"effect on {_affected(report)}",
         "ranks",
         "layer",
         "dominates",
@@ -194,7 +247,7 @@ def _choices(report: SubjectReport, search: SearchExtent) -> Table:
             "\n".join(_ties(found.removed)),
             f"{found.simulatability:.6f}",
             f"{found.relevance:.6f}",
-            _effect(found, decision, "\n"),
+            _effect(found, report, "\n"),
             f"{found.ranks.simulatability} + {found.ranks.relevance}",
             str(found.layer),
             f"{found.dominates:,} of {search.pairs:,}" + (f"\n{beaten}" if beaten else ""),
@@ -204,7 +257,6 @@ def _choices(report: SubjectReport, search: SearchExtent) -> Table:
 
 def _listed_choices(report: SubjectReport, search: SearchExtent) -> Table:
     """The same choices for a narrow terminal, one paragraph each."""
-    decision = report.subject.decision
     table = columns("", "", show_header=False, title=CHOICES)
     for place, found in enumerate(report.counterfactuals, start=1):
         beaten = plain(beaten_baselines(found))
@@ -213,7 +265,7 @@ def _listed_choices(report: SubjectReport, search: SearchExtent) -> Table:
             f"removed: {', '.join(_ties(found.removed))}",
             f"simulatability ν {found.simulatability:.6f}",
             f"relevance |μ| {found.relevance:.6f}",
-            f"effect on {plain(decision)}: {_effect(found, decision, ', ')}",
+            f"effect on {_affected(report)}: {_effect(found, report, ', ')}",
             f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
             f"dominates {found.dominates:,} of {search.pairs:,} {beaten}".rstrip(),
         ]
@@ -221,10 +273,14 @@ def _listed_choices(report: SubjectReport, search: SearchExtent) -> Table:
     return table
 
 
-def _effect(found: Counterfactual, decision: str, between: str) -> str:
-    """The effect of a removal, with a remark where it makes the decision more probable."""
-    against = found.relevance and held_back(found, decision)
-    return effect(found, decision) + (f"{between}({HELD_BACK})" if against else "")
+def _affected(report: SubjectReport) -> str:
+    return "the score" if report.decision.scored else plain(report.subject.decision)
+
+
+def _effect(found: Counterfactual, report: SubjectReport, between: str) -> str:
+    """The effect of a removal, with a remark where it speaks for the decision even more."""
+    against = found.relevance and held_back(found, report)
+    return effect(found, report) + (f"{between}({HELD_BACK})" if against else "")
 
 
 def _extent(report: SubjectReport, search: SearchExtent) -> Text:

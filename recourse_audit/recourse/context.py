@@ -1,0 +1,79 @@
+"""What the search for options shares between all subjects of an audit."""
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Decisions
+from recourse_audit.records.model import ProbeReport
+from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.receptive_field import ReceptiveField, everything
+from recourse_audit.recourse.variants import Variants, new_ties
+
+NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
+CLOSE = 10
+QUERIES_WRITTEN = 4
+BYTES_WRITTEN = 2**23
+
+
+class RecourseContext:
+    """What all subjects of an audit share; its batcher also knows new ties."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        probes: ProbeReport,
+        decisions: Decisions,
+    ) -> None:
+        """`decisions` are those on everybody in the whole graph."""
+        self.graph = graph
+        self.batcher = batcher.with_more_ties(new_ties(graph)) if batcher.needs_ties else batcher
+        self.whole = decisions.everybody
+        self.decisions = decisions
+        self.depth = probes.depth if neighbourhoods_suffice(probes) else None
+        self.reach = probes.depth
+        self.noise = noise_of(batcher)
+        self._everything: tuple[ReceptiveField, Floats] | None = None
+
+    def features(self, nodes: Ints) -> Floats:
+        """Features as the model takes them, in an array of their own."""
+        with np.errstate(over="ignore"):
+            return self.graph.features[nodes].astype(self.batcher.model.feature_type)
+
+    @property
+    def room(self) -> int:
+        """How many nodes to write at once: enough for a few queries, in bounded memory."""
+        room = self.batcher.node_room
+        width = (
+            int(self.graph.features.shape[1]) * np.dtype(self.batcher.model.feature_type).itemsize
+        )
+        return room * min(max(BYTES_WRITTEN // (room * width), 1), QUERIES_WRITTEN)
+
+    def everything(self, table: ActionTable) -> Variants:
+        """Versions of the whole graph; its arrays are made once for all subjects."""
+        if self._everything is None:
+            around = everything(self.graph)
+            self._everything = around, self.features(around.nodes)
+        around, features = self._everything
+        return Variants(table, around, self.features, depth=None, room=1, own=features)
+
+
+def noise_of(batcher: QueryBatcher) -> float:
+    """How far two answers to one question may be apart, by the precision of the output."""
+    return NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
+
+
+def same_answer(near: Floats, whole: Floats, noise: float, *, scores: bool = False) -> bool:
+    """Whether two rows of log-probabilities, or two scores, are the same but for rounding."""
+    alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
+    if scores:
+        return bool(alike.all())
+    # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
+    alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
+    return bool(alike.all())
+
+
+def neighbourhoods_suffice(probes: ProbeReport) -> bool:
+    """Whether a part of the graph, with its nodes and ties renumbered, may stand for the whole."""
+    return probes.deterministic and probes.node_order and probes.tie_order

@@ -1,0 +1,140 @@
+"""The decision that an audit is about: its names, and the rule that takes it."""
+
+from typing import Literal, Self
+
+from pydantic import (
+    Field,
+    StrictFloat,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from recourse_audit.settings.inputs import ModelSettings
+from recourse_audit.settings.section import Section
+
+
+class CutOffBy(Section):
+    """A cut-off for each value of a column."""
+
+    column: str = Field(description="The column of `nodes` that says which cut-off applies.")
+    values: dict[str, float] = Field(
+        min_length=1, description="The cut-off for each value of the column."
+    )
+
+
+class DecisionSettings(Section):
+    """What the decisions are called, and the rule that takes them from the model's answers."""
+
+    classes: tuple[str, ...] = Field(
+        min_length=2,
+        description="Names of the classes, in the order of the model's output; of a score model, "
+        "the two decisions.",
+    )
+    favourable: tuple[str, ...] = Field(
+        min_length=1, description="The classes that a person hopes for."
+    )
+    cut_off: float | None = Field(
+        default=None,
+        description="Favourable from this on: the summed probability of the favourable classes, "
+        "or the score of a score model. Without any rule, the class with the highest probability.",
+    )
+    better: Literal["higher", "lower"] = Field(
+        default="higher", description="Which scores of a score model are the better ones."
+    )
+    cut_off_by: CutOffBy | None = Field(
+        default=None, description="A cut-off that depends on a column: { column, values }."
+    )
+    quota: StrictInt | StrictFloat | None = Field(
+        default=None,
+        description="How many get a favourable decision, the best of everybody with an answer: a "
+        "whole number, or a share between 0 and 1.",
+    )
+    recorded: str | None = Field(
+        default=None,
+        description="The column of `nodes` with the decisions really taken; they are compared "
+        "with the model's, and those whom they refuse are audited.",
+    )
+    most_disagreement: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Share of people on whom recorded and model's decisions may differ before "
+        "`run` refuses to go on.",
+    )
+
+    @field_validator("classes")
+    @classmethod
+    def _distinct(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(classes)) < len(classes):
+            raise ValueError(f"must not repeat a class (got {', '.join(classes)})")
+        return classes
+
+    @field_validator("favourable")
+    @classmethod
+    def _some_favourable(cls, favourable: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        classes: tuple[str, ...] = info.data.get("classes", ())
+        strangers = [name for name in favourable if name not in classes]
+        if classes and strangers:
+            raise ValueError(
+                f"names {strangers[0]!r}, which is not in decision.classes ({', '.join(classes)})"
+            )
+        if set(favourable) == set(classes):
+            raise ValueError(
+                "names every class, so nobody could be refused; leave out the unfavourable ones"
+            )
+        return favourable
+
+    @field_validator("quota")
+    @classmethod
+    def _some_quota(cls, quota: int | float | None) -> int | float | None:
+        if quota is None:
+            return None
+        if isinstance(quota, int) and quota >= 1:
+            return quota
+        if isinstance(quota, float) and 0 < quota < 1:
+            return quota
+        raise ValueError(
+            f"must be a whole number of people, or a share between 0 and 1 (got {quota})"
+        )
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        rules = ("cut_off", "cut_off_by", "quota")
+        given = [name for name in rules if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(
+                f"{' and '.join(given)} are different rules; keep the one that decides"
+            )
+        return self
+
+
+def check_rule(model: ModelSettings, decision: DecisionSettings) -> None:
+    """Refuse a rule that does not fit what the model's output holds."""
+    lines = {} if decision.cut_off is None else {"cut_off": decision.cut_off}
+    if decision.cut_off_by is not None:
+        values = decision.cut_off_by.values
+        lines |= {f"cut_off_by.values.{name}": line for name, line in values.items()}
+    for key, line in lines.items():
+        if model.output != "score" and not 0 < line < 1:
+            raise ValueError(
+                f"decision.{key}: a cut-off for probabilities lies between 0 and 1 (got "
+                f'{line:g}); for a model that gives scores, declare model.output = "score"'
+            )
+    if model.output != "score":
+        if decision.better == "lower":
+            raise ValueError(
+                "decision.better: only scores can be better when they are lower; declare "
+                'model.output = "score", or name the other classes favourable'
+            )
+        return
+    if len(decision.classes) != 2:
+        raise ValueError(
+            "decision.classes: a score model takes one of two decisions, so name two classes (got "
+            f"{len(decision.classes)})"
+        )
+    if not lines and decision.quota is None:
+        raise ValueError(
+            "decision: a score decides nothing by itself; set cut_off, cut_off_by or quota"
+        )
