@@ -164,6 +164,11 @@ class Movement:
             left_out=left_out,
         )
 
+    def missing(self, before: Sequence[Value]) -> str:
+        """The first of the moved attributes that has no value; empty if all have one."""
+        pairs = zip(self.moved, before, strict=True)
+        return next((one.name for one, value in pairs if is_missing(value)), "")
+
     def stored(self, after: Sequence[tuple[Value, ...]]) -> Floats:
         """Values as the table would hold them; NaN for categories."""
         numbers = np.full((len(after), len(self.moved)), np.nan)

@@ -15,7 +15,6 @@ from recourse_audit.recourse.attributes import (
     attribute_of,
     category_of,
     column_of,
-    is_missing,
 )
 from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.movements import Levels, Movement
@@ -115,22 +114,12 @@ def _move(
     policy: Policy, subject: int, change: ValueChange, named: set[str]
 ) -> tuple[Movement, Levels]:
     """One attribute and what its rule implies, except what is set by hand as well."""
-    known = policy.movement(change.name)
-    implied = () if known is None else known.implied
-    movement = (
-        _without_rule(policy, change)
-        if known is None
-        else replace(
-            known, implied=tuple(one for one in implied if one.attribute.name not in named)
-        )
-    )
-    movement = replace(movement, family=-1)
+    known = policy.movement(change.name) or _without_rule(policy, change)
+    implied = tuple(one for one in known.implied if one.attribute.name not in named)
+    movement = replace(known, implied=implied, family=-1)
     before = tuple(one.of(policy.graph, subject) for one in movement.moved)
-    for one, value in zip(movement.moved, before, strict=True):
-        if is_missing(value):
-            raise refused(
-                change.text, f"{one.name!r} is empty for this person; fill it in to change it"
-            )
+    if missing := movement.missing(before):
+        raise refused(change.text, f"{missing!r} is empty for this person; fill it in to change it")
     if isinstance(change.value, str) or isinstance(before[0], str):
         steps, cost = 1.0, dict(movement.targets(str(before[0]))).get(str(change.value), 0.0)
     else:
