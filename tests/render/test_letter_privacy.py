@@ -38,6 +38,7 @@ TEXTS = {
     sources.Kind,
     sources.Attribute,
     sources.Unit,
+    sources.OwnCategory,
     sources.DecisionClass,
     letters.Reason,
     letters.AddressLine,
@@ -87,7 +88,9 @@ def test_each_text_is_made_in_one_place() -> None:
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
         "letter_inputs.py": {"Reason", "AddressLine"},
-        "source.py": {"Reference", "Kind", "Attribute", "Unit", "DecisionClass"},
+        "source.py": {
+            *("Reference", "Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass"),
+        },
     }
 
 

@@ -24,6 +24,7 @@ Reference = NewType("Reference", str)
 Kind = NewType("Kind", str)
 Attribute = NewType("Attribute", str)
 Unit = NewType("Unit", str)
+OwnCategory = NewType("OwnCategory", str)
 DecisionClass = NewType("DecisionClass", str)
 
 Outcome = Literal["options", "staff", "none_exists", "none_found", "not_worked_out"]
@@ -45,8 +46,8 @@ class AttributeChange:
     """
 
     attribute: Attribute
-    before: float | str
-    after: float | str
+    before: float | OwnCategory
+    after: float | OwnCategory
     unit: Unit
     yes_no: bool
 
@@ -270,11 +271,15 @@ class _OptionReader:
         values = {move.before, move.after}
         return AttributeChange(
             attribute=attribute,
-            before=move.before,
-            after=move.after,
+            before=_own(move.before),
+            after=_own(move.after),
             unit=self._vocabulary.unit(attribute),
             yes_no=self._vocabulary.is_yes_no(attribute, values, levels),
         )
+
+
+def _own(value: float | str) -> float | OwnCategory:
+    return OwnCategory(value) if isinstance(value, str) else value
 
 
 _Pairs = frozenset[frozenset[str]]
