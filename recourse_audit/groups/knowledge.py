@@ -30,8 +30,8 @@ OUTCOMES: tuple[Kinds, ...] = ((ERROR,), (FOUND,), WITHOUT)
 DETAILS: tuple[Kinds, ...] = ((INFEASIBLE,), (NOT_FOUND,))
 # What must not be revealed of a cell whose decisions, outcomes or details are withheld.
 SECRETS: tuple[tuple[Kinds, ...], ...] = (
-    (EVERYBODY, REFUSED, (FAVOURABLE,)),
-    ((FOUND,), WITHOUT),
+    (EVERYBODY, REFUSED, (FAVOURABLE,), (UNDECIDED,), (NOT_AUDITED,), AUDITED),
+    ((ERROR,), (FOUND,), WITHOUT),
     ((INFEASIBLE,), (NOT_FOUND,)),
 )
 # The audited are of these kinds, or of those.

@@ -152,9 +152,10 @@ def _protect(state: State, stage: Stage) -> bool:
         secret = int(left[0])
         if moves.can_move(secret):
             continue
-        at, _ = secrets[secret // cells]
+        _, kinds = secrets[secret // cells]
         audited = len(secrets) * cells + secret % cells
-        if at and not state.number(USABLE)[secret % cells] and not moves.can_move(audited):
+        outcome = set(kinds) <= set(USABLE)
+        if outcome and not state.number(USABLE)[secret % cells] and not moves.can_move(audited):
             nobody[secret] = True  # nobody was audited, so there is no outcome to reveal
             continue
         if not _withhold_more(state, stage, moves, secret):

@@ -45,8 +45,8 @@ FIGURES: dict[str, Kinds] = {
     "not_found": frozenset({"not found"}),
 }
 # What the attacker is after: how many there are, what was decided on them, what they can do.
-SECRETS_OF_PEOPLE = ("people", "refused", "favourable")
-SECRETS_OF_AUDITED = ("verified", "without", "infeasible", "not_found")
+SECRETS_OF_PEOPLE = ("people", "refused", "favourable", "undecided", "audited", "not_audited")
+SECRETS_OF_AUDITED = ("errors", "verified", "without", "infeasible", "not_found")
 
 
 @dataclass(frozen=True, slots=True)
