@@ -122,7 +122,7 @@ def test_what_two_shown_groups_say_only_together_is_a_secret(alone: bool) -> Non
         Attribute(
             name=name,
             groups=(*groups, "unknown"),
-            places=np.array([groups.index(person[place]) for person in people]),
+            places=np.array([groups.index(str(person[place])) for person in people]),
         )
         for place, (name, groups) in enumerate({"s": "ab", "t": "xy"}.items())
     )

@@ -58,7 +58,8 @@ DENIED = {
         dialysis, vaccination, prescriptions
     """,
     "counsel": """
-        notary, notaries, Notarin, notaires, notario, lawyer, lawyers, attorney, solicitor, barrister, counsel, counsellor, debt-counselor
+        notary, notaries, Notarin, notaires, notario
+        lawyer, lawyers, attorney, solicitor, barrister, counsel, counsellor, debt-counselor
         confessor, chaplain, law firm, legal aid, social worker, Anwalt, Anwältin, Rechtsanwälte
         Rechtsberatung, Beichtvater, Seelsorger, Schuldnerberatung, avocat, avocate, confesseur
         aumônier, conseiller juridique, abogado, abogadas, confesor, asesor jurídico
