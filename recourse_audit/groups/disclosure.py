@@ -10,8 +10,10 @@ every published sum.
 Notes
 -----
 First, linear programs with random directions look for moves that change many withheld counts at
-once; their corners are mostly whole numbers, and only those count. Each count that is left is then
-the subject of two integer programs: can it be one more, or one less? A program that has no answer
+once; their corners are mostly whole numbers, and only those count. If a random combination of the
+counts that are left can be neither more nor less, not even in fractions, then none of them can be,
+and two linear programs have shown it for all. What is still open is asked one by one: can it be one
+more, or one less, in fractions, and if so, in whole numbers? An integer program that has no answer
 within its limit counts as "no", so that rather too much is withheld than too little. A move that
 was found remains one when more is withheld, so it is never sought again.
 """
@@ -28,6 +30,7 @@ from recourse_audit.groups.cells import Cells
 # Beyond this many joint cells, only those with people are unknowns; this finds fewer moves.
 MOST_JOINT_CELLS = 400
 ROUNDS = 6
+TRIES = 4
 MOST_NODES = 200
 NOTHING = 1e-6
 NEARLY_WHOLE = 0.01
@@ -117,6 +120,7 @@ class Moves:
     counts: Ints
     targets: csr_array
     moved: Mask = field(init=False)
+    stuck: Mask = field(init=False)
     rules: Rules = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,31 +129,92 @@ class Moves:
     def publish(self, rules: Sequence[Rules]) -> None:
         """Say what is published, all over again."""
         self.rules = _joined(rules)
+        self.stuck = np.zeros(self.targets.shape[0], dtype=bool)
 
     def search(self, wanted: Ints, rounds: int = ROUNDS) -> None:
-        """Look for moves that change many of the wanted targets at once."""
+        """Look for moves that change many of the wanted targets at once, or show that none does."""
         random = np.random.default_rng(0)
-        least = np.maximum(-self.counts.ravel(), -1)
         for _ in range(rounds):
             left = wanted[~self.moved[wanted]]
             if not left.size:
                 return
             towards = self.targets[left].T @ random.uniform(-1, 1, left.size)
-            found = _solve(towards, self.rules, least, np.ones(self.counts.size))
+            found = self._far(towards, step=1)
             if found is not None:
                 self._accept(found)
+        self._find_stuck(wanted[~self.moved[wanted]], random)
+
+    def _find_stuck(self, left: Ints, random: np.random.Generator) -> None:
+        """Find out which of these targets cannot change, not even by a fraction."""
+        while left.size:
+            towards = self.targets[left].T @ random.uniform(-1, 1, left.size)
+            found = [self._far(towards), self._far(-towards)]
+            ends = [end for end in found if end is not None]
+            if len(ends) < len(found):
+                return
+            if max(abs(float(towards @ end)) for end in ends) < NOTHING:
+                self.stuck[left] = True
+                return
+            still = ~self.moved[left]
+            for end in ends:
+                self._accept(end)
+                still &= np.abs(self.targets[left] @ end) < NOTHING
+            left = left[still & ~self.moved[left]]
+
+    def _far(
+        self, towards: Floats, more: Rules | None = None, *, step: int = 0, whole: bool = False
+    ) -> Floats | None:
+        """The move, of whole numbers or not, that goes farthest against a direction.
+
+        No unknown changes by more than `step`, if there is one.
+        """
+        rules = self.rules if more is None else _joined([self.rules, more])
+        step = step or int(self.counts.sum())
+        least = np.maximum(-self.counts.ravel(), -step)
+        return _solve(towards, rules, least, np.full(self.counts.size, float(step)), whole=whole)
 
     def can_move(self, target: int) -> bool:
         """Whether a target can be more or less than it is."""
-        return bool(self.moved[target]) or self._try(target, 1.0) or self._try(target, -1.0)
+        if self.moved[target] or self.stuck[target]:
+            return bool(self.moved[target])
+        if self._try(target, 1.0) or self._try(target, -1.0):
+            return True
+        self.stuck[target] = True
+        return False
 
     def _try(self, target: int, sign: float) -> bool:
         """Look for a move of whole numbers that changes the target in one direction."""
-        rules = _joined([self.rules, _at_least_one(sign * self.targets[[target]])])
-        most = np.full(self.counts.size, float(self.counts.sum()))
-        still = np.zeros(self.counts.size)
-        found = _solve(still, rules, -self.counts.ravel(), most, whole=True)
-        return found is not None and self._accept(found) and bool(self.moved[target])
+        row = sign * self.targets[[target]]
+        by_one = Rules(sums=row, low=np.ones(1), high=np.full(1, np.inf), owner=np.array([-1]))
+        rules = _joined([self.rules, by_one])
+        random = np.random.default_rng(target)
+        for _ in range(TRIES):
+            found = self._short(rules, random.uniform(1, 2, self.counts.size))
+            if found is None:
+                return False
+            # Halves and thirds become whole numbers in a move twice or three times as long.
+            if any(self._accept(times * found) for times in (1, 2, 3)):
+                return bool(self.moved[target])
+        # Small steps nearly always suffice, and an integer program without them takes long.
+        for step in (1, 2, 0):
+            found = self._far(np.zeros(self.counts.size), by_one, step=step, whole=True)
+            if found is not None and self._accept(found):
+                return bool(self.moved[target])
+        return False
+
+    def _short(self, rules: Rules, price: Floats) -> Floats | None:
+        """The move, of fractions or not, that changes least at these prices; None if none exists.
+
+        It changes few unknowns, and mostly by whole numbers.
+        """
+        size, counts = self.counts.size, self.counts.ravel()
+        found = _solve(
+            np.tile(price, 2),
+            replace(rules, sums=hstack([rules.sums, -rules.sums], format="csr")),
+            np.zeros(2 * size),
+            np.concatenate([np.full(size, float(counts.sum())), counts]),
+        )
+        return None if found is None else found[:size] - found[size:]
 
     def _accept(self, change: Floats) -> bool:
         """Note which targets a move changes, if it is one of whole numbers."""

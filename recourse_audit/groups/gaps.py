@@ -1,7 +1,7 @@
 """Every group of a table compared with the reference group, in every measure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from recourse_audit.records.group_figures import (
 from recourse_audit.settings import GroupSettings
 
 FEWEST_COMPARED = 2
+# Not everybody has a value of these, so that a comparison counts people who are a detail.
+DETAILS: tuple[Measure, ...] = ("simulatability", "relevance", "caveats")
+# The values of these are medians.
+MEDIANS: tuple[Measure, ...] = ("cost", "options")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +53,19 @@ def gaps(
 ) -> Iterator[Comparison]:
     """All comparisons of a table; `level` is the smallest that primary tests must resolve.
 
-    Groups that are unknown or withheld are never compared.
+    Groups that are unknown or withheld are never compared, and no detail is where details are
+    withheld.
     """
-    cells = table_set.tables[place]
-    for measure in (*PRIMARY, *EXPLORATORY):
+    cells, withheld = table_set.tables[place], table_set.withheld
+    left_out = DETAILS if withheld.undetailed[place] else ()
+    for measure in (one for one in (*PRIMARY, *EXPLORATORY) if one not in left_out):
         other = _values(population, measure, members, reference)
         for cell in compared_cells(table_set, place, measure, reference):
             one = _values(population, measure, members, cell)
             # Not everybody has an explanation or a caveat, so only a few values may be left.
             least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
             if min(one[0].size, other[0].size) >= least:
-                yield compare_groups(
+                found = compare_groups(
                     Question(
                         measure=measure,
                         primary=measure in PRIMARY,
@@ -72,6 +78,9 @@ def gaps(
                     ),
                     _sample(population, one, other),
                 )
+                if withheld.without_quartiles[place] and measure in MEDIANS:
+                    found = replace(found, value=None, reference_value=None)
+                yield found
 
 
 def compared_cells(table_set: TableSet, place: int, measure: Measure, reference: int) -> list[int]:

@@ -22,6 +22,7 @@ from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.group_figures import PRIMARY, Comparison, Group, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
+    Change,
     CommonOption,
     Communities,
     Days,
@@ -94,7 +95,8 @@ def group_report(
     what may be withheld here.
     """
     population = read_population(store, settings, communities)
-    table_set = make_tables(population, settings)
+    choices = list(_choices(population, store))
+    table_set = make_tables(population, settings, [people for _, people in choices])
     places = range(len(table_set.tables))
     inputs = _Inputs(
         population=population,
@@ -135,7 +137,7 @@ def group_report(
         flags=tuple(_flags(tables)),
         suppressed=tuple(table_set.suppressed()),
         cut_off=tuple(cut_off(store, population, settings, hidden)),
-        common_options=tuple(_common_options(inputs, store)),
+        common_options=tuple(_common_options(inputs, choices)),
         notes=table_set.left_out,
     )
 
@@ -201,6 +203,8 @@ def _group(inputs: _Inputs, place: int, cell: int, members: Members) -> Group:
         outcomes = outcomes_of(inputs.population, audited, inputs.costs, inputs.settings)
         if table_set.withheld.undetailed[place]:
             outcomes = _without_details(outcomes)
+        if table_set.withheld.without_quartiles[place]:
+            outcomes = replace(outcomes, cost=None, options=None)
     return Group(
         name=cells.label(cell),
         values=cells.words(cell),
@@ -212,7 +216,7 @@ def _group(inputs: _Inputs, place: int, cell: int, members: Members) -> Group:
 
 
 def _without_details(outcomes: Outcomes) -> Outcomes:
-    """Who has an option, what it costs in the middle, and nothing that adds up to a total."""
+    """Who has an option, quartiles of costs and options, and nothing that adds up to a total."""
     return replace(
         outcomes,
         certified_infeasible=None,
@@ -220,22 +224,33 @@ def _without_details(outcomes: Outcomes) -> Outcomes:
         infeasible=None,
         not_found=None,
         cost_curve=None,
+        simulatability=None,
+        relevance=None,
         grades=None,
     )
 
 
-def _common_options(inputs: _Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
+Choice = tuple[tuple[Change, ...], Ints]
+
+
+def _choices(population: Population, store: sqlite3.Connection) -> Iterator[Choice]:
+    """The kinds of change of each common option, and the people served so far."""
+    audited = population.audited
+    wanted = set(audited.person[audited.usable & np.isfinite(audited.cost)].tolist())
+    options = {who: some for who, some in options_by_subject(store).items() if who in wanted}
+    subjects = np.array(list(options), dtype=np.int64)
+    for changes, served in islice(choose(options), MOST_SHOWN):
+        yield changes, subjects[served]
+
+
+def _common_options(inputs: _Inputs, choices: Iterable[Choice]) -> Iterator[CommonOption]:
     """Kinds of change, and the share of each shown group that they serve so far."""
     audited = inputs.population.audited
     usable = audited.person[audited.usable]
     if inputs.table_set.withheld.all_outcomes:
         return
-    wanted = set(usable[np.isfinite(audited.cost[audited.usable])].tolist())
-    options = {who: some for who, some in options_by_subject(store).items() if who in wanted}
-    subjects = np.array(list(options), dtype=np.int64)
     before = 0
-    for changes, served in islice(choose(options), MOST_SHOWN):
-        reached = subjects[served]
+    for changes, reached in choices:
         yield CommonOption(
             changes=changes,
             serves=reached.size - before,

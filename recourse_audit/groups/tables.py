@@ -1,22 +1,24 @@
 """The tables of a group report: their cells, what is withheld, and the reference groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Ints
+from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.cells import Cells, tables_of
+from recourse_audit.groups.details import Detail
+from recourse_audit.groups.knowledge import FOUND, KINDS, USABLE
+from recourse_audit.groups.measures import cost_grid, quartiles_of
 from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, UNDECIDED, Population
 from recourse_audit.groups.suppression import (
-    KINDS,
     Suppression,
     Withheld,
     nothing_shown,
     withhold,
 )
-from recourse_audit.records.group_figures import WhyWithheld
+from recourse_audit.records.group_figures import GRADES, WhyWithheld
 from recourse_audit.records.groups import Suppressed
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import GroupSettings
@@ -69,15 +71,26 @@ class TableSet:
                     yield Suppressed(table=cells.name, group=cells.label(cell), what=what, why=why)
 
 
-def make_tables(population: Population, settings: GroupSettings) -> TableSet:
-    """Make the tables, and find what must be withheld in them."""
+def make_tables(
+    population: Population, settings: GroupSettings, served: Sequence[Ints] = ()
+) -> TableSet:
+    """Make the tables, and find what must be withheld in them.
+
+    `served` has, step by step, the people whom the common options so far serve.
+    """
     tables, left_out = tables_of(population, crossed=settings.crossed)
     smallest = settings.smallest
     if population.people < smallest:
         withheld = nothing_shown(tables)
     else:
         usable = int(population.audited.usable.sum())
-        withheld = withhold(tables, _kinds(population), smallest, outcomes=usable >= smallest)
+        withheld = withhold(
+            tables,
+            _kinds(population),
+            smallest,
+            details=list(_details(population, served)),
+            outcomes=usable >= smallest,
+        )
     return TableSet(tables=tables, withheld=withheld, left_out=tuple(left_out))
 
 
@@ -89,6 +102,46 @@ def _kinds(population: Population) -> Ints:
     of_status = np.array([KINDS.index(KIND_OF_STATUS[status]) for status in OUTCOMES])
     kinds[population.audited.person] = of_status[population.audited.status]
     return kinds
+
+
+def _details(population: Population, served: Sequence[Ints]) -> Iterator[Detail]:
+    """What divides people with an option, or the audited, further."""
+    audited = population.audited
+    cost, options = (_of_people(population, values) for values in (audited.cost, audited.options))
+    over = ~np.isnan(cost)
+    for most in cost_grid(audited.cost):
+        below = over & (cost <= most)
+        yield Detail(
+            part_of=(FOUND,), members=below, counted=True, below=below, over=over, everywhere=True
+        )
+    for most in np.unique(options[over & (options > 0)])[:-1]:
+        below = over & (options <= most)
+        yield Detail(
+            part_of=(FOUND,), members=below, counted=False, below=below, over=over, everywhere=True
+        )
+    everybody = np.arange(population.people)
+    for people in served:
+        yield Detail(part_of=(FOUND,), members=np.isin(everybody, people), counted=True)
+    grades = _of_people(population, audited.grade.astype(np.float64))
+    for grade in range(len(GRADES)):
+        yield Detail(part_of=USABLE, members=grades == grade, counted=True)
+    for measured in (audited.simulatability, audited.relevance):
+        values = _of_people(population, measured)
+        there = ~np.isnan(values)
+        yield Detail(part_of=USABLE, members=there, counted=True)
+        quartiles = quartiles_of(values)
+        for one in (quartiles.first, quartiles.median, quartiles.third):
+            below = there & (values <= (np.inf if one is None else one))
+            yield Detail(part_of=USABLE, members=below, counted=False, below=below, over=there)
+
+
+def _of_people(population: Population, values: Floats) -> Floats:
+    """The values of the audited as values of people; NaN for everybody else, and after an error."""
+    audited = population.audited
+    found = np.full(population.people, np.nan)
+    usable: Mask = audited.usable
+    found[audited.person[usable]] = values[usable]
+    return found
 
 
 def reference_cell(

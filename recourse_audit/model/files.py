@@ -34,6 +34,8 @@ PLACES: dict[str, dict[int, str]] = {
     "StringStringEntryProto": {},
 }
 _KEY, _VALUE = 1, 2
+# What onnxruntime reads as an address in its own memory, not as the name of a file.
+_ADDRESS = b"_ORT_MEM_ADDR_"
 _BLOCK = 2**20
 
 
@@ -113,6 +115,11 @@ def _data_files(path: Path, content: bytes) -> list[str]:
     """The data files that belong to a model, by name; they must lie beside it or below."""
     files = set()
     for location in sorted(locations(content)):
+        if _ADDRESS in location:
+            raise ModelError(
+                f"{path}: the model keeps its weights in the memory of a program; save it again, "
+                "with its weights in a file"
+            )
         name = location.decode("utf-8", "surrogateescape")
         inside = PurePosixPath(name)
         try:

@@ -91,7 +91,8 @@ class Outcomes(Record):
 
     Simulatability and relevance are None where fewer people than the threshold have a value. What
     divides people with or without an option further (infeasible and not found, the cost curve, the
-    grades of caveats) is None in a table of which anything is withheld.
+    grades of caveats, simulatability and relevance) is None in a table of which anything is
+    withheld, and so are the quartiles of cost and options if they would reveal something.
     """
 
     verified: int
@@ -101,9 +102,9 @@ class Outcomes(Record):
     feasibility: Rate
     infeasible: Rate | None
     not_found: Rate | None
-    cost: Quartiles
+    cost: Quartiles | None
     cost_curve: tuple[CostPoint, ...] | None
-    options: Quartiles
+    options: Quartiles | None
     simulatability: Quartiles | None
     relevance: Quartiles | None
     grades: dict[GradeOrNone, int] | None

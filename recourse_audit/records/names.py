@@ -7,9 +7,11 @@ ways. Whatever decides by a name compares what these functions make of it, never
 import re
 from unicodedata import category, normalize
 
-# Letters that Unicode does not decompose.
+# Letters that Unicode does not decompose, and Cyrillic and Greek ones that look like Latin ones.
 _LETTERS = str.maketrans(
-    {
+    dict(zip("авекмнорстухіјѕ", "abekmhopctyxijs", strict=True))
+    | dict(zip("αβεζηικμνορτυχ", "abezhikmnoptyx", strict=True))
+    | {
         "æ": "ae",
         "œ": "oe",
         "ø": "o",
@@ -21,6 +23,8 @@ _LETTERS = str.maketrans(
         "ħ": "h",
     }
 )
+# Fillers of Hangul are letters to Unicode, and nobody sees them.
+_UNSEEN = frozenset("\u115f\u1160\u3164\uffa0")
 _CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zß-ÿ])")
 _WORD = re.compile(r"[^\W_]+")
 _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
@@ -28,7 +32,8 @@ _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
 
 def folded(text: str) -> str:
     """The text in lower case, without accents and invisible characters: "Fiancée" is "fiancee"."""
-    seen = "".join(letter for letter in normalize("NFKC", text) if category(letter) != "Cf")
+    composed = normalize("NFKC", text)
+    seen = "".join(one for one in composed if category(one) != "Cf" and one not in _UNSEEN)
     plain = normalize("NFKD", seen.casefold()).translate(_LETTERS)
     return "".join(letter for letter in plain if not category(letter).startswith("M"))
 

@@ -21,7 +21,7 @@ ENDINGS: dict[Language, str] = {
 WORDS: dict[Topic, dict[Language, str]] = {
     "kinship": {
         "en": """
-            famil* kin kins kinship kinfolk kinsm* kinswom* kindred relative
+            famil* kin kins kinship kinfolk kinsfolk kinsm* kinswom* kindred relative
             ancest* descendant lineage genealog* heir heiress bloodline
             parent parental parenting parenthood grandparent stepparent godparent coparent
             *mother motherhood maternal* maternity *father fatherhood paternal* paternity
@@ -50,6 +50,7 @@ WORDS: dict[Topic, dict[Language, str]] = {
             kusin* vetter schwager* schwäger* schwieger* stief* pate patin patinnen
             patenonkel patentante
             lebensgefährt* lebenspartner* lebensgemeinschaft* partner partnerschaft*
+            erbe erbin erbinnen erben erbschaft* erbengemeinschaft* nachlass* nachlaß*
             liebhaber* geliebte vormund* mündel adoptier* adoption* adoptiv* unterhaltspflicht*
         """,
         "fr": """
@@ -58,7 +59,7 @@ WORDS: dict[Topic, dict[Language, str]] = {
             bellemère beauparent jumeau* jumelle* oncle tante neveu* nièce cousin*
             époux épous* mari femme conjoint* conjugal* mariage marié* fianc* concubin* pacsé
             veuf veuve divorc* orphelin* tuteur tutrice tutelle parrain marraine filleul*
-            adopti* adopté* amant maternel* paternel*
+            adopti* adopté* amant maternel* paternel* héritier* héritièr*
         """,
         "es": """
             familia familiares pariente parentesco
@@ -66,7 +67,7 @@ WORDS: dict[Topic, dict[Language, str]] = {
             abuel* bisabuel* hermano hermana hermanastr* gemel* mellizo tío tía sobrin* primo
             espos* marido mujer conyug* cónyuge* matrimoni* boda casamiento novio novia prometido
             pareja suegr* yerno nuera cuñad* consuegr* padrin* madrin* ahijad* viud* divorci*
-            huérfan* tutela adopci* adoptiv* amante descendient* ascendient*
+            hereder* huérfan* tutela adopci* adoptiv* amante descendient* ascendient*
         """,
     },
     "household": {
@@ -87,7 +88,7 @@ WORDS: dict[Topic, dict[Language, str]] = {
             *therap* psych* psychiatr* midwi* midwifery obstetric* gynaecolog* gynecolog* surgeon*
             surger* surgical dentist* dental paramedic* pharmacy pharmacies pharmacist* oncolog*
             cancer diabet* disabil* disabled handicap* diagnos* rehab* addict* disease* illness*
-            sickness hiv aids pregnan* abortion* ambulance*
+            sickness hiv aids pregnan* abortion* ambulance* dialys* vaccin* prescription
         """,
         "de": """
             gesundheit* arzt *arzt *ärzt* arztpraxis arztbesuch* arzthelfer* doktor krank*
@@ -110,14 +111,15 @@ WORDS: dict[Topic, dict[Language, str]] = {
     },
     "counsel": {
         "en": """
-            lawyer attorney* solicitor barrister counsel* confess* chaplain* ombuds*
+            lawyer attorney* solicitor barrister notary notaries counsel* confess* chaplain* ombuds*
         """,
         "de": """
             *anwalt *anwält* anwaltlich* anwaltskanzlei* rechtsberat* rechtsbeistand* rechtshilf*
-            beicht* seelsorg* sozialarbeiter* sozialberat* schuldnerberat* ombuds* verteidiger
+            notar notarin notariat* beicht* seelsorg* sozialarbeiter* sozialberat*
+            schuldnerberat* ombuds* verteidiger
         """,
-        "fr": "avocat* confess* aumôni* défenseur",
-        "es": "abogad* letrado confesor confesi* capellán* capellan* defensor",
+        "fr": "avocat* notaire confess* aumôni* défenseur",
+        "es": "abogad* notario notaria letrado confesor confesi* capellán* capellan* defensor",
     },
     "union": {
         "en": """
@@ -141,7 +143,8 @@ WORDS: dict[Topic, dict[Language, str]] = {
             pastor pastoral priest* vicar rabbi rabbinical imam bishop* archbishop* monk nun
             convent monaster* sermon prayer worship* jew jewish judaism muslim* moslem* islam*
             christian christians christianity hindu* buddhis* sikh catholic* protestant* orthodox*
-            evangel* baptis* mormon atheis* bible biblical quran koran torah sabbath
+            evangel* baptis* mormon atheis* bible biblical quran koran torah sabbath dioces*
+            mitzvah jehovah* ramadan gurdwara
         """,
         "de": """
             relig* kirche kirchen kirchen* kirchlich* kirchgänger* *kirche moschee* synagog*
@@ -164,6 +167,7 @@ WORDS: dict[Topic, dict[Language, str]] = {
         "en": """
             ethnic* ethno* race racial* interracial origin nationality nationalities citizenship*
             tribe tribal* tribesm* clan clansm* caste migrant* immigra* emigra* refugee* asylum*
+            romani sinti
             diaspora* compatriot* indigen* aborigin* birthplace birthright homeland native
         """,
         "de": """
@@ -188,6 +192,8 @@ WORDS: dict[Topic, dict[Language, str]] = {
 PHRASES: dict[Topic, str] = {
     "kinship": """
         in law|in laws|next of kin|significant other|better half|au pair|civil union|same surname
+        civil partnership|civil partnerships|registered partnership|emergency contact
+        emergency contacts
         petit ami|petite amie|petits enfants|belle famille|vínculo familiar|vinculos familiares
         lazo familiar|lazos familiares|relación familiar|núcleo familiar|grupo familiar
         miembro familiar|unión de hecho
@@ -195,7 +201,10 @@ PHRASES: dict[Topic, str] = {
     "household": """
         lives with|living with|live together|lives together|compañero de piso|wohnt mit|lebt mit
     """,
-    "health": "care home|sage femme|aide soignant|aide soignante|blood donor|self help group",
+    "health": """
+        care home|general practitioner|general practitioners|sage femme|aide soignant
+        aide soignante|blood donor|self help group
+    """,
     "counsel": """
         law firm|legal aid|legal advice|legal adviser|legal advisor|social worker|case worker
         conseil juridique|conseiller juridique|aide juridique|assistante sociale|assistant social

@@ -1,31 +1,29 @@
 """Somebody who has the published files, a solver and patience, and wants to know what is withheld.
 
-The attacker reads `groups.json`, `groups.csv`, `groups.html` (its tables, and the texts of its
-pictures) and `index.html`, and shares no code with the stage that withholds figures. Unknown are
-the people of each combination of groups, by what became of them. Every figure that is published,
-exact or rounded, is a linear constraint on these unknowns, and so is each reason that is given for
-withholding one. A withheld count is known if it is the same in every table of whole numbers that
-satisfies all constraints; that everybody, or nobody, in a group was refused is such a count, too.
+The attacker knows what `published` reads, and shares no code with the stage that withholds figures.
+Unknown are the people of each combination of groups, by what became of them. Every figure that is
+published, exact or rounded, is a linear constraint on these unknowns, and so is each reason that is
+given for withholding one. A withheld count is known if it is the same in every table of whole
+numbers that satisfies all constraints; that everybody, or nobody, in a group was refused is such a
+count, too.
 """
 
-import csv
-import html
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
+
+from tests.groups.published import ALL, Cell, Detail, Published, Ties
 
 Kinds = frozenset[str]
 Row = NDArray[np.float64]
-ROUNDS = 6
+MOST = 10_000.0
+CLOSE = 1e-6
 
 REFUSED = frozenset({"not audited", "error", "found", "infeasible", "not found"})
 AUDITED = REFUSED - {"not audited"}
@@ -46,223 +44,9 @@ FIGURES: dict[str, Kinds] = {
     "infeasible": frozenset({"infeasible"}),
     "not_found": frozenset({"not found"}),
 }
-OTHERS = {
-    "verified": ("without",),
-    "without": ("verified",),
-    "infeasible": ("verified", "not_found"),
-    "not_found": ("verified", "infeasible"),
-}
 # What the attacker is after: how many there are, what was decided on them, what they can do.
-SECRETS_OF_PEOPLE = ("people", "refused", "favourable")
-SECRETS_OF_AUDITED = ("verified", "without", "infeasible", "not_found")
-FROM_CSV = {
-    "people": "people",
-    "favourable": "favourable",
-    "refused": "refused",
-    "undecided": "undecided",
-    "audited": "audited",
-    "not_audited": "not_audited",
-    "errors": "errors",
-    "feasibility": "verified",
-    "infeasible": "infeasible",
-    "not_found": "not_found",
-}
-STATUSES = {
-    "verified": "verified",
-    "certified infeasible": "infeasible",
-    "not found within budget": "not_found",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A group of a table, or everybody: a value for each of some attributes."""
-
-    values: tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True)
-class Published:
-    """Everything that the files say: figures by cell, shares, reasons, and which cells there are.
-
-    `detailed` are figures of one kind of people, such as those with an option up to some cost, by
-    what they are about: its name, and the figure that it is a part of.
-    """
-
-    groups: dict[str, list[str]] = field(default_factory=dict)
-    listed: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
-    exact: dict[tuple[Cell, str], int] = field(default_factory=dict)
-    shares: list[tuple[Cell, str, str, float, float]] = field(default_factory=list)
-    reasons: dict[Cell, tuple[str, str]] = field(default_factory=dict)
-    details: dict[tuple[str, str], dict[Cell, int]] = field(default_factory=dict)
-    smallest: int = 0
-
-    def know(self, cell: Cell, figure: str, value: int) -> None:
-        """Write down a figure; files that contradict each other would be a bug of their own."""
-        assert self.exact.setdefault((cell, figure), value) == value, (cell, figure)
-
-    def detail(self, name: str, part_of: str, cell: Cell, value: int) -> None:
-        known = self.details.setdefault((name, part_of), {})
-        assert known.setdefault(cell, value) == value, (name, cell)
-
-
-ALL = Cell(())
-
-
-def read(folder: Path) -> Published:
-    """Read every published file of a folder."""
-    known = Published()
-    document = json.loads((folder / "groups.json").read_text(encoding="utf-8"))
-    known.smallest = document["smallest"]
-    names = _read_json(known, document)
-    _read_csv(known, names, (folder / "groups.csv").read_text(encoding="utf-8"))
-    _read_page(known, names, (folder / "groups.html").read_text(encoding="utf-8"))
-    if (folder / "index.html").exists():
-        _read_index(known, (folder / "index.html").read_text(encoding="utf-8"))
-    return known
-
-
-Names = dict[tuple[str, str], Cell]
-
-
-def _read_json(known: Published, document: Mapping[str, Any]) -> Names:
-    names: Names = {("overall", "everybody"): ALL}
-    _read_group(known, ALL, document["overall"])
-    for table in document["tables"]:
-        attributes = tuple(table["attributes"])
-        cells = []
-        for group in table["by_group"]:
-            cell = Cell(tuple(zip(attributes, group["values"], strict=True)))
-            names[table["name"], group["name"]] = cell
-            cells.append(cell)
-            _read_group(known, cell, group)
-            if len(attributes) == 1:
-                known.groups.setdefault(attributes[0], []).append(group["values"][0])
-        known.listed[attributes] = cells
-        for one in table["comparisons"]:
-            for who, count in ((one["group"], "people"), (one["reference"], "reference_people")):
-                cell = names[table["name"], who]
-                if one["measure"] == "adverse_rate":
-                    known.know(cell, "decided", one[count])
-                elif one["measure"] in ("feasibility", "cost", "options"):
-                    known.know(cell, "usable", one[count])
-    for one in document["suppressed"]:
-        known.reasons[names[one["table"], one["group"]]] = (one["what"], one["why"])
-    for step, option in enumerate(document["common_options"]):
-        known.detail(f"served {step}", "verified", ALL, option["served_so_far"])
-        for attribute, shares in option["shares_by_group"].items():
-            for group, share in shares.items():
-                cell = names[attribute, group]
-                served = round(share * known.exact[cell, "usable"])
-                known.detail(f"served {step}", "verified", cell, served)
-    return names
-
-
-def _read_group(known: Published, cell: Cell, group: Mapping[str, Any]) -> None:
-    decisions, outcomes = group["decisions"], group["outcomes"]
-    if decisions is not None:
-        for figure in ("people", "refused", "favourable", "undecided", "audited", "not_audited"):
-            known.know(cell, figure, decisions[figure])
-        known.know(cell, "decided", decisions["adverse_rate"]["of"])
-    if outcomes is None:
-        return
-    known.know(cell, "verified", outcomes["verified"])
-    known.know(cell, "errors", outcomes["errors"])
-    known.know(cell, "usable", outcomes["feasibility"]["of"])
-    for name, figure in (
-        ("certified_infeasible", "infeasible"),
-        ("not_found_within_budget", "not_found"),
-    ):
-        if outcomes[name] is not None:
-            known.know(cell, figure, outcomes[name])
-    for point in outcomes["cost_curve"] or ():
-        known.detail(f"cost {point['cost']:g}", "verified", cell, point["count"])
-    for grade, count in (outcomes["grades"] or {}).items():
-        known.detail(f"grade {grade}", "usable", cell, count)
-
-
-def _read_csv(known: Published, names: Names, text: str) -> None:
-    for row in csv.DictReader(text.splitlines()):
-        figure = FROM_CSV.get(row["measure"])
-        cell = names[row["table"], row["group"]]
-        if figure and row["count"]:
-            known.know(cell, figure, int(row["count"]))
-        if row["measure"].startswith("caveats ") and row["count"]:
-            grade = row["measure"].removeprefix("caveats ")
-            known.detail(f"grade {grade}", "usable", cell, int(row["count"]))
-
-
-def _texts(part: str) -> list[str]:
-    return [
-        " ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split())
-        for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", part, flags=re.DOTALL)
-    ]
-
-
-def _read_page(known: Published, names: Names, page: str) -> None:
-    """The tables of the page, and what its pictures say in words."""
-    tables = {table: table.replace(" x ", " and ") for table, _ in names}
-    for table, caption in tables.items():
-        where = f"<caption>Impact ratios by {html.escape(caption)}</caption>"
-        if where in page:
-            for name, people, favourable, *_ in _rows(page.split(where)[1]):
-                cell = names[table, name]
-                _know_text(known, cell, "people", people)
-                _know_text(known, cell, "favourable", favourable)
-    glance = page.rsplit('<table class="glance"', maxsplit=1)[-1].split("</table>", maxsplit=1)[0]
-    for part in glance.split("<tbody")[1:]:
-        [[attribute, *_], *rows] = [_texts(row) for row in part.split("<tr")[1:]]
-        attribute = next(table for table in tables if attribute.startswith(table))
-        for name, people, refused, option, *_ in rows:
-            cell = names[attribute, name]
-            _know_text(known, cell, "people", people)
-            _know_share(known, cell, "refused", "decided", refused)
-            _know_share(known, cell, "verified", "usable", option)
-    for caption, words in _pictures(page):
-        if caption.startswith("What the cheapest option costs, by "):
-            _read_curves(known, names, caption.split(", by ")[1], words)
-
-
-def _rows(table: str) -> Iterator[list[str]]:
-    for row in table.split("</table>", maxsplit=1)[0].split("<tbody>")[1].split("<tr>")[1:]:
-        yield _texts(row)
-
-
-def _know_text(known: Published, cell: Cell, figure: str, text: str) -> None:
-    if re.fullmatch(r"[\d,]+", text):
-        known.know(cell, figure, int(text.replace(",", "")))
-
-
-def _know_share(known: Published, cell: Cell, part: str, whole: str, text: str) -> None:
-    """A share is rounded, so it is a pair of inequalities."""
-    found = re.match(r"([\d.]+)\s?%", text)
-    if found:
-        share = float(found[1]) / 100
-        known.shares.append((cell, part, whole, share - 0.00051, share + 0.00051))
-
-
-def _pictures(page: str) -> Iterator[tuple[str, str]]:
-    for figure in page.split("<figure>")[1:]:
-        caption = html.unescape(figure.split("<figcaption>")[1].split("</figcaption>")[0])
-        label = re.search(r'aria-label="([^"]*)"|<title[^>]*>(.*?)</title>', figure)
-        assert label is not None
-        yield caption, html.unescape(label[1] or label[2])
-
-
-def _read_curves(known: Published, names: Names, attribute: str, words: str) -> None:
-    for name, count, without in re.findall(
-        r"(\w+) \((\d[\d,]*) (?:people|person)\):.*?; ([\d.]+)\s?% without", words
-    ):
-        cell = names[attribute, name]
-        _know_text(known, cell, "usable", count)
-        share = float(without) / 100
-        known.shares.append((cell, "without", "usable", share - 0.0051, share + 0.0051))
-
-
-def _read_index(known: Published, page: str) -> None:
-    for name, *cells in _rows(page.split('class="totals"')[1]):
-        if name in STATUSES:
-            _know_text(known, ALL, STATUSES[name], cells[1])
+SECRETS_OF_PEOPLE = ("people", "refused", "favourable", "undecided", "audited", "not_audited")
+SECRETS_OF_AUDITED = ("errors", "verified", "without", "infeasible", "not_found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,15 +58,97 @@ class Secret:
     value: int
 
 
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """Tables of whole numbers, none below zero, that satisfy linear constraints."""
+
+    matrix: csr_array
+    low: Row
+    high: Row
+
+    def fixed(self, targets: csr_array) -> tuple[NDArray[np.bool_], Row]:
+        """Which sums have the same value in every table, and the values in one of them.
+
+        A sum that is the same for fractions is the same for whole numbers, and a random
+        combination of sums that cannot be more or less shows it for all of them at once. For the
+        others, a table with another value is sought: among those that fractions led to, or, if
+        none of them has whole numbers, one by one.
+        """
+        first = self.solve(np.zeros(self.matrix.shape[1]), whole=True)
+        assert first is not None, "the published files contradict each other"
+        start = targets @ first
+        rigid = np.ones(targets.shape[0], dtype=bool)
+        still = rigid.copy()
+        random = np.random.default_rng(0)
+        while rigid.any():
+            weights = targets.T @ np.where(rigid, random.uniform(1, 2, rigid.size), 0.0)
+            weights *= random.choice([-1, 1])
+            least, most = self.solve(weights), self.solve(-weights)
+            assert least is not None
+            assert most is not None
+            for end in (least, most):
+                whole = np.round(end).astype(np.float64)
+                rigid &= np.abs(targets @ end - start) < CLOSE
+                if self.agrees(whole):
+                    still &= np.abs(targets @ whole - start) < CLOSE
+            if weights @ (most - least) < CLOSE:
+                break
+        for place in np.flatnonzero(still & ~rigid):
+            for sign in (1, -1):
+                if still[place]:
+                    beyond = self.more(targets[[place]], sign, start[place])
+                    found = beyond.solve(np.zeros(self.matrix.shape[1]), whole=True)
+                    if found is not None:
+                        still &= np.abs(targets @ found - start) < CLOSE
+        return still, start
+
+    def more(self, row: csr_array, sign: int, than: float) -> "Solver":
+        """The same with a sum that is larger, or smaller."""
+        return Solver(
+            vstack([self.matrix, sign * row], format="csr"),
+            np.append(self.low, sign * than + 1),
+            np.append(self.high, np.inf),
+        )
+
+    def agrees(self, table: Row) -> bool:
+        sums = self.matrix @ table
+        return bool(
+            (sums >= self.low - CLOSE).all()
+            and (sums <= self.high + CLOSE).all()
+            and (table >= 0).all()
+        )
+
+    def solve(self, cost: Row, *, whole: bool = False) -> Row | None:
+        found = milp(
+            cost,
+            constraints=LinearConstraint(self.matrix, self.low, self.high),
+            integrality=np.full(cost.size, int(whole)),
+            bounds=Bounds(0, MOST),
+            options={"time_limit": 120},
+        )
+        assert found.x is not None or found.status == 2, found.message
+        if found.x is None:
+            return None
+        return np.round(found.x) if whole else np.asarray(found.x)
+
+
 class System:
     """All that is published, as linear constraints on the unknowns.
 
     `split` adds a kind of people to tell apart: those of a figure who also are of a detail.
     """
 
-    def __init__(self, known: Published, split: tuple[str, str] | None = None) -> None:
+    def __init__(self, known: Published, split: Detail | None = None) -> None:
         self.known = known
-        self.figures, self.kinds = dict(FIGURES), sorted(EVERYBODY)
+        self.split = split
+        self.figures = dict(FIGURES)
+        # Of whom there is nobody at all, there is nobody anywhere.
+        nobody = [
+            FIGURES[name]
+            for (cell, name), count in known.exact.items()
+            if cell == ALL and count == 0
+        ]
+        self.kinds = sorted(EVERYBODY.difference(*nobody))
         if split is not None:
             self._split(*split)
         joint = product(*([(name, group) for group in known.groups[name]] for name in known.groups))
@@ -293,145 +159,101 @@ class System:
         }
         # A combination that is not listed has nobody.
         self.joint = [
-            one
+            frozenset(one)
             for one in joint
             if all(
                 tuple((name, dict(one)[name]) for name in attributes) in listed
                 for attributes, listed in crossings.items()
             )
         ]
-        self.size = len(self.joint) * len(self.kinds)
-        self._rows: list[tuple[Row, float, float]] = list(self._constraints(split))
+        self._inside: dict[Cell, NDArray[np.bool_]] = {}
 
     def _split(self, name: str, part_of: str) -> None:
         """Each kind of people in a figure becomes two."""
         old = FIGURES[part_of]
-        self.kinds = [kind for kind in self.kinds if kind not in old]
-        self.kinds += [f"{kind}{end}" for kind in sorted(old) for end in ("", "+")]
+        more = [f"{kind}+" for kind in self.kinds if kind in old]
+        self.kinds += more
         for figure, kinds in self.figures.items():
             self.figures[figure] = kinds | {f"{kind}+" for kind in kinds & old}
         self.figures[name] = frozenset(f"{kind}+" for kind in old)
         self.figures[f"not {name}"] = old
 
-    def row(self, cell: Cell, figure: str) -> Row:
-        wanted, kinds = set(cell.values), self.figures[figure]
-        inside = np.array([wanted <= set(one) for one in self.joint])
-        counted = np.array([kind in kinds for kind in self.kinds])
-        return np.outer(inside, counted).astype(np.float64).ravel()
+    def inside(self, cell: Cell) -> NDArray[np.bool_]:
+        """The combinations of groups that a cell has."""
+        if cell not in self._inside:
+            wanted = frozenset(cell.values)
+            self._inside[cell] = np.array([wanted <= one for one in self.joint])
+        return self._inside[cell]
 
-    def _constraints(self, split: tuple[str, str] | None) -> Iterator[tuple[Row, float, float]]:
+    def row(self, cell: Cell, figure: str) -> Row:
+        counted = np.array([kind in self.figures[figure] for kind in self.kinds])
+        return np.outer(self.inside(cell), counted).astype(np.float64).ravel()
+
+    @cached_property
+    def solver(self) -> Solver:
+        rows = list(self._constraints())
+        return Solver(
+            csr_array(np.array([row for row, _, _ in rows])),
+            np.array([low for _, low, _ in rows], float),
+            np.array([high for _, _, high in rows], float),
+        )
+
+    def _constraints(self) -> Iterator[tuple[Row, float, float]]:
         known = self.known
         for (cell, figure), value in known.exact.items():
             yield self.row(cell, figure), value, value
         for cell, part, whole, low, high in known.shares:
-            yield self.row(cell, part) - low * self.row(cell, whole), 0, np.inf
-            yield self.row(cell, part) - high * self.row(cell, whole), -np.inf, 0
-        outcomes = (ALL, "verified") in known.exact
+            if (cell, part) not in known.exact or (cell, whole) not in known.exact:
+                yield self.row(cell, part) - low * self.row(cell, whole), 0, np.inf
+                yield self.row(cell, part) - high * self.row(cell, whole), -np.inf, 0
+        outcomes = (ALL, "usable") in known.exact
         for cell, (what, why) in known.reasons.items():
             people = what == "all figures"
             if not people and not outcomes:
                 continue  # nothing about the audit is shown, so this says nothing about a group
-            if people and why == "few_people":
-                yield self.row(cell, "people"), 1, known.smallest - 1
-            elif people:
-                yield self.row(cell, "people"), known.smallest, np.inf
-            elif what == "figures of the audited" and why == "few_audited":
-                yield self.row(cell, "usable"), 1, known.smallest - 1
-            elif what == "figures of the audited":
-                yield self.row(cell, "usable"), known.smallest, np.inf
-        if split is not None:
-            for cell, value in known.details[split].items():
-                yield self.row(cell, split[0]), value, value
+            few = why in ("few_people", "few_audited")
+            if not few and (ALL, "people") not in known.exact:
+                continue  # all groups are withheld, and this one may have nobody
+            ends = (1, known.smallest - 1) if few else (known.smallest, np.inf)
+            yield self.row(cell, "people" if people else "usable"), *ends
+        if self.split is not None:
+            for cell, (low, high) in known.details[self.split].items():
+                yield self.row(cell, self.split[0]), low, high
 
-    def covers(self, cell: Cell, by: Cell) -> bool:
-        """Whether everybody of a cell is certainly in the other one."""
-        mine = [one for one in self.joint if set(cell.values) <= set(one)]
-        return all(set(by.values) <= set(one) for one in mine)
+    def around(self, cell: Cell) -> list[Cell]:
+        """The groups, figures of which are shown, that certainly have everybody of a cell."""
+        mine = self.inside(cell)
+        shown = dict.fromkeys(one for one, _ in self.known.exact)
+        return [one for one in shown if not (mine & ~self.inside(one)).any()]
 
     def told(self, cell: Cell, figure: str) -> bool:
         """Whether a group that is shown has none of a figure, and so has every part of it.
 
         This is not about the withheld group: it is said of everybody in the group that is shown.
         """
-        kinds = self.figures[figure]
-        larger = [name for name, of in self.figures.items() if kinds <= of]
-        shown = {one for one, _ in self.known.exact}
-        around = [one for one in shown if self.covers(cell, one)]
-        zero = {(one, name) for (one, name), value in self.known.exact.items() if value == 0}
-        zero |= {
-            (one, name)
-            for (name, _), values in self.known.details.items()
-            for one, value in values.items()
-            if value == 0
-        }
-        for (name, part_of), values in self.known.details.items():
-            for one, value in values.items():
-                if self.known.exact.get((one, part_of)) == value:
-                    zero.add((one, f"not {name}"))
-        for one in shown:
-            if {(one, "usable"), (one, "verified")} <= set(self.known.exact) and (
-                self.known.exact[one, "usable"] == self.known.exact[one, "verified"]
-            ):
-                zero.add((one, "without"))
-        return any((one, name) in zero for one in around for name in larger)
+        return any(self._none(one, figure) for one in self.around(cell))
 
-    def _told_of_all(self, cell: Cell, figure: str) -> bool:
-        """Whether the same follows for everybody audited, because there is nobody else."""
-        others = OTHERS.get(figure, (figure.removeprefix("not "),))
-        if figure not in OTHERS and not figure.startswith("not "):
-            others = (f"not {figure}",)
-        if (cell, "audited") not in self.known.exact or figure not in self.figures:
+    def _none(self, shown: Cell, figure: str) -> bool:
+        """Whether the figures of one group that is shown say that it has nobody of a kind."""
+        kinds = self.figures[figure] & set(self.kinds)
+        known = {name: of for (one, name), of in self.known.exact.items() if one == shown}
+        if self.split is not None and shown in self.known.details[self.split]:
+            name, part_of = self.split
+            low, high = self.known.details[self.split][shown]
+            known |= {name: int(high)} if high == 0 else {}
+            known |= {f"not {name}": 0} if known.get(part_of) == low else {}
+        if {"usable", "verified"} <= set(known):
+            known["without"] = known["usable"] - known["verified"]
+        none = [self.figures[name] for name, count in known.items() if count == 0]
+        return kinds <= frozenset().union(*none)
+
+    def told_of_all(self, cell: Cell, figure: str) -> bool:
+        """Whether a group that is shown says that everybody audited is of a figure."""
+        usable, kinds = self.figures["usable"], self.figures[figure]
+        if (cell, "audited") not in self.known.exact or not kinds <= usable:
             return False
-        if not self.figures[figure] <= self.figures["usable"]:
-            return False
-        return all(self.told(cell, one) for one in ("errors", *others))
-
-    def tables(self, targets: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Some tables of whole numbers that agree with everything published, as unlike as may be.
-
-        The values of the targets in each; then, for targets that were always the same, one that
-        is different, if there is any.
-        """
-        matrix = csr_array(np.array([row for row, _, _ in self._rows]))
-        low = np.array([low for _, low, _ in self._rows])
-        high = np.array([high for _, _, high in self._rows])
-        rules = LinearConstraint(matrix, low, high)
-        random = np.random.default_rng(0)
-        first = self._solve(np.zeros(self.size), rules)
-        assert first is not None, "the published files contradict each other"
-        seen = [targets @ first]
-        yield seen[0]
-        for turn in range(ROUNDS):
-            still = np.ptp(np.array(seen), axis=0) == 0
-            if not still.any():
-                return
-            weights = random.choice([-1.0, 1.0], still.sum()) if turn % 2 else -np.ones(still.sum())
-            found = self._solve(weights @ targets[still], rules, gap=0.2)
-            if found is not None:
-                seen.append(targets @ found)
-                yield seen[-1]
-        for place in range(len(targets)):
-            for sign in (1, -1):
-                if np.ptp(np.array(seen)[:, place]) > 0:
-                    break
-                beyond = LinearConstraint(
-                    csr_array(sign * targets[[place]]), sign * seen[0][place] + 1, np.inf
-                )
-                found = self._solve(np.zeros(self.size), [rules, beyond])
-                if found is not None:
-                    seen.append(targets @ found)
-                    yield seen[-1]
-
-    def _solve(self, cost: Row, rules: Any, gap: float = 0.0) -> Row | None:
-        found = milp(
-            cost,
-            constraints=rules,
-            integrality=np.ones(self.size, dtype=np.int64),
-            bounds=Bounds(0, self.known.exact.get((ALL, "people"), 10**6)),
-            options={"mip_rel_gap": gap, "time_limit": 60},
-        )
-        assert found.x is not None or found.status == 2, found.message
-        return None if found.x is None else np.round(found.x)
+        self.figures["others"] = usable - kinds
+        return self.told(cell, "errors") and self.told(cell, "others")
 
     def pinned(self, secrets: Sequence[tuple[Cell, str]]) -> list[Secret]:
         """The secrets that have the same value in every table that agrees with what is published.
@@ -441,18 +263,17 @@ class System:
         wanted = [
             (cell, figure)
             for cell, figure in secrets
-            if not self.told(cell, figure) and not self._told_of_all(cell, figure)
+            if not self.told(cell, figure) and not self.told_of_all(cell, figure)
         ]
         if not wanted:
             return []
         audited = [self.row(cell, "usable") for cell, _ in wanted]
-        targets = np.array([self.row(cell, figure) for cell, figure in wanted] + audited)
-        values = np.array(list(self.tables(targets)))
-        fixed = np.ptp(values, axis=0) == 0
-        nobody = fixed[len(wanted) :] & (values[0, len(wanted) :] == 0)
+        rows = [self.row(cell, figure) for cell, figure in wanted] + audited
+        fixed, values = self.solver.fixed(csr_array(np.array(rows)))
+        nobody = fixed[len(wanted) :] & (values[len(wanted) :] == 0)
         outcome = [self.figures[figure] <= self.figures["usable"] for _, figure in wanted]
         return [
-            Secret(cell, figure, int(values[0, place]))
+            Secret(cell, figure, int(values[place]))
             for place, (cell, figure) in enumerate(wanted)
             if fixed[place] and not (outcome[place] and nobody[place])
         ]
@@ -460,7 +281,7 @@ class System:
 
 def hidden_counts(known: Published) -> list[tuple[Cell, str]]:
     """Every withheld count of every listed group."""
-    outcomes = any(figure == "verified" for _, figure in known.exact)
+    outcomes = (ALL, "usable") in known.exact
     found = []
     for cells in known.listed.values():
         for cell in cells:
@@ -473,13 +294,12 @@ def hidden_counts(known: Published) -> list[tuple[Cell, str]]:
 
 def attack(known: Published) -> list[Secret]:
     """Every withheld count of people, refusals, options and the lack of them that is known."""
-    if (ALL, "people") not in known.exact:
-        return []
-    return System(known).pinned(hidden_counts(known))
+    hidden = hidden_counts(known)
+    return System(known).pinned(hidden) if hidden else []
 
 
 def attack_details(known: Published) -> list[Secret]:
-    """The same for costs, grades of caveats and common options, one after the other.
+    """The same for costs, numbers of options, caveats, explanations and common options.
 
     If everybody, or nobody, is told to be of a detail, it only counts the people it is a part of:
     the audited, who are no secret by themselves, or those with an option, whom `attack` is after.
@@ -495,3 +315,36 @@ def attack_details(known: Published) -> list[Secret]:
                 [(cell, part) for cell in hidden if cell not in told for part in parts]
             )
     return found
+
+
+def attack_ties(known: Published) -> list[Secret]:
+    """Every withheld count of ties that is known, and whether all or none of them are dropped."""
+    return [
+        Secret(Cell(((attribute, group),)), figure, value)
+        for attribute, ties in known.ties.items()
+        if ties.withheld
+        for group, figure, value in _known_ties(ties)
+    ]
+
+
+def _known_ties(ties: Ties) -> Iterator[tuple[str, str, int]]:
+    """Of each group: ties that first options drop, that others do, and that none does."""
+    parts = {"dropped first": [0], "dropped all": [0, 1], "droppable": [0, 1, 2], "kept": [2]}
+    names = ["dropped first", "dropped all", "droppable"]
+
+    def row(group: str | None, figure: str) -> Row:
+        places = np.zeros((len(ties.groups), 3))
+        places[slice(None) if group is None else ties.groups.index(group), parts[figure]] = 1
+        return places.ravel()
+
+    exact = [(row(None, name), ties.totals[name]) for name in names]
+    exact += [(row(group, name), count) for (group, name), count in ties.counts.items()]
+    values = np.array([value for _, value in exact], float)
+    solver = Solver(csr_array(np.array([one for one, _ in exact])), values, values)
+    wanted = [(group, figure) for group in sorted(ties.withheld) for figure in parts]
+    fixed, found = solver.fixed(csr_array(np.array([row(*one) for one in wanted])))
+    for place, (group, figure) in enumerate(wanted):
+        # What the total says of all ties it says of these.
+        total = ties.totals["droppable"] - ties.totals["dropped all"] if figure == "kept" else None
+        if fixed[place] and (total if figure == "kept" else ties.totals[figure]):
+            yield group, figure, int(found[place])

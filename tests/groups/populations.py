@@ -1,5 +1,6 @@
 """Made-up audits of every shape, published as files: some of their groups are tiny."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.pages.groups import groups_view, verdicts_of
 from recourse_audit.render.pages.index import index_view
-from recourse_audit.render.pages.write_pages import shows_results
+from recourse_audit.render.pages.write_pages import for_others, shows_results, shows_sizes
 from recourse_audit.render.templates import Templates
+from recourse_audit.settings import GroupSettings
 from tests.groups.stores import (
     ERROR,
     FOUND,
@@ -86,12 +88,32 @@ def _droppable(random: np.random.Generator, number: int, count: int) -> list[tup
 def publish(seed: int, smallest: int, folder: Path) -> Path:
     """Audit a drawn population, and write the files about everybody as a subject gets them."""
     people, names = drawn_population(seed)
+    _add_values(seed, people)
+    chosen = settings(*names, smallest=smallest, draws=99, crossed=seed % 5 > 0)
+    return publish_people(people, chosen, folder)
+
+
+def _add_values(seed: int, people: list[Person]) -> None:
+    """Some have no explanation, and so no grade; some have more options than others."""
+    random = np.random.default_rng([seed, 1])
+    explained = random.random(len(people)) < random.choice([1, 1, 0.9, 0.7])
+    for place, one in enumerate(people):
+        one.simulatability, one.relevance = np.round(random.random(2), 2).tolist()
+        if not explained[place]:
+            one.simulatability = one.relevance = one.grade = None
+        more = random.choice(["savings", "income", "rent"], size=int(random.integers(3)))
+        one.options = [*one.options, *([("set", str(what), None)] for what in more)]
+
+
+def publish_people(people: list[Person], chosen: GroupSettings, folder: Path) -> Path:
+    """Write the files about an audit of everybody as a subject gets them."""
     for number, one in enumerate(people):
         # What is dropped can be dropped.
         own = [tie for steps in one.options for _, _, tie in steps if tie is not None]
         people[number].droppable = [*one.droppable, *own]
-    chosen = settings(*names, smallest=smallest, draws=99, crossed=seed % 5 > 0)
-    report = report_on(people, chosen, method="none")
+    audited = sum(one.status is not None for one in people)
+    made = report_on(people, chosen, method="none")
+    report = for_others(replace(made, done=audited, total=audited))
     (folder / "index.html").write_text(_index(report, people), encoding="utf-8")
     page = Templates().render("pages/groups.html", view=groups_view(report))
     (folder / "groups.json").write_text(GROUPS.write_indented(report), encoding="utf-8")
@@ -102,13 +124,15 @@ def publish(seed: int, smallest: int, folder: Path) -> Path:
 
 def _index(report: GroupReport, people: list[Person]) -> str:
     subjects = [subject(f"P{n}", status=one.status) for n, one in enumerate(people) if one.status]
+    manifest = manifest_of(subjects)
     view = index_view(
         enumerate(subjects),
-        manifest=manifest_of(subjects),
+        manifest=replace(manifest, counts=replace(manifest.counts, people=len(people))),
         manifest_digest=DIGEST,
         links={},
         groups=verdicts_of(report, "groups.html"),
         level="subject",
         results=shows_results(len(subjects), report.smallest, report),
+        sizes=shows_sizes(report),
     )
     return Templates().render("pages/index.html", view=view)

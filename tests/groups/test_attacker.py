@@ -7,16 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.groups.attacker import (
-    ALL,
-    Cell,
-    Published,
-    attack,
-    attack_details,
-    hidden_counts,
-    read,
-)
-from tests.groups.populations import publish
+from tests.groups.attacker import attack, attack_details, attack_ties, hidden_counts
+from tests.groups.populations import publish, publish_people
+from tests.groups.published import ALL, Cell, Published, Ties, read
+from tests.groups.stores import FOUND, INFEASIBLE, Person, settings
 
 # `python -m benchmarks.withheld` attacks as many more as one likes.
 SEEDS = range(10)
@@ -28,12 +22,37 @@ def test_nothing_that_is_withheld_can_be_worked_out(seed: int, tmp_path: Path) -
     assert attack(known) == []
 
 
-@pytest.mark.parametrize("seed", [1, 7, 8])
-def test_nor_can_costs_caveats_and_common_options(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [1, 8, 10, 14])
+def test_nor_can_costs_options_caveats_and_who_is_served(seed: int, tmp_path: Path) -> None:
+    """Quartiles of the groups that are shown, and all costs of everybody, were enough for two."""
     known = read(publish(seed, 5, tmp_path))
     assert hidden_counts(known)
-    assert known.details
+    assert {name.split()[0] for name, _ in known.details} >= {
+        "cost", "grade", "served", "with", "simulatability", "relevance"
+    }  # fmt: skip
     assert attack_details(known) == []
+
+
+@pytest.mark.parametrize("seed", [3, 4, 10])
+def test_nor_can_ties_to_a_group(seed: int, tmp_path: Path) -> None:
+    known = read(publish(seed, 11, tmp_path))
+    assert any(ties.withheld for ties in known.ties.values())
+    assert attack_ties(known) == []
+
+
+def test_where_all_figures_are_withheld_no_file_says_how_many_people_there_are(
+    tmp_path: Path,
+) -> None:
+    """Of two groups of at most 10, each would have 10 if there were 20 people in all."""
+    people = [
+        Person(groups={"a": "xy"[number % 2]}, favourable=number % 4 > 1, status=status)
+        for number in range(20)
+        for status in [None if number % 4 > 1 else (FOUND, INFEASIBLE)[number % 3 % 2]]
+    ]
+    known = read(publish_people(people, settings("a", smallest=11, draws=99), tmp_path))
+    assert {cell.values for cell, _ in hidden_counts(known)} >= {(("a", "x"),), (("a", "y"),)}
+    assert known.exact == {}
+    assert attack(known) == []
 
 
 def published_by_hand(outcomes: dict[str, tuple[int, int] | None]) -> Published:
@@ -64,3 +83,26 @@ def test_the_attack_uses_bounds_and_not_only_sums() -> None:
     assert learnt >= {("y", "verified", 20), ("z", "verified", 20), ("y", "without", 0)}
     known = published_by_hand({"x": (1, 19), "y": None, "z": None})
     assert attack(known) == []
+
+
+def test_the_attack_uses_quartiles() -> None:
+    """5 have an option of cost 1, and a quartile says that so many are in the group shown."""
+    known = published_by_hand({"x": (20, 0), "y": None, "z": None})
+    x, y, _ = known.listed[("a",)]
+    known.detail("cost 1", "verified", ALL, 5, 5)
+    known.detail("cost 1", "verified", x, 4, 9)
+    assert attack_details(known) == []
+    known.detail("cost 1", "verified", x, 5, 9)
+    assert ("cost 1", 0) in {
+        (one.figure, one.value) for one in attack_details(known) if one.cell == y
+    }
+
+
+def test_the_attack_on_ties_uses_bounds() -> None:
+    ties = Ties(["x", "y", "z"], withheld={"y", "z"})
+    ties.totals = {"droppable": 30, "dropped all": 20, "dropped first": 15}
+    ties.counts = {("x", "droppable"): 15, ("x", "dropped all"): 5, ("x", "dropped first"): 5}
+    known = Published(ties={"a": ties})
+    assert {(one.figure, one.value) for one in attack_ties(known)} == {("kept", 0)}
+    ties.counts["x", "dropped all"] = 8
+    assert attack_ties(known) == []

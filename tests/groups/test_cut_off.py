@@ -121,7 +121,8 @@ def test_few_people_with_an_option_and_small_groups_are_not_told() -> None:
     assert (table.people, table.dropped, table.by_group) == (0, 0, ())
     people = crowd() + [advised(40 + n, [(20, 20, 1)[n % 3]], [20, 1]) for n in range(36)]
     people += [Person(groups={"origin": "east"}, favourable=True)] * 4
-    people += [Person(groups=SOUTH)]  # so that it is not told that nobody withheld was refused
+    # So that it is not told that nobody withheld was refused, or audited, or not audited.
+    people += [Person(groups=SOUTH), Person(groups=SOUTH, status="certified_infeasible")]
     [table, _] = report_of(people).cut_off
     assert table.withheld == ("east", "south")
     assert [one.group for one in table.by_group] == ["north", "unknown"]

@@ -501,6 +501,7 @@ def test_statuses_that_nobody_has_do_no_harm() -> None:
     assert gap.difference == 0
     assert gap.verdict == "no flag"
     assert report.overall.outcomes is not None
+    assert report.overall.outcomes.cost is not None
     assert report.overall.outcomes.cost.median is None
     assert report.overall.outcomes.simulatability is None
     assert GROUPS.read(GROUPS.write(report)) == report  # so nothing in it is NaN or infinite

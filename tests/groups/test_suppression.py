@@ -5,8 +5,9 @@ import pytest
 
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
+from recourse_audit.groups.knowledge import KINDS, State
 from recourse_audit.groups.people import Attribute, Audited, Population
-from recourse_audit.groups.suppression import KINDS, Suppression, withhold
+from recourse_audit.groups.suppression import Suppression, withhold
 from recourse_audit.records.groups import Communities
 
 SMALLEST = 11
@@ -107,6 +108,31 @@ def test_a_table_of_which_an_outcome_is_withheld_has_no_details() -> None:
     assert withheld_of(*groups, *few).undetailed == (True,)
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_two_shown_groups_say_only_together_is_a_secret(alone: bool) -> None:
+    """Nobody of a has an option, and for nobody of x was none found within the budget.
+
+    So those of both are certified infeasible, all of them: a secret, unless x alone says it.
+    """
+    people = [("a", "x", INFEASIBLE)] * 5 + [("a", "y", NOT_FOUND)] * 20
+    people += [("b", "x", INFEASIBLE if alone else FOUND)] * 20
+    people += [("b", "y", kind) for kind in (FOUND, INFEASIBLE, NOT_FOUND)] * 20
+    people += [(one, other, FAVOURABLE) for one in "ab" for other in "xy"] * 20
+    attributes = tuple(
+        Attribute(
+            name=name,
+            groups=(*groups, "unknown"),
+            places=np.array([groups.index(str(person[place])) for person in people]),
+        )
+        for place, (name, groups) in enumerate({"s": "ab", "t": "xy"}.items())
+    )
+    tables = tables_of(population_of(attributes, len(people)), crossed=True)[0]
+    state = State(tables, np.array([kind for _, _, kind in people]), SMALLEST)
+    both = [len(tables[0]) + len(tables[1]) + tables[2].values.index((0, 0))]
+    assert state.hidden(2)[both].all()
+    assert state.known((INFEASIBLE,), 2)[both].all() == alone
+
+
 def test_where_nothing_helps_nothing_is_shown() -> None:
     """Two groups of 10 and nobody else: each is from 1 to 10, and there are 20 in all."""
     made = withheld_of(half(10), half(10))
@@ -127,20 +153,24 @@ def drawn(seed: int) -> tuple[tuple[Cells, ...], Ints]:
     kinds = random.choice(
         [FAVOURABLE, FOUND, INFEASIBLE, NOT_FOUND], people, p=[0.5, 0.2, 0.2, 0.1]
     )
+    return tables_of(population_of(tuple(attributes), people), crossed=True)[0], kinds
+
+
+def population_of(attributes: tuple[Attribute, ...], people: int) -> Population:
+    """People of whom nothing is known but their groups."""
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
-    population = Population(
+    return Population(
         decided=np.zeros(people, np.int64),
         community=None,
         communities=Communities(
             method="none", column=None, seed=0, count=0, reason="", alone=0
         ),
-        attributes=tuple(attributes),
+        attributes=attributes,
         audited=Audited(
             person=none, status=none, cost=nothing, options=nothing, simulatability=nothing,
             relevance=nothing, grade=none, errors=(),
         ),
     )  # fmt: skip
-    return tables_of(population, crossed=True)[0], kinds
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -200,7 +200,19 @@ def test_data_outside_the_folder_is_refused_wherever_it_is_named(
         open_model(path)
 
 
-@pytest.mark.parametrize("location", [b"gone.bin", b"*/_ORT_MEM_ADDR_/*", b"\xff\xfe", b"a\0b"])
+@pytest.mark.parametrize("form", EVERYWHERE)
+def test_an_address_in_memory_is_refused_even_if_there_is_a_file_of_that_name(
+    form: Form, tmp_path: Path
+) -> None:
+    """The runtime would read its own memory there, or whatever else the offset points to."""
+    path = written(tmp_path, form("*/_ORT_MEM_ADDR_/*"))
+    (tmp_path / "*" / "_ORT_MEM_ADDR_").mkdir(parents=True)
+    (tmp_path / "*" / "_ORT_MEM_ADDR_" / "*").write_bytes(WEIGHTS.tobytes())
+    with pytest.raises(ModelError, match="in the memory of a program"):
+        open_model(path)
+
+
+@pytest.mark.parametrize("location", [b"gone.bin", b"\xff\xfe", b"a\0b"])
 def test_a_location_without_a_file_is_refused(location: bytes, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is missing beside it") as caught:
         open_model(written(tmp_path, in_initializer(location)))

@@ -37,7 +37,8 @@ DENIED = {
         tuteur, veuve, petite amie, familia, familiares, vínculo familiar, madre, padre, hijo
         hijas, nietos, abuela, hermano, hermanas, esposo, esposa, marido, mujer, cónyuge, novia
         suegra, yerno, nuera, cuñado, sobrinos, primo, padrino, madrina, pareja, matrimonio
-        viuda
+        viuda, civilPartnership, emergency_contact, kinsfolk, Erbin, Erbengemeinschaft, héritière
+        heredero
     """,
     "household": """
         household, same-household, households, HouseHold, house-hold, housewife, housewives
@@ -53,9 +54,11 @@ DENIED = {
         Krankenhaus, Krankenschwester, Hebamme, Klinik, Klinikum, Patientin, Therapeut
         Psychologin, Pflegerin, Gesundheitsamt, Apotheke, Behinderung, médecin, infirmière
         hôpital, clinique, sage-femme, santé, maladie, thérapeute, pharmacien, médico, enfermera
-        salud, paciente, terapeuta, psicóloga, comadrona, discapacidad
+        salud, paciente, terapeuta, psicóloga, comadrona, discapacidad, general_practitioner
+        dialysis, vaccination, prescriptions
     """,
     "counsel": """
+        notary, notaries, Notarin, notaires, notario
         lawyer, lawyers, attorney, solicitor, barrister, counsel, counsellor, debt-counselor
         confessor, chaplain, law firm, legal aid, social worker, Anwalt, Anwältin, Rechtsanwälte
         Rechtsberatung, Beichtvater, Seelsorger, Schuldnerberatung, avocat, avocate, confesseur

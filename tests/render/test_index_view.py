@@ -24,7 +24,7 @@ def test_totals_add_up_to_the_subjects() -> None:
 
 def test_an_audit_of_nobody_has_an_index_without_shares() -> None:
     view = view_of([])
-    assert view.subjects == "0 subjects"
+    assert view.lead.startswith("0 subjects of ")
     assert {total.share for total in view.totals} == {"\N{EN DASH}"}
     assert "This audit has no subjects." in Templates().text("scripts/index.js")
 
@@ -121,13 +121,13 @@ def test_the_digest_of_preprocessing_is_among_them() -> None:
 
 def test_whom_the_audit_was_about_is_said_in_words() -> None:
     command = Command(subjects="all", sample=1200, stratify="age")
-    assert view_of([subject("A")], command=command).whom == (
-        "1,200 drawn from everyone, in proportion to the values of age"
+    assert view_of([subject("A")], command=command).lead.endswith(
+        ": 1,200 drawn from everyone, in proportion to the values of age."
     )
     chosen = Command(subjects="city=Bonn", sample=None, stratify="age")
-    assert view_of([subject("A")], command=chosen).whom == "those selected by city=Bonn"
-    refused = "everyone with an unfavourable decision"
-    assert view_of([subject("A")]).whom == refused
+    assert view_of([subject("A")], command=chosen).lead.endswith(": those selected by city=Bonn.")
+    refused = "1 subject of 101 people in the graph: everyone with an unfavourable decision."
+    assert view_of([subject("A")]).lead == refused
 
 
 def test_data_in_a_page_cannot_end_its_element_and_comes_back_whole() -> None:

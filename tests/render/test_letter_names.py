@@ -70,7 +70,13 @@ NAMED = [
     ("Stands surety for P 1", "P1"),
     ("Stands surety for Ｐ１", "P1"),  # noqa: RUF001
     ("Stands surety for P\u200b1", "P1"),
+    ("Stands surety for P\u31641", "P1"),
     ("See theP1file", "P1"),
+    ("Debts of An\u3164na", "Anna Smith"),
+    ("Debts of A n n a", "Anna Smith"),
+    ("Debts of Аnna", "Anna Smith"),  # noqa: RUF001
+    ("Debts of ONEILL", "O'Neill"),
+    ("Debts of ONEIL", "o'neil"),
     ("Debts together with Anna Smith", "Anna Smith"),
     ("Debts together with ANNA  SMITH", "Anna Smith"),
     ("Debts together with Smith, Anna", "Anna Smith"),
@@ -89,6 +95,8 @@ NAMED = [
     ("Lives with the Hendersons", "Henderson"),
     ("Letters to HendersonFamily", "henderson"),
     ("Account 4711234 is overdrawn", "4711234"),
+    ("Account 12,345 is overdrawn", "12345"),
+    ("Account 4 711 234 is overdrawn", "4711234"),
     ("Guarantees for customer 17", "17"),
     ("Guarantees for no. 17", "17"),
     ("Guarantees for #17", "17"),

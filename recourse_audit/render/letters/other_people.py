@@ -5,6 +5,7 @@ them: whatever the case, accents, punctuation and spaces, and also inside words.
 
 - An id of letters and digits (`P1`, `K/17`) is found wherever its characters follow one another:
   "p1", "P0-P1", "K 17", "theP1file"; but not in "P12", which is another id.
+- Letters that stand apart are read as a word ("A n n a"), and 12,345 as 12345.
 - A name of letters (`Anna Smith`) is found in any order and by each of its parts of three letters
   or more, unless the reader shares that part; a single name of six letters or more inside a word.
 - An id of up to four digits, or of one letter, is found only where it is announced as a person:
@@ -29,6 +30,9 @@ SHORTEST_NUMBER = 5
 MOST_WORDS = 6  # of an id that is looked up among everybody
 # Scripts that do not put spaces between words.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7ff]")
+# A number with marks between its thousands, and a word of which all letters stand apart.
+_THOUSANDS = re.compile(r"(?<=[0-9])[ .,'\u2019\u00a0\u202f](?=[0-9]{3}(?![0-9]))")
+_SPACED = re.compile(r"\b[^\W\d_](?: [^\W\d_]){2,}\b")
 _RUN = re.compile(r"[0-9]+|[^\W\d_]+|[^\W_]")
 # Parts of names that name nobody.
 PARTICLES = """
@@ -146,9 +150,11 @@ class _Reading:
 
 
 def _readings(reason: str) -> Iterator[_Reading]:
-    for text in (reason, spelled_out(reason)):
+    for text in {reason, spelled_out(reason), _THOUSANDS.sub("", reason)}:
         marked = frozenset(re.findall(r"#\s*(\w+)", folded(text)))
-        for words in {words_of(text), split_words_of(text)}:
+        apart = " ".join(words_of(text))
+        closed = tuple(_SPACED.sub(lambda found: found[0].replace(" ", ""), apart).split())
+        for words in {words_of(text), split_words_of(text), closed}:
             joined = " ".join(words)
             yield _Reading(words, tuple(_RUN.findall(joined)), joined, marked)
 
@@ -182,8 +188,12 @@ def _has_whole(words: tuple[str, ...], reading: _Reading) -> bool:
         return compact in "".join(reading.words)
     if len(words) > 1:
         orders = (words, words[::-1])
-        whole = len(compact) >= SHORTEST_INSIDE and compact in "".join(reading.words)
-        return whole or any(_follow(order, reading.words) for order in orders)
+        inside = len(compact) >= SHORTEST_INSIDE and compact in "".join(reading.words)
+        return (
+            inside
+            or compact in reading.words
+            or any(_follow(order, reading.words) for order in orders)
+        )
     if len(compact) == 1:
         return compact in reading.marked or _is_announced(compact, reading.words)
     return _has_word(compact, reading)

@@ -60,7 +60,7 @@ def curves_figure(table: GroupTable) -> Figure | None:
     curves = tuple(
         CostCurve(
             group=group.name,
-            people=group.outcomes.cost.of,
+            people=group.outcomes.feasibility.of,
             steps=tuple((point.cost, point.share) for point in group.outcomes.cost_curve),
         )
         for group in table.by_group

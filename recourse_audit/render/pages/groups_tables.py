@@ -71,7 +71,7 @@ def glance(report: GroupReport) -> tuple[GlancePart, ...]:
         group.outcomes.cost.median
         for table in singles(report)
         for group in table.by_group
-        if group.outcomes is not None
+        if group.outcomes is not None and group.outcomes.cost is not None
     ]
     decimals = decimals_of(medians)
     return tuple(

@@ -111,9 +111,7 @@ class PlainRow:
 class IndexView:
     """What the index shows."""
 
-    subjects: str
-    people: str
-    whom: str
+    lead: str
     agreement: tuple[str, ...]
     warnings: tuple[str, ...]
     totals: tuple[Total, ...]
@@ -142,22 +140,21 @@ def index_view(
     agreement: Agreement | None = None,
     level: Level = "auditor",
     results: bool = True,
+    sizes: bool = True,
 ) -> IndexView:
     """Make the index of a finished bundle; `manifest_digest` is that of the manifest's file.
 
     Only the auditor's index has ids. A reviewer's lists the numbers of subjects, which are the
     names of their pages, and a subject's lists nobody. Without `results` it does not say how many
-    subjects have each status.
+    subjects have each status, and without `sizes` not how many subjects and people there are.
     """
     rows = rows_of(subjects, links)
     shown = rows
     if level != "auditor":
         shown = tuple(without_id(row) for row in rows if level == "reviewer")
     return IndexView(
-        subjects=number(len(rows), "subject"),
-        people=_people(manifest.counts.people),
-        whom=_whom(manifest.command, level),
-        agreement=_agreement(agreement, level),
+        lead=_lead(manifest, len(rows), level, sizes=sizes),
+        agreement=_agreement(agreement, level) if sizes else (),
         warnings=tuple(plain(note) for note in manifest.probes.notes.values()),
         totals=_totals(rows) if results else (),
         total=f"{len(rows):,}",
@@ -183,8 +180,14 @@ def _agreement(found: Agreement | None, level: Level) -> tuple[str, ...]:
     return agreement_sentences(found if level == "auditor" else without_people(found))
 
 
-def _people(count: int) -> str:
-    return f"{count:,} person" if count == 1 else f"{count:,} people"
+def _lead(manifest: Manifest, subjects: int, level: Level, *, sizes: bool) -> str:
+    """How many people were audited, and which."""
+    whom = _whom(manifest.command, level)
+    if not sizes:
+        return f"Too few people to say how many were audited: {whom}."
+    count = manifest.counts.people
+    people = f"{count:,} person" if count == 1 else f"{count:,} people"
+    return f"{number(subjects, 'subject')} of {people} in the graph: {whom}."
 
 
 def _whom(command: Command, level: Level) -> str:

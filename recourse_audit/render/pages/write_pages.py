@@ -173,7 +173,7 @@ def _summaries(
     if stored.settings.groups.attributes:
         report = groups_of(folder)
         if level != "auditor":
-            report = _without_reasons(report)
+            report = for_others(report)
         files = _group_files(report, templates, printer)
         verdicts = verdicts_of(report, "groups.html")
     letters = _letters(folder)
@@ -196,6 +196,7 @@ def _summaries(
         level=level,
         results=level == "auditor"
         or shows_results(len(names), stored.settings.groups.smallest, report),
+        sizes=level == "auditor" or shows_sizes(report),
     )
     files["index.html"] = templates.render("pages/index.html", view=view).encode()
     return files
@@ -206,11 +207,21 @@ def shows_results(subjects: int, smallest: int, report: GroupReport | None) -> b
     return subjects >= smallest and (report is None or report.overall.outcomes is not None)
 
 
-def _without_reasons(report: GroupReport) -> GroupReport:
-    """The same without the messages of errors, which may name people."""
+def for_others(report: GroupReport) -> GroupReport:
+    """The same for readers other than the auditor: without the messages of errors.
+
+    These may name people. Where all figures are withheld, it does not say how many subjects there
+    were either.
+    """
     excluded = sum(report.overall.excluded.values())
     reasons = {LEFT_TO_THE_AUDITOR: excluded} if excluded else {}
-    return replace(report, overall=replace(report.overall, excluded=reasons))
+    shown = replace(report, overall=replace(report.overall, excluded=reasons))
+    return shown if shows_sizes(report) else replace(shown, done=0, total=0)
+
+
+def shows_sizes(report: GroupReport | None) -> bool:
+    """Whether an index for readers other than the auditor says how many people there are."""
+    return report is None or report.overall.decisions is not None
 
 
 def _group_files(

@@ -179,7 +179,9 @@ def _rate(rate: Rate) -> str:
     return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
 
 
-def _quartiles(quartiles: Quartiles) -> str:
+def _quartiles(quartiles: Quartiles | None) -> str:
+    if quartiles is None:
+        return "withheld"
     if not quartiles.of:
         return "nobody"
     values = (quartiles.first, quartiles.median, quartiles.third)
