@@ -154,7 +154,8 @@ def sum_network(
         batched (a leading axis of 1 on every input and on the output)
     head: logits, softmax, log_softmax, sigmoid, score (one column of logits)
     trap: dropout, hidden_dropout (between layers), tie_order, ties, node_order, batch, nan,
-        some_nan, saturated (the first class whatever is asked)
+        some_nan, saturated (the first class whatever is asked), flips (another answer to about one
+        call in thirty)
     names: what to call an input, by its usual name
     """
     sheet = Sheet(seed=seed, dtype=dtype, names=dict(names or {}))
@@ -257,6 +258,16 @@ def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None, classes:
         case "dropout":
             half, true = sheet.constant(0.5, sheet.dtype), sheet.constant(True, "bool")
             return sheet.op("Dropout", values, half, true)
+        case "flips":
+            # Dropout makes 0 of a number now and then. It draws nearly the same first numbers every
+            # time, so the last of many is used. A constant would be folded.
+            rarely, true = sheet.constant(0.03, sheet.dtype), sheet.constant(True, "bool")
+            count = sheet.op("Cast", parts.count, to=ELEMENT[sheet.dtype])
+            many = sheet.op("Expand", count, sheet.constant([100], "int64"))
+            kept = sheet.op("Dropout", many, rarely, true)
+            last = sheet.op("Gather", kept, sheet.constant([99], "int64"), axis=0)
+            usual = sheet.op("Greater", last, sheet.constant([0.5], sheet.dtype))
+            return sheet.op("Where", usual, values, sheet.op("Neg", values))
         case "nan":
             below = sheet.op("Sub", sheet.constant(-1, sheet.dtype), sheet.op("Abs", values))
             return sheet.op("Sqrt", below)

@@ -168,8 +168,8 @@ class OnnxModel:
         except OutOfTimeError:
             raise LimitError(
                 f"{self.path}: the model did not answer {asked} within {self._limits.seconds:g} "
-                "seconds; if it is only slow, allow more with model.timeout or --timeout; otherwise "
-                "ask for another export"
+                "seconds; if it is only slow, allow more with model.timeout or --timeout; "
+                "otherwise ask for another export"
             ) from None
         except FAILURES as error:
             if is_out_of_memory(error):

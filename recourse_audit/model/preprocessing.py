@@ -189,8 +189,8 @@ class Pipeline:
         except OutOfTimeError:
             raise LimitError(
                 f"{self.path}: the pipeline did not answer for {count:,} rows within "
-                f"{self._limits.seconds:g} seconds; if it is only slow, allow more with model.timeout or "
-                "--timeout; otherwise ask for another export"
+                f"{self._limits.seconds:g} seconds; if it is only slow, allow more with "
+                "model.timeout or --timeout; otherwise ask for another export"
             ) from None
         except FAILURES as error:
             if is_out_of_memory(error):

@@ -62,8 +62,8 @@ def open_session(
             )
         except OutOfTimeError:
             raise LimitError(
-                f"{path}: {files.what} did not open within {limits.seconds:g} seconds; if it is only "
-                "large, allow more with model.timeout or --timeout; otherwise ask for another "
+                f"{path}: {files.what} did not open within {limits.seconds:g} seconds; if it is "
+                "only large, allow more with model.timeout or --timeout; otherwise ask for another "
                 "export"
             ) from None
         except FAILURES as error:

@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from recourse_audit.settings.columns import DerivedSettings, EncodingSettings, repeated_column
 from recourse_audit.settings.section import FilePath, Section
@@ -95,6 +95,13 @@ class ModelSettings(Section):
                 {"type": "null"},
             ]
         },
+    )
+    repeat: float = Field(
+        default=0.02,
+        ge=0,
+        le=1,
+        description="Share of a subject's queries that are asked twice, to see whether the model "
+        "answers alike; 0 for none.",
     )
 
     @field_validator("memory", mode="before")
