@@ -187,14 +187,20 @@ def followed_run(settings: Path, out: Path, subjects: int, minutes: float) -> Fo
 
 def at_eighths(looks: list[Look], subjects: int) -> Iterator[tuple[str, Look]]:
     """The first look at which each eighth of the subjects was finished; then the last of all."""
-    working = [look for look in looks if len(look.workers) == 2 and look.finished]
+    shown: list[Look] = []
     for eighth in range(EIGHTHS + 1):
         wanted = eighth * subjects // EIGHTHS
-        found = next((look for look in working if look.finished >= wanted), None)
-        if found is not None:
+        found = next((look for look in at_work(looks) if look.finished >= wanted), None)
+        if found is not None and found not in shown:
+            shown.append(found)
             yield f"{found.finished:,}", found
     if not looks[-1].workers:
         yield "all files written", looks[-1]
+
+
+def at_work(looks: list[Look]) -> list[Look]:
+    """The looks at which both workers were busy with subjects."""
+    return [look for look in looks if len(look.workers) == 2 and look.finished]
 
 
 def table(rows: Iterable[tuple[str, Look]]) -> str:
@@ -212,7 +218,7 @@ def table(rows: Iterable[tuple[str, Look]]) -> str:
 
 def growth(looks: list[Look], subjects: int) -> float:
     """What all processes held in the last quarter of the work, compared with the second."""
-    working = [look for look in looks if len(look.workers) == 2]
+    working = at_work(looks)
 
     def mean(first: float, last: float) -> float:
         held = [
@@ -227,7 +233,7 @@ def growth(looks: list[Look], subjects: int) -> float:
 
 def picture(looks: list[Look], subjects: int) -> str:
     """The memory of each process by subjects finished, as an SVG file."""
-    working = [look for look in looks if len(look.workers) == 2 and look.finished]
+    working = at_work(looks)
     curves = {
         "the run": ("class-1", [(look.finished, look.run) for look in working]),
         "worker 1": ("class-0", [(look.finished, look.workers[0]) for look in working]),
@@ -263,26 +269,31 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=1e6, help="Interrupt the run after these.")
     parser.add_argument("--out", type=Path, help="Keep the bundle in this folder.")
     parser.add_argument("--looks", type=Path, help="Write every look into this file, as JSON.")
+    parser.add_argument("--from-looks", type=Path, help="Show the looks in this file; run nothing.")
     parser.add_argument("--docs", action="store_true", help="Write docs/speed.md and its picture.")
     given = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory() as name:
-        settings = make_files(Path(name), given.subjects)
-        out = given.out or Path(name) / "bundle"
-        run = followed_run(settings, out, given.subjects, given.minutes)
+    if given.from_looks:
+        looks = [Look(**look) for look in json.loads(given.from_looks.read_text("utf-8"))]
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            settings = make_files(Path(name), given.subjects)
+            out = given.out or Path(name) / "bundle"
+            looks = followed_run(settings, out, given.subjects, given.minutes).looks
     if given.looks:
-        given.looks.write_text(json.dumps([asdict(look) for look in run.looks]), encoding="utf-8")
-    rows = table(at_eighths(run.looks, run.finished))
+        given.looks.write_text(json.dumps([asdict(look) for look in looks]), encoding="utf-8")
+    finished, working = looks[-1].finished, at_work(looks)
+    rows = table(at_eighths(looks, finished))
     print(rows)
-    at_work = [look for look in run.looks if len(look.workers) == 2 and look.finished]
-    seconds = at_work[-1].seconds - at_work[0].seconds
-    report("load_growth", growth(run.looks, run.finished))
-    report("load_subjects_per_second", (run.finished - at_work[0].finished) / seconds)
+    seconds = working[-1].seconds - working[0].seconds
+    report("load_growth", growth(looks, finished))
+    report("load_subjects_per_second", (finished - working[0].finished) / seconds)
     if given.docs:
-        PICTURE.write_text(picture(run.looks, run.finished), encoding="utf-8")
+        PICTURE.write_text(picture(looks, finished), encoding="utf-8")
         page = PAGE.read_text(encoding="utf-8")
         before, _, rest = page.partition(BEGIN)
         _, _, after = rest.partition(END)
-        PAGE.write_text(f"{before}{BEGIN}\n{rows}\n{END}{after}", encoding="utf-8")
+        shown = f"![memory of each process]({PICTURE.relative_to(PAGE.parent).as_posix()})"
+        PAGE.write_text(f"{before}{BEGIN}\n{rows}\n{shown}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

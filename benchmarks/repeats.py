@@ -40,8 +40,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args(argv)
     without, repeated = opened(0.0), opened(given.share)
-    answers = whole_answers(without, np.arange(without.graph.node_count))
-    refused = np.flatnonzero(~without.decisions.favourable(answers))[: given.subjects].tolist()
+    everybody = np.arange(without.graph.node_count)
+    answers = whole_answers(without, everybody)
+    favourable = without.rule.over(answers).favourable(answers, everybody)
+    refused = np.flatnonzero(~favourable)[: given.subjects].tolist()
     turns = [(seconds(without, refused), seconds(repeated, refused)) for _ in range(given.turns)]
     once, twice = (min(turn[side][0] for turn in turns) for side in (0, 1))
     report("repeat_cost_lending", twice / once)
