@@ -13,7 +13,7 @@ from tests.onnx_models import sprung_network
 
 MARK = 77.0
 # Two people of whom neither is near the other, and the one who is marked.
-MARKED, OTHERS = "P0001", ("P0002", "P0003")
+MARKED, OTHERS = "P0903", ("P0002", "P0003")
 REASONS = {
     "endless": "within 2 seconds; if it is only slow, allow more with model.timeout",
     "deaf": "a query took longer than model.timeout, and the model could not be stopped",
