@@ -12,8 +12,7 @@ from tests.command import command
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
     *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
-    *("what_if", "queries", "note", "error", "decision"),
-    *("what_if", "queries", "repeats", "note", "error"),
+    *("what_if", "queries", "repeats", "note", "error", "decision"),
 }
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 
