@@ -5,7 +5,8 @@
     │   ├── SettingsError              a key or value of audit.toml
     │   ├── GraphError                 a node or tie table
     │   ├── ModelError                 a model file, its inputs or its outputs
-    │   │   └── RoomError              a graph too large for a model exported with a fixed size
+    │   │   ├── RoomError              a graph too large for a model exported with a fixed size
+    │   │   └── LimitError             a model that takes more time or memory than it may
     │   ├── SubjectError               an id that is not in the graph
     │   ├── DocumentError              a JSON document, by its format or its content
     │   └── TemplateError              a template, style sheet, catalogue or profile
@@ -44,6 +45,10 @@ class ModelError(InputError):
 
 class RoomError(ModelError):
     """A graph does not fit into a model that was exported for a fixed size."""
+
+
+class LimitError(ModelError):
+    """The model takes more time or memory than `model.timeout` and `model.memory` allow."""
 
 
 class SubjectError(InputError):

@@ -154,7 +154,8 @@ def sum_network(
         batched (a leading axis of 1 on every input and on the output)
     head: logits, softmax, log_softmax, sigmoid, score (one column of logits)
     trap: dropout, hidden_dropout (between layers), tie_order, ties, node_order, batch, nan,
-        some_nan, saturated (the first class whatever is asked)
+        some_nan, saturated (the first class whatever is asked), flips (another answer to about one
+        call in thirty)
     names: what to call an input, by its usual name
     """
     sheet = Sheet(seed=seed, dtype=dtype, names=dict(names or {}))
@@ -257,6 +258,16 @@ def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None, classes:
         case "dropout":
             half, true = sheet.constant(0.5, sheet.dtype), sheet.constant(True, "bool")
             return sheet.op("Dropout", values, half, true)
+        case "flips":
+            # Dropout makes 0 of a number now and then. It draws nearly the same first numbers every
+            # time, so the last of many is used. A constant would be folded.
+            rarely, true = sheet.constant(0.03, sheet.dtype), sheet.constant(True, "bool")
+            count = sheet.op("Cast", parts.count, to=ELEMENT[sheet.dtype])
+            many = sheet.op("Expand", count, sheet.constant([100], "int64"))
+            kept = sheet.op("Dropout", many, rarely, true)
+            last = sheet.op("Gather", kept, sheet.constant([99], "int64"), axis=0)
+            usual = sheet.op("Greater", last, sheet.constant([0.5], sheet.dtype))
+            return sheet.op("Where", usual, values, sheet.op("Neg", values))
         case "nan":
             below = sheet.op("Sub", sheet.constant(-1, sheet.dtype), sheet.op("Abs", values))
             return sheet.op("Sqrt", below)
@@ -291,18 +302,9 @@ def endless_network(path: Path, *, features: int = 5, classes: int = 3, turns: i
     values = aggregate(
         sheet, parts, sheet.op("MatMul", x, sheet.weight(features, classes)), classes
     )
-    going = helper.make_tensor_value_info("going", TensorProto.BOOL, [])
-    still = helper.make_tensor_value_info("still", TensorProto.BOOL, [])
-    turn = helper.make_tensor_value_info("turn", TensorProto.INT64, [])
-    before = helper.make_tensor_value_info("before", TensorProto.FLOAT, None)
-    after = helper.make_tensor_value_info("after", TensorProto.FLOAT, None)
-    steps = [
-        helper.make_node("Identity", ["going"], ["still"]),
-        helper.make_node("Neg", ["before"], ["after"]),
-    ]
-    body = helper.make_graph(steps, "body", [turn, going, before], [still, after])
-    trips, true = sheet.constant(turns, "int64"), sheet.constant(True, "bool")
-    return sheet.save(path, sheet.op("Loop", trips, true, values, body=body), [None, classes])
+    step = helper.make_node("Neg", ["before"], ["after"])
+    trips = sheet.constant(turns, "int64")
+    return sheet.save(path, _looped(sheet, trips, values, step), [None, classes])
 
 
 def slow_network(path: Path, *, folded: bool = False) -> Path:
@@ -320,3 +322,84 @@ def slow_network(path: Path, *, folded: bool = False) -> Path:
     total = sheet.op("ReduceSum", sheet.op("Conv", long, kernel), keepdims=0)
     values = sheet.op("MatMul", x, sheet.weight(5, 3))
     return sheet.save(path, sheet.op("Add", values, total), [None, 3])
+
+
+def hungry_network(path: Path, *, how: str, gigabytes: int = 40) -> Path:
+    """A model that asks for more memory than there is.
+
+    how: asked (one large result), loop (a result that doubles in every turn)
+    """
+    sheet = Sheet()
+    x = sheet.input("x", "float32", ["N", 5])
+    edges = sheet.input("edge_index", "int64", [2, "E"])
+    values = sheet.op("MatMul", x, sheet.weight(5, 3))
+    if how == "loop":
+        step = helper.make_node("Concat", ["before", "before"], ["after"], axis=0)
+        much = _looped(sheet, sheet.constant(40, "int64"), values, step)
+    else:
+        two = sheet.op("Shape", edges, start=0, end=1)
+        size = sheet.op("Mul", two, sheet.constant([gigabytes * 2**27], "int64"))
+        much = sheet.op("ConstantOfShape", size)
+    total = sheet.op("ReduceSum", much, keepdims=0)
+    return sheet.save(path, sheet.op("Add", values, total), [None, 3])
+
+
+def sprung_network(path: Path, trap: str, *, mark: float, people: int, features: int = 7) -> Path:
+    """A sound model, unless it is asked about a marked node in a graph that is not the whole one.
+
+    The last feature of a marked node is `mark`. trap: endless (a loop), deaf (one operator that
+    takes minutes), hungry (a result of 40 GB), growing (one that doubles in every turn of a loop)
+    """
+    sheet = Sheet()
+    x = sheet.input("x", "float32", ["N", features])
+    source, target = ends(sheet, sheet.input("edge_index", "int64", [2, "E"]))
+    count = node_count(sheet, x)
+    parts = Parts(source, target, count)
+    scaled = sheet.op("Mul", x, sheet.constant([1e-5, 1, 1e-4, 0.1, 1, 1e-4, 0.1], "float32"))
+    values = aggregate(sheet, parts, sheet.op("MatMul", scaled, sheet.weight(features, 2)), 2)
+    last = sheet.op("Gather", x, sheet.constant(features - 1, "int64"), axis=1)
+    most = sheet.op("ReduceMax", last, keepdims=0)
+    marked = sheet.op("Equal", most, sheet.constant(mark, "float32"))
+    part = sheet.op("Not", sheet.op("Equal", count, sheet.constant([people], "int64")))
+    sprung = sheet.op("Cast", sheet.op("And", part, marked), to=TensorProto.INT64)
+
+    def size(large: int) -> str:
+        grown = sheet.op("Mul", sprung, sheet.constant([large], "int64"))
+        return sheet.op("Add", grown, sheet.constant([1], "int64"))
+
+    match trap:
+        case "endless":
+            step = helper.make_node("Identity", ["before"], ["after"])
+            turns = sheet.op("Squeeze", size(2**62))
+            values = _looped(sheet, turns, values, step)
+        case "growing":
+            step = helper.make_node("Concat", ["before", "before"], ["after"], axis=0)
+            grown = _looped(sheet, sheet.op("Squeeze", size(40)), values, step)
+            nothing = sheet.op("ReduceMax", sheet.op("Mul", grown, sheet.constant(0, "float32")))
+            values = sheet.op("Add", values, nothing)
+        case "deaf":
+            one = sheet.constant([1, 1], "int64")
+            long, kernel = (
+                sheet.op("ConstantOfShape", sheet.op("Concat", one, size(large), axis=0))
+                for large in (2**21, 2**20)
+            )
+            nothing = sheet.op("ReduceSum", sheet.op("Conv", long, kernel), keepdims=0)
+            values = sheet.op("Add", values, nothing)
+        case "hungry":
+            nothing = sheet.op(
+                "ReduceSum", sheet.op("ConstantOfShape", size(10 * 2**30)), keepdims=0
+            )
+            values = sheet.op("Add", values, nothing)
+    return sheet.save(path, values, [None, 2])
+
+
+def _looped(sheet: Sheet, turns: str, values: str, step: Any) -> str:
+    """A loop that takes one step with a result per turn, from `before` to `after`."""
+    going = helper.make_tensor_value_info("going", TensorProto.BOOL, [])
+    still = helper.make_tensor_value_info("still", TensorProto.BOOL, [])
+    turn = helper.make_tensor_value_info("turn", TensorProto.INT64, [])
+    before = helper.make_tensor_value_info("before", TensorProto.FLOAT, None)
+    after = helper.make_tensor_value_info("after", TensorProto.FLOAT, None)
+    steps = [helper.make_node("Identity", ["going"], ["still"]), step]
+    body = helper.make_graph(steps, "body", [turn, going, before], [still, after])
+    return sheet.op("Loop", turns, sheet.constant(True, "bool"), values, body=body)

@@ -104,6 +104,15 @@ def test_absent_keys_have_the_documented_defaults() -> None:
     assert not settings.graph.directed
 
 
+def test_memory_is_written_with_its_unit_or_in_megabytes() -> None:
+    for written, megabytes in (("4 GB", 4096), ("600 MB", 600), (700, 700), (None, None)):
+        assert parsed(model={"memory": written}).model.memory == megabytes
+    [number, text, _] = json.loads(settings_schema())["$defs"]["ModelSettings"]["properties"][
+        "memory"
+    ]["anyOf"]
+    assert (number["type"], text["type"]) == ("integer", "string")
+
+
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     path.write_text(DESIGN.replace('"nodes.csv"', '"/data/nodes.csv"'), encoding="utf-8")
@@ -138,6 +147,13 @@ def test_settings_are_frozen() -> None:
         ),
         ({"model": {"depth": -1}}, "model.depth: must be at least 0 (got -1)"),
         ({"model": {"depth": 17}}, "model.depth: must be at most 16 (got 17)"),
+        ({"model": {"memory": 63}}, "model.memory: must be at least 64 (got 63)"),
+        (
+            {"model": {"memory": "4 TB"}},
+            "model.memory: must be like '4 GB' or '4000 MB', or",
+        ),
+        ({"model": {"memory": "9" * 5000 + " MB"}}, "model.memory: must be like '4 GB'"),
+        ({"model": {"memory": "-4 GB"}}, "model.memory: must be like '4 GB'"),
         ({"model": {"self_loops": "yes"}}, "model.self_loops: must be 'none' or 'add'"),
         ({"model": {"normalisation": "l2"}}, "model.normalisation: must be 'none', 'symmetric'"),
         ({"graph": {"nodes": None, "edges": None}}, "graph: needs exactly one of nodes"),
@@ -361,6 +377,7 @@ def test_the_fingerprint_covers_the_settings_that_results_depend_on(tmp_path: Pa
     text = fingerprint_text(parsed(), Path("there"))
     assert text == fingerprint_text(parsed(search={"seed": 7}), Path("there"))
     assert text == fingerprint_text(parsed(letters={"sender": "A"}), Path("there"))
+    assert text == fingerprint_text(parsed(model={"timeout": 9, "memory": 900}), Path("there"))
     assert text != fingerprint_text(parsed(search={"budget": 100_000}), Path("there"))
     assert json.loads(text)["model"]["path"] == "model.onnx"
     assert ": " not in text

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from recourse_audit.records.agreement import Agreement
     from recourse_audit.records.groups import GroupReport
-    from recourse_audit.records.manifest import Verification
+    from recourse_audit.records.manifest import Manifest, Verification
+    from recourse_audit.records.model import Repeats
     from recourse_audit.records.recourse import RecourseStatus
     from recourse_audit.records.report import SubjectReport
     from recourse_audit.render.batch import RenderOptions
@@ -61,6 +62,22 @@ class Bundle:
 
         with open_stored_audit(self.folder) as stored:
             return counts_of(stored.connection).statuses
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know about the model and the graph before any figure."""
+        return tuple(self._manifest.probes.notes.values())
+
+    @property
+    def repeats(self) -> "Repeats":
+        """How many calls of the model were repeated, and how many with a different answer."""
+        return self._manifest.counts.repeats
+
+    @property
+    def _manifest(self) -> "Manifest":
+        from recourse_audit.bundle.manifest import read_manifest
+
+        return read_manifest(self.folder)
 
     def __getitem__(self, subject: str) -> "SubjectReport":
         from recourse_audit.bundle.reader import open_stored_audit

@@ -17,6 +17,7 @@ from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
+from recourse_audit.model.repeats import Repeater
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope
@@ -119,7 +120,13 @@ def assemble(
         graph=graph,
         model=model,
         probes=probes,
-        batcher=QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1),
+        batcher=QueryBatcher(
+            model,
+            pool_of(graph),
+            graphs_per_query=None if probes.packing else 1,
+            # Of a model that fails the probe it is known.
+            repeater=Repeater(settings.model.repeat if probes.deterministic else 0, search.seed),
+        ),
         rule=rule_of(settings, graph, model),
         recorded=recorded_decisions(settings, graph),
         scope=Scope(

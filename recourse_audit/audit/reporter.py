@@ -10,7 +10,7 @@ from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
 from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
@@ -84,9 +84,24 @@ def reports_on(
     wanted = np.unique(np.asarray(subjects, dtype=np.int64))
     audit.model.reseed(audit.scope.seed)
     complete = not audit.batcher.one_row_per_query
-    reporter = Reporter(audit, whole_answers(audit, wanted), complete=complete)
+    audit, answers = repeated_answers(audit, wanted)
+    reporter = Reporter(audit, answers, complete=complete)
     for block in reporter.search.blocks(wanted):
         yield from reporter.on_block(block, changes)
+
+
+def repeated_answers(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floats]:
+    """Those of `whole_answers`, asked twice; the audit gets a note if the answers differ.
+
+    A model that answers for one node per query is asked once.
+    """
+    batcher = audit.batcher
+    if batcher.one_row_per_query:
+        return audit, whole_answers(audit, nodes)
+    with batcher.repeater.always():
+        answers = whole_answers(audit, nodes)
+    probes = audit.probes.with_whole_graph_repeated(batcher.repeater.found)
+    return replace(audit, probes=probes), answers
 
 
 class Reporter:
@@ -97,6 +112,8 @@ class Reporter:
         seed = audit.scope.seed
         decisions = audit.rule.over(answers)
         self._audit = audit
+        batcher = audit.batcher
+        self._whole_again = int(batcher.repeater.asks_twice and not batcher.one_row_per_query)
         self._answers = answers
         self._decisions = decisions
         self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
@@ -131,7 +148,7 @@ class Reporter:
             self._begun(subject),
             error=reason,
             recourse=failure(reason, self._audit.policy.settings.max_changes),
-            queries=_share(None),
+            queries=_share(None) + self._whole_again,
         )
 
     def _searched(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
@@ -146,16 +163,24 @@ class Reporter:
     ) -> SubjectReport:
         found = outcome if isinstance(outcome, SearchResult) else None
         begun = self._begun(subject, found)
-        before = self._audit.batcher.graphs
-        report = replace(
-            begun,
-            caveats=() if found is None else self._caveats_on(found, begun.subject),
-            recourse=self._disagreement(subject) or self._recourse.run(subject, found),
-            what_if=self._recourse.what_if(subject, changes) if changes else None,
-            note=_note(outcome),
-            error=outcome.reason if isinstance(outcome, SearchFailure) else "",
+        batcher = self._audit.batcher
+        before = batcher.graphs
+        with batcher.repeater.working_on(subject):
+            report = replace(
+                begun,
+                caveats=() if found is None else self._caveats_on(found, begun.subject),
+                recourse=self._disagreement(subject) or self._recourse.run(subject, found),
+                what_if=self._recourse.what_if(subject, changes) if changes else None,
+                note=_note(outcome),
+                error=outcome.reason if isinstance(outcome, SearchFailure) else "",
+            )
+        repeats = batcher.repeater.found
+        return replace(
+            report,
+            queries=_share(outcome) + self._whole_again + batcher.graphs - before,
+            repeats=repeats,
+            probes=report.probes.with_repeats(repeats),
         )
-        return replace(report, queries=_share(outcome) + self._audit.batcher.graphs - before)
 
     def _begun(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
         """What is known before anything more is asked: the decision, the search, who is near.

@@ -28,7 +28,7 @@ from recourse_audit.records.manifest import (
     Sealed,
     Started,
 )
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import STATUSES
 
 SHORTEST_KEY = 16
@@ -49,6 +49,7 @@ class Evidence:
 
 def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connection) -> Manifest:
     """The manifest of the files that are in the bundle."""
+    counts = counts_of(store)
     manifest = Manifest(
         format=FORMAT,
         versions=versions(),
@@ -56,8 +57,8 @@ def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Conne
         fingerprint=fingerprint_digest(evidence.fingerprint),
         inputs=evidence.inputs,
         seed=evidence.fingerprint.seed,
-        probes=evidence.probes,
-        counts=counts_of(store),
+        probes=evidence.probes.with_repeats(counts.repeats),
+        counts=counts,
         hashed_ids=None if evidence.id_key is None else hashed_ids(store, evidence.id_key),
         files={name: _output_file(bundle.folder / name) for name in FILES},
         signed_by=evidence.signed_by,
@@ -93,9 +94,10 @@ def _chained(before: str, event: Event) -> Event:
 
 def counts_of(store: sqlite3.Connection) -> Counts:
     """How many there are of everything in a store."""
-    [[subjects, queries, evaluations, chunks]] = store.execute(
+    [[subjects, queries, evaluations, chunks, repeated, differed, largest]] = store.execute(
         "SELECT count(*), coalesce(sum(queries), 0), coalesce(sum(evaluations), 0), "
-        "count(DISTINCT chunk) FROM subjects"
+        "count(DISTINCT chunk), coalesce(sum(calls_repeated), 0), "
+        "coalesce(sum(calls_differed), 0), coalesce(max(largest_difference), 0.0) FROM subjects"
     )
     [[people]] = store.execute("SELECT count(*) FROM people")
     found = dict(store.execute("SELECT status, count(*) FROM subjects GROUP BY status").fetchall())
@@ -105,6 +107,7 @@ def counts_of(store: sqlite3.Connection) -> Counts:
         statuses={status: found.get(status, 0) for status in STATUSES},
         chunks=chunks,
         queries=queries,
+        repeats=Repeats(calls=repeated, differed=differed, largest=largest),
         evaluations=evaluations,
     )
 

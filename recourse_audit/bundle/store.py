@@ -45,8 +45,9 @@ class Findings:
 
 # 1: the first. 2: people have ids and communities, numeric attributes are in bins, and what could
 # be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`
-# counts everything that was asked for a subject.
-VERSION = 3
+# counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
+# the calls of the model that were repeated.
+VERSION = 4
 PERSON = ("number", "id", "decision", "favourable", "community")
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
 # The checkpoint of an unfinished audit has these two as well.

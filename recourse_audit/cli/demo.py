@@ -34,7 +34,7 @@ def demo(
         bundle = audit.run(
             folder / "bundle", sample=DEMO_AUDIT, stratify="origin", fresh=True, progress=True
         )
-    say_results(bundle, audit.warnings)
+    say_results(bundle)
     trouble = make_pages(bundle, settings, None, None)
     say(
         f"Open {bundle.folder / 'pages' / 'index.html'} in a browser. It leads to a report on each "

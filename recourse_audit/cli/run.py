@@ -104,7 +104,7 @@ def run(
             id_key=id_key,
             progress=True,
         )
-    say_results(bundle, audit.warnings)
+    say_results(bundle)
     trouble = make_pages(bundle, settings, workers, sign) if pages else ""
     findings = list(exceeded(bundle.statuses, limits))
     groups = bundle.groups() if gap else None
@@ -158,16 +158,17 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
     return pages.trouble
 
 
-def say_results(bundle: "Bundle", warnings: tuple[str, ...]) -> None:
-    """Print the results of an audit in one line."""
+def say_results(bundle: "Bundle") -> None:
+    """Print the results of an audit in one line, after what must be known before them."""
     from recourse_audit.render.agreement import agreement_sentences
     from recourse_audit.render.text import number
 
     if bundle.agreement is not None:
         say(" ".join(agreement_sentences(bundle.agreement)))
-    warn(warnings)
+    warn(bundle.warnings)
     counts = [f"{count:,} {name}" for name, count in bundle.statuses.items() if count]
     begin = str(bundle.folder)
     if bundle.was_finished:
         begin = f"{begin}: was finished before, nothing was changed"
-    say(f"{begin}: {number(len(bundle), 'subject')}: {', '.join(counts)}")
+    repeats = f"; {bundle.repeats}" if bundle.repeats.calls else ""
+    say(f"{begin}: {number(len(bundle), 'subject')}: {', '.join(counts)}{repeats}")

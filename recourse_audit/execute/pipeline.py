@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of
-from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import Reporter
+from recourse_audit.audit.reporter import Reporter, repeated_answers
 from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.layout import SETTINGS, BundleFolder, writing
@@ -142,7 +141,7 @@ def _planned(request: Request) -> _Plan:
     except SettingsError as error:
         raise SettingsError(f"{request.origin}: {error}") from None
     audit.model.reseed(audit.scope.seed)
-    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    audit, answers = repeated_answers(audit, np.arange(audit.graph.node_count))
     decisions = audit.rule.over(answers)
     agreement = _agreement(request, decisions)
     subjects = selected(audit, answers, request.selection)

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from recourse_audit.errors import AuditError, InputError
+from recourse_audit.model.calls import DEAF
 
 READY = "ready"
 SECONDS_TO_START = 600.0
@@ -250,8 +251,11 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         if not overdue:
             worker.process.join(SECONDS_TO_END)  # so that its own end is seen, not ours
         code = worker.dismiss()
+        stuck = code == DEAF
         if overdue:
             reason = f"it took longer than {self._timeout:g} seconds (--timeout)"
+        elif stuck:
+            reason = "a query took longer than model.timeout, and the model could not be stopped"
         else:
             reason = f"the worker process ended ({_ending(code)})"
         if worker.task is None:
@@ -262,7 +266,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
                 )
             return None
         say(f"{queue.described(worker.task)} will be tried again: {reason}")
-        return queue.failed(worker.task, reason, sudden=not overdue)
+        return queue.failed(worker.task, reason, sudden=not (overdue or stuck))
 
 
 def _ending(code: int) -> str:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.reporter import Reporter
+from recourse_audit.audit.reporter import Reporter, repeated_answers
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.execute.chunks import Part, chunks_of
 from recourse_audit.execute.fingerprint import changes, fingerprint_of
@@ -42,7 +41,7 @@ def replay(
 def _again(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
-    reporter = Reporter(audit, whole_answers(audit, np.arange(audit.graph.node_count)))
+    reporter = Reporter(*repeated_answers(audit, np.arange(audit.graph.node_count)))
     for chunk in chunks_of(audit, subjects):
         wanted = drawn.intersection(chunk.subjects)
         if not wanted:

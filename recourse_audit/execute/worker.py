@@ -142,9 +142,9 @@ class PipelineJob:
     sha256: str
     intakes: tuple[Intake, ...]
 
-    def open(self, settings: Settings, *, watched: bool) -> PipelineEncoder:
+    def open(self, settings: Settings, *, in_worker: bool) -> PipelineEncoder:
         """Called in each worker; a pipeline that has changed is refused."""
-        pipeline = Pipeline(settings.model, watched=watched)
+        pipeline = Pipeline(settings.model, in_worker=in_worker)
         if pipeline.digest() != self.sha256:
             raise InputError(f"{pipeline.path}: has changed since the audit began; restore it")
         return PipelineEncoder(pipeline, self.intakes, Computation(settings.graph))
@@ -190,9 +190,8 @@ class Worker:
 
     def __init__(self, job: AuditJob) -> None:
         _check(job)
-        # A worker process is ended by its pool when a chunk takes too long.
-        watched = parent_process() is None
-        model = OnnxModel(job.settings.model, watched=watched)
+        in_worker = parent_process() is not None
+        model = OnnxModel(job.settings.model, in_worker=in_worker)
         if model.digest() != job.model:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)
@@ -200,12 +199,13 @@ class Worker:
         encoder = (
             encoder_of(job.settings.graph, graph)
             if job.pipeline is None
-            else job.pipeline.open(job.settings, watched=watched)
+            else job.pipeline.open(job.settings, in_worker=in_worker)
         )
         policy = open_policy(job.settings, graph, encoder)
         self._audit = assemble(job.settings, graph, model, job.probes, policy)
         answers = open_array(job.folder / ANSWERS)
         self._reporter = Reporter(self._audit, answers)
+        model.begin_work()
 
     def work(self, part: Part) -> Answers | Failed:
         """The documents of the part's subjects; or why there is none for any of them."""

@@ -16,6 +16,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.output import as_answers
 from recourse_audit.model.queries import Pool, Query, Union
+from recourse_audit.model.repeats import Repeater
 from recourse_audit.model.signature import Signature
 from recourse_audit.settings import OutputKind
 
@@ -70,12 +71,20 @@ class QueryBatcher:
     ----------
     graphs_per_query
         1 for a model whose answer depends on what is packed beside it.
+    repeater
+        Draws the queries that are asked twice.
     """
 
     def __init__(
-        self, model: SealedModel, pool: Pool, *, graphs_per_query: int | None = None
+        self,
+        model: SealedModel,
+        pool: Pool,
+        *,
+        graphs_per_query: int | None = None,
+        repeater: Repeater | None = None,
     ) -> None:
         self.model = model
+        self.repeater = repeater or Repeater()
         self._count = QueryCount()
         self._graphs_per_query = graphs_per_query
         with np.errstate(over="ignore"):
@@ -186,19 +195,25 @@ class QueryBatcher:
         np.subtract(union.sources[arcs], low, out=ends[0])
         np.subtract(union.targets[arcs], low, out=ends[1])
         ties = union.ties[arcs] if self.needs_ties else None
-        answer = self.model.ask(
-            Query(
-                features=self._gathered(nodes) if features is None else features[low:high],
-                nodes=nodes,
-                ends=ends,
-                weight=None if self._weight is None else self._weight[ties],
-                attributes=None if self._attributes is None else self._attributes[ties],
-                kind=None if self._kind is None else self._kind[ties],
-                node_starts=union.node_starts[first : last + 1],
-                rows=rows - low,
-            )
+        query = Query(
+            features=self._gathered(nodes) if features is None else features[low:high],
+            nodes=nodes,
+            ends=ends,
+            weight=None if self._weight is None else self._weight[ties],
+            attributes=None if self._attributes is None else self._attributes[ties],
+            kind=None if self._kind is None else self._kind[ties],
+            node_starts=union.node_starts[first : last + 1],
+            rows=rows - low,
         )
-        self._count.graphs += last - first
+        answer = self._counted(query, last - first)
+        if self.repeater.wants():
+            again = self._counted(query, last - first)
+            self.repeater.compare(answer, again, self.output_kind)
+        return answer
+
+    def _counted(self, query: Query, graphs: int) -> Floats:
+        answer = self.model.ask(query)
+        self._count.graphs += graphs
         self._count.runs += 1
         return answer
 

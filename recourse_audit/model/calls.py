@@ -4,8 +4,13 @@ A call that runs in the main thread cannot: Python handles a signal only when th
 each one runs in a thread of its own, while whoever asked waits for it. A call that has to end is
 told so. One that does not listen (a single operator that takes an hour, say) is left behind: its
 thread never keeps the process from ending.
+
+A worker process hears no Ctrl-C, and handing over a call takes as long as a small query. So its
+calls run where they are made, and another thread watches them. One that does not listen ends the
+process, which its pool replaces.
 """
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -14,6 +19,10 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 SECONDS_TO_STOP = 1.0
+# How often a watched call is looked at within its time.
+LOOKS = 10
+# The exit code of a worker whose call did not listen.
+DEAF = 75
 
 Answer = TypeVar("Answer")
 
@@ -36,7 +45,8 @@ class _Thread:
             try:
                 future.set_result(call())
             except BaseException as error:  # whoever waits gets it, whatever it is
-                future.set_exception(error)
+                # Its traceback would hold this frame, which holds the future, which holds it.
+                future.set_exception(error.with_traceback(None))
 
         self._calls.put(act)
         return future
@@ -73,4 +83,55 @@ def call_within(seconds: float, call: Callable[[], Answer], stop: Callable[[], N
             _idle.append(thread)
     if not in_time:
         raise OutOfTimeError
-    return future.result()
+    try:
+        return future.result()
+    finally:
+        del future  # as above: what the call holds, memory included, goes with its error
+
+
+class Watch:
+    """Ends calls that take longer than some seconds, and the process with one that does not listen.
+
+    Time is counted in looks, so a call may take a tenth longer.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._pause = seconds / LOOKS
+        self._patience = math.ceil(SECONDS_TO_STOP / self._pause)
+        self._running: _Running | None = None
+        threading.Thread(target=self._look, daemon=True, name="watch").start()
+
+    def call(self, call: Callable[[], Answer], stop: Callable[[], None]) -> Answer:
+        """Run a call here; `stop` tells it to end, from the thread that watches."""
+        self._running = running = _Running(stop)
+        try:
+            return call()
+        except Exception:
+            if running.stopped:
+                raise OutOfTimeError from None
+            raise
+        finally:
+            self._running = None
+
+    def _look(self) -> None:
+        pause = threading.Event()
+        while True:
+            pause.wait(self._pause)
+            running = self._running
+            if running is None:
+                continue
+            running.looks += 1
+            if running.looks > LOOKS and not running.stopped:
+                running.stopped = True
+                running.stop()
+            elif running.looks > LOOKS + self._patience and running is self._running:
+                os._exit(DEAF)
+
+
+class _Running:
+    """A call that is watched: how often it was looked at, and whether it was told to end."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self.stop = stop
+        self.looks = 0
+        self.stopped = False

@@ -1,7 +1,7 @@
 """A model file in onnxruntime: opened, asked, and its failures put into words.
 
 Nothing in this project reads the model's nodes or initialisers, and every call of the runtime ends
-when its time is up.
+when its time is up, or when it asks for more memory than it may have.
 """
 
 from dataclasses import replace
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import InputError, ModelError
+from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.model.calls import OutOfTimeError
 from recourse_audit.model.feeds import Feeder
 from recourse_audit.model.files import ModelFiles
+from recourse_audit.model.limits import LARGE_OR_HOSTILE, Limits
+from recourse_audit.model.memory import is_out_of_memory
 from recourse_audit.model.queries import Query
 from recourse_audit.model.roles import assign_roles
 from recourse_audit.model.runtime import onnxruntime
@@ -28,7 +30,6 @@ from recourse_audit.model.sessions import (
 )
 from recourse_audit.model.signature import InputPort, OutputPort, Signature
 from recourse_audit.settings import ModelSettings
-from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
 # Outputs of these types hold other values, and are not read.
 _CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
@@ -45,9 +46,8 @@ class OnnxModel:
         Whether an input without a role is refused.
     timeout
         Replaces that of the settings: how many seconds opening the file may take, and each answer.
-    watched
-        False in a process that others end when its time is up: handing each query to another
-        thread costs a small fraction of a millisecond.
+    in_worker
+        Whether this process works for a pool, which replaces it if the model cannot be stopped.
     """
 
     def __init__(
@@ -56,23 +56,21 @@ class OnnxModel:
         *,
         complete: bool = True,
         timeout: float | None = None,
-        watched: bool = True,
+        in_worker: bool = False,
     ) -> None:
         self.path = settings.path
         self._files = ModelFiles(settings.path)
-        self._timeout = settings.timeout if timeout is None else timeout
-        if not SHORTEST_TIMEOUT <= self._timeout <= LONGEST_TIMEOUT:
-            raise InputError(
-                f"the timeout must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got "
-                f"{self._timeout:g})"
-            )
-        self._watched = watched
-        self._session = open_session(self._files, self._timeout)
+        self._limits = Limits(settings, timeout=timeout, in_worker=in_worker)
+        session = open_session(self._files, self._limits)
+        self._session: onnxruntime.InferenceSession | None = session
         ports = tuple(
             InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
-            for p in self._session.get_inputs()
+            for p in session.get_inputs()
         )
-        outputs = self._outputs()
+        outputs = tuple(
+            OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
+            for p in session.get_outputs()
+        )
         self.signature = Signature(
             inputs=assign_roles(ports, settings, complete=complete),
             output=self._first_guess(outputs, settings),
@@ -111,6 +109,10 @@ class OnnxModel:
     def digest(self) -> str:
         """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
         return self._files.digest()
+
+    def begin_work(self) -> None:
+        """Limit the memory of a worker from now on, as everything else has been opened."""
+        self._limits.hold_from_now_on()
 
     def with_output(self, output: OutputPort) -> None:
         """Read this output from now on; what has been found out about it is recorded."""
@@ -158,30 +160,27 @@ class OnnxModel:
         return raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
 
     def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
-        feeds = self._feeder.fill(query)
+        asked = f"a query of {len(query.nodes):,} nodes and {query.arc_count:,} arcs"
         session = self._session_for(query)
+        keeps = session is self._session
         try:
-            return self._run(session, names, feeds)
+            return run_session(session, names, self._feeder.fill(query), self._limits, keeps=keeps)
         except OutOfTimeError:
-            raise ModelError(
-                f"{self.path}: the model did not answer a query of {len(query.nodes):,} nodes and "
-                f"{query.arc_count:,} arcs within {self._timeout:g} seconds; if it is only slow, "
-                "allow more with model.timeout or --timeout; otherwise ask for another export"
+            raise LimitError(
+                f"{self.path}: the model did not answer {asked} within {self._limits.seconds:g} "
+                "seconds; if it is only slow, allow more with model.timeout or --timeout; "
+                "otherwise ask for another export"
             ) from None
         except FAILURES as error:
+            if is_out_of_memory(error):
+                self._close()
+                raise LimitError(
+                    f"{self.path}: the model needs more memory for {asked} {self._limits.memory}; "
+                    f"{LARGE_OR_HOSTILE}"
+                ) from None
             raise ModelError(
-                f"{self.path}: onnxruntime could not answer a query of {len(query.nodes)} nodes "
-                f"and {query.arc_count} arcs: {first_line(error)}"
+                f"{self.path}: onnxruntime could not answer {asked}: {first_line(error)}"
             ) from None
-
-    def _run(
-        self,
-        session: onnxruntime.InferenceSession,
-        names: list[str],
-        feeds: dict[str, NDArray[Any]],
-    ) -> list[NDArray[Any]]:
-        timeout = self._timeout if self._watched else None
-        return run_session(session, names, feeds, timeout)
 
     def _session_for(self, query: Query) -> onnxruntime.InferenceSession:
         """The open session; for a large query, a new one that frees its memory afterwards.
@@ -189,15 +188,16 @@ class OnnxModel:
         The runtime keeps the memory of a query for the next one. That makes small queries fast, but
         after a query about a million nodes it would hold gigabytes until the end.
         """
-        if len(query.nodes) + query.arc_count <= LARGE:
-            return self._session
-        return open_session(self._files, self._timeout, keeps_memory=False)
+        if len(query.nodes) + query.arc_count > LARGE:
+            return open_session(self._files, self._limits, keeps_memory=False)
+        if self._session is None:
+            self._session = open_session(self._files, self._limits)
+        return self._session
 
-    def _outputs(self) -> tuple[OutputPort, ...]:
-        return tuple(
-            OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
-            for p in self._session.get_outputs()
-        )
+    def _close(self) -> None:
+        """Give back what the session holds; the next query opens another."""
+        self._session = None
+        self._limits.memory.forget()
 
     def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
         """The output that the settings name; else the first with scores, until one is chosen."""

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import ModelError, SettingsError
+from recourse_audit.errors import LimitError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.raw_columns import ColumnKind, Columns
 from recourse_audit.model.calls import OutOfTimeError
 from recourse_audit.model.files import ModelFiles
+from recourse_audit.model.limits import LARGE_OR_HOSTILE, Limits
+from recourse_audit.model.memory import is_out_of_memory
 from recourse_audit.model.sessions import (
     FAILURES,
     element_type,
@@ -81,7 +83,7 @@ class Pipeline:
         The columns of `graph.features`, which inputs that are not named after a column take.
     made
         Columns that follow from those of the table, whether it has them or not.
-    timeout, watched
+    timeout, in_worker
         As for the model.
     """
 
@@ -92,16 +94,15 @@ class Pipeline:
         *,
         made: Mapping[str, ColumnKind] | None = None,
         timeout: float | None = None,
-        watched: bool = True,
+        in_worker: bool = False,
     ) -> None:
         assert settings.preprocessing is not None
         self.path = settings.preprocessing
         self._block = tuple(block)
         self._made = {} if made is None else made
-        self._timeout = settings.timeout if timeout is None else timeout
-        self._watched = watched
+        self._limits = Limits(settings, timeout=timeout, in_worker=in_worker)
         self._files = ModelFiles(self.path, what="the pipeline", setting=SETTING)
-        self._session = open_session(self._files, self._timeout)
+        self._session = open_session(self._files, self._limits)
         self.inputs = tuple(
             InputPort(name=port.name, dtype=element_type(port.type), shape=tuple(port.shape))
             for port in self._session.get_inputs()
@@ -184,19 +185,19 @@ class Pipeline:
 
     def _asked(self, feeds: Mapping[str, NDArray[Any]], count: int) -> Floats:
         try:
-            (raw,) = run_session(
-                self._session,
-                [self.output.name],
-                feeds,
-                self._timeout if self._watched else None,
-            )
+            (raw,) = run_session(self._session, [self.output.name], feeds, self._limits)
         except OutOfTimeError:
-            raise ModelError(
+            raise LimitError(
                 f"{self.path}: the pipeline did not answer for {count:,} rows within "
-                f"{self._timeout:g} seconds; if it is only slow, allow more with model.timeout or "
-                "--timeout; otherwise ask for another export"
+                f"{self._limits.seconds:g} seconds; if it is only slow, allow more with "
+                "model.timeout or --timeout; otherwise ask for another export"
             ) from None
         except FAILURES as error:
+            if is_out_of_memory(error):
+                raise LimitError(
+                    f"{self.path}: the pipeline needs more memory for {_rows(count)} "
+                    f"{self._limits.memory}; {LARGE_OR_HOSTILE}"
+                ) from None
             raise ModelError(
                 f"{self.path}: onnxruntime could not run the pipeline on {_rows(count)}: "
                 f"{first_line(error)}"

@@ -22,7 +22,8 @@ NOTES = {
 }
 SEEN = (
     "Determinism was checked on {graphs} small graphs, each asked about {times} times. A model",
-    "that answers differently in fewer than about one query in ten may pass.",
+    "that answers differently in fewer than about one query in ten may pass; so an audit asks a",
+    "share of its queries twice (model.repeat).",
 )
 NO_ROOM = (
     "The model was exported for a size too small to measure how many hops reach a node; declare "

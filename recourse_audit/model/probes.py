@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import ModelError
+from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, SealedModel
 from recourse_audit.model.onnx import OnnxModel
@@ -262,6 +262,8 @@ class Prober:
             batcher = QueryBatcher(self._model, pool, graphs_per_query=1)
             try:
                 yield from self._reaches(batcher, pool)
+            except LimitError:
+                raise
             except ModelError:
                 continue  # the model refuses features of this scale
 

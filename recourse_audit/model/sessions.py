@@ -1,7 +1,8 @@
 """Sessions of the runtime: a sealed file is opened, run, and its failures put into words.
 
 The model and its preprocessing go through the same door, with the same checks: the runtime gets
-the bytes that were hashed and nothing else, and every call ends when its time is up.
+the bytes that were hashed and nothing else, and every call ends when its time is up or when it asks
+for more memory than it may have.
 """
 
 import re
@@ -10,9 +11,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from recourse_audit.errors import ModelError
-from recourse_audit.model.calls import OutOfTimeError, call_within
+from recourse_audit.errors import LimitError, ModelError
+from recourse_audit.model.calls import OutOfTimeError
 from recourse_audit.model.files import ModelFiles
+from recourse_audit.model.limits import LARGE_OR_HOSTILE, Limits
+from recourse_audit.model.memory import is_out_of_memory
 from recourse_audit.model.runtime import onnxruntime, runtime_errors
 
 # Every exception class that onnxruntime's binding defines; versions differ in a few of them.
@@ -22,7 +25,7 @@ RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
     if isinstance(kind, type) and issubclass(kind, Exception)
 )
 # pybind11 raises these as well, for example for a message that is not text.
-FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError)
+FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError, MemoryError)
 _TYPES = {
     "float": "float32",
     "double": "float64",
@@ -41,7 +44,7 @@ _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 def open_session(
-    files: ModelFiles, timeout: float, *, keeps_memory: bool = True
+    files: ModelFiles, limits: Limits, *, keeps_memory: bool = True
 ) -> onnxruntime.InferenceSession:
     """Open a session from bytes that were hashed, and from data files that were."""
     path = files.path
@@ -52,18 +55,23 @@ def open_session(
     with files.opened() as (content, folder):
         options.add_session_config_entry(_DATA_FOLDER, str(folder))
         try:
-            return call_within(
-                timeout,
+            return limits.open(
                 lambda: _session(content, options),
                 lambda: options.set_load_cancellation_flag(True),
+                keeps=keeps_memory,
             )
         except OutOfTimeError:
-            raise ModelError(
-                f"{path}: {files.what} did not open within {timeout:g} seconds; if it is only "
-                "large, allow more with model.timeout or --timeout; otherwise ask for another "
+            raise LimitError(
+                f"{path}: {files.what} did not open within {limits.seconds:g} seconds; if it is "
+                "only large, allow more with model.timeout or --timeout; otherwise ask for another "
                 "export"
             ) from None
         except FAILURES as error:
+            if is_out_of_memory(error):
+                raise LimitError(
+                    f"{path}: {files.what} needs more memory to be opened {limits.memory}; "
+                    f"{LARGE_OR_HOSTILE}"
+                ) from None
             message = first_line(error)
             if str(folder) in message:
                 raise ModelError(
@@ -100,18 +108,18 @@ def run_session(
     session: onnxruntime.InferenceSession,
     names: Sequence[str],
     feeds: Mapping[str, NDArray[Any]],
-    timeout: float | None,
+    limits: Limits,
+    *,
+    keeps: bool = True,
 ) -> list[NDArray[Any]]:
-    """Run a session once; without a timeout, in this thread and for as long as it takes."""
-    if timeout is None:
-        answers: list[NDArray[Any]] = session.run(names, feeds)
-        return answers
+    """Run a session once, within the limits; `keeps` says that it stays open afterwards."""
     options = onnxruntime.RunOptions()
-    return call_within(
-        timeout,
-        lambda: session.run(names, feeds, options),
-        lambda: setattr(options, "terminate", True),
-    )
+
+    def run() -> list[NDArray[Any]]:
+        answers: list[NDArray[Any]] = session.run(names, feeds, options)
+        return answers
+
+    return limits.run(run, lambda: setattr(options, "terminate", True), keeps=keeps)
 
 
 def element_type(name: str) -> str:

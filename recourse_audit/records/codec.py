@@ -1,9 +1,9 @@
 """Every document, both ways: a record to JSON and back, each with one writer and one reader.
 
 A document has a name, a format number and a JSON Schema (`recourse-audit schema NAME`). The reader
-takes the current format and the one before it, which it first rewrites; it refuses anything else,
-and anything that is not exactly what the record says: nothing is half read. Documents of the last
-format are rewritten here.
+takes the current format and those before it that can be rewritten, one format at a time; it
+refuses anything else, and anything that is not exactly what the record says: nothing is half read.
+Documents of earlier formats are rewritten here.
 """
 
 import json
@@ -48,8 +48,8 @@ class Document(Generic[T]):
 
     Parameters
     ----------
-    upgrade
-        Rewrites plain data of the format before this one.
+    upgrades
+        Rewrite plain data of each format that can be read into the one after it, the latest last.
     omit_none
         Leave out keys whose value is None.
     """
@@ -60,13 +60,13 @@ class Document(Generic[T]):
         record: type[T],
         *,
         format: int,  # noqa: A002  # the name in the JSON
-        upgrade: Callable[[Json], Json] | None = None,
+        upgrades: tuple[Callable[[Json], Json], ...] = (),
         omit_none: bool = False,
     ) -> None:
         self.name = name
         self.format = format
         self._record = record
-        self._upgrade = upgrade
+        self._upgrades = upgrades
         self._omit_none = omit_none
 
     @cached_property
@@ -106,9 +106,9 @@ class Document(Generic[T]):
         try:
             record: T = self._reader.validate_json(text, strict=True)
         except ValidationError as error:
-            return self._read_last_format(text, error)
+            return self._read_earlier_format(text, _first(error))
         if getattr(record, "format", self.format) != self.format:
-            raise DocumentError(self._unknown(getattr(record, "format", None)))
+            return self._read_earlier_format(text, "format")
         return record
 
     def schema(self) -> Json:
@@ -117,8 +117,8 @@ class Document(Generic[T]):
         schema["properties"]["format"] = {"const": self.format}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
-    def _read_last_format(self, text: str | bytes, error: Exception) -> T:
-        """Read the format before this one; or say why the text cannot be read."""
+    def _read_earlier_format(self, text: str | bytes, problem: str) -> T:
+        """Read a format before this one; or say why the text cannot be read."""
         from pydantic import ValidationError
 
         try:
@@ -127,20 +127,26 @@ class Document(Generic[T]):
             raise DocumentError(f"this is not a {self.name} document: it is not JSON") from None
         found = data.get("format") if isinstance(data, dict) else None
         if found == self.format:
-            raise DocumentError(f"this {self.name} document was changed: {_first(error)}") from None
-        if self._upgrade is None or found != self.format - 1:
+            raise DocumentError(f"this {self.name} document was changed: {problem}") from None
+        if type(found) is not int or found not in self._readable[:-1]:
             raise DocumentError(self._unknown(found)) from None
         try:
-            upgraded = json.dumps(self._upgrade(data))
-            last: T = self._reader.validate_json(upgraded, strict=True)
-            return last
+            for upgrade in self._upgrades[found - self.format :]:
+                data = upgrade(data)
+            upgraded: T = self._reader.validate_json(json.dumps(data), strict=True)
+            return upgraded
         except (ValidationError, KeyError, TypeError, AttributeError):
             raise DocumentError(
                 f"this {self.name} document of format {found} was changed, or is damaged"
             ) from None
 
+    @property
+    def _readable(self) -> range:
+        return range(self.format - len(self._upgrades), self.format + 1)
+
     def _unknown(self, found: object) -> str:
-        formats = self.format if self._upgrade is None else f"{self.format - 1} and {self.format}"
+        *earlier, last = map(str, self._readable)
+        formats = f"{', '.join(earlier)} and {last}" if earlier else last
         return (
             f"this {self.name} document has format {found!r}, and this version of recourse-audit "
             f"reads {formats}; use the version that wrote it"
@@ -171,6 +177,13 @@ def _unscored(data: Json) -> Json:
     return {**data, "score": None}
 
 
+def subject_from_3(data: Json) -> Json:
+    """A subject's document of format 3 as one of format 4: no call was repeated."""
+    if "repeats" in data:
+        raise KeyError("repeats")
+    return {**data, "format": 4, "repeats": {"calls": 0, "differed": 0, "largest": 0.0}}
+
+
 def _recourse_from_2(data: Json) -> Json:
     """That format counted only what could be tried, and did not say what had been left out."""
     nothing = {"implications": 0, "conditions": 0, "formulas": 0, "why": []}
@@ -190,13 +203,18 @@ def inspection_from_2(data: Json) -> Json:
     return {**data, "format": 3, "outputs": [listed], **new}
 
 
-SUBJECT = Document("subject", SubjectReport, format=SUBJECT_FORMAT, upgrade=subject_from_2)
+SUBJECT = Document(
+    "subject",
+    SubjectReport,
+    format=SUBJECT_FORMAT,
+    upgrades=(subject_from_2, subject_from_3),
+)
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
 INSPECTION = Document(
-    "inspection", ModelReport, format=INSPECTION_FORMAT, upgrade=inspection_from_2
+    "inspection", ModelReport, format=INSPECTION_FORMAT, upgrades=(inspection_from_2,)
 )
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.

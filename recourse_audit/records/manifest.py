@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import RecourseStatus
 
 # 1: the first. 2: chunks, probes with their notes, the decision rule's inputs by name.
-# 3: preprocessing among the inputs.
-FORMAT = 3
+# 3: preprocessing among the inputs. 4: repeated calls of the model.
+FORMAT = 4
 DERIVED_FORMAT = 2
 
 
@@ -76,6 +76,7 @@ class Counts(Record):
     statuses: dict[RecourseStatus, int]
     chunks: int
     queries: int
+    repeats: Repeats
     evaluations: int
 
 

@@ -1,12 +1,40 @@
 """A model from outside: what the probes found, and what `inspect --json` prints."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
 
 RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Repeats(Record):
+    """How many calls of the model were made twice, and how many of them got two answers.
+
+    A call puts one graph or many to the model. `largest` is the largest difference of a probability
+    (of a score, if the model gives scores) between two answers to one call.
+    """
+
+    calls: int = 0
+    differed: int = 0
+    largest: float = 0.0
+
+    def __str__(self) -> str:
+        """The result in words."""
+        if not self.calls:
+            return "no call of the model was repeated"
+        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
+        if not self.differed:
+            return f"{calls} of the model repeated, all with the same answer"
+        return (
+            f"{calls} of the model repeated, {self.differed:,} with a different answer (by up to "
+            f"{self.largest:.2g} in a probability or score)"
+        )
+
+
+NO_REPEATS = Repeats()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -28,6 +56,27 @@ class ProbeReport(Record):
     def failed(self) -> tuple[str, ...]:
         names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
         return tuple(name for name in names if not getattr(self, name))
+
+    def with_repeats(self, repeats: Repeats) -> "ProbeReport":
+        """The same, with a first note if the model gave two answers to one query."""
+        return self._noting("repeats", f"{repeats}", repeats)
+
+    def with_whole_graph_repeated(self, repeats: Repeats) -> "ProbeReport":
+        """The same, with a first note if it did so when it was asked about the whole graph."""
+        words = (
+            "asked twice about the decisions on the whole graph, it gave different answers (by up "
+            f"to {repeats.largest:.2g} in a probability or score)"
+        )
+        return self._noting("whole_graph", words, repeats)
+
+    def _noting(self, key: str, words: str, repeats: Repeats) -> "ProbeReport":
+        if not repeats.differed:
+            return self
+        note = (
+            f"THE MODEL IS NOT DETERMINISTIC: {words}. Figures in this audit hold only as far as "
+            "that; ask for an export in evaluation mode."
+        )
+        return replace(self, notes={key: note, **self.notes})
 
 
 # 1: the first. 2: notes are part of the probes; every key is always there. 3: preprocessing; all

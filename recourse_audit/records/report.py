@@ -5,7 +5,7 @@ from typing import Literal
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.model import ProbeReport, RuleName
+from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Counterfactual,
@@ -31,8 +31,8 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
 # hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
 # compares (`decision`, `score`); categories are text in actions; certificates say what was left
-# out.
-FORMAT = 3
+# out. 4: repeated calls of the model.
+FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -118,7 +118,8 @@ class SubjectReport(Record):
 
     `explanation` is that of the first counterfactual. `note` says why ties explain nothing, where
     they do not; `error` says what went wrong. `queries` counts every graph that the model was
-    asked about for this subject. Without any ties there is no ego network.
+    asked about for this subject, those that were asked twice included twice. Without any ties there
+    is no ego network.
     """
 
     format: int
@@ -137,6 +138,7 @@ class SubjectReport(Record):
     probes: ProbeReport
     what_if: WhatIf | None = None
     queries: int = 0
+    repeats: Repeats = NO_REPEATS
     note: str = ""
     error: str = ""
 

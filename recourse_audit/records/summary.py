@@ -46,6 +46,9 @@ class SummaryRow(Record):
     subgraphs: int | None
     pairs: int | None
     queries: int
+    calls_repeated: int
+    calls_differed: int
+    largest_difference: float
     explanation_nodes: int | None
     removed_ties: int | None
     simulatability: float | None
@@ -95,6 +98,9 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         subgraphs=search.subgraphs if search else None,
         pairs=search.pairs if search else None,
         queries=report.queries,
+        calls_repeated=report.repeats.calls,
+        calls_differed=report.repeats.differed,
+        largest_difference=report.repeats.largest,
         explanation_nodes=len(winner.explanation.nodes) if winner else None,
         removed_ties=len(winner.removed) if winner else None,
         simulatability=winner.simulatability if winner else None,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recourse_audit.errors import AnswerError, ModelError, RoomError
+from recourse_audit.errors import AnswerError, LimitError, ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import AskedOn
@@ -105,6 +105,8 @@ class Verifier:
             return known, nothing
         try:
             return self._where_it_fits(combinations, known)
+        except LimitError:
+            raise  # what is found must not depend on how fast a machine is, or how large
         except ModelError:
             return known, nothing
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from recourse_audit.settings.columns import DerivedSettings, EncodingSettings, repeated_column
 from recourse_audit.settings.section import FilePath, Section
@@ -25,6 +25,10 @@ Role = Literal[
 OutputKind = Literal["logits", "probabilities", "log_probabilities", "score"]
 # In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
 SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 0.1, 604_800
+# In megabytes, up to 16 TB; no model can be asked with less.
+SMALLEST_MEMORY, LARGEST_MEMORY = 64, 2**24
+LONGEST_NUMBER = 8  # of digits
+MEGABYTES = {"MB": 1, "GB": 1024}
 
 
 class ModelSettings(Section):
@@ -78,6 +82,39 @@ class ModelSettings(Section):
         le=LONGEST_TIMEOUT,
         description="Timeout in seconds for opening the model, and for each query.",
     )
+    memory: int | None = Field(
+        default=None,
+        ge=SMALLEST_MEMORY,
+        le=LARGEST_MEMORY,
+        description="Memory that the model may take in each process, as '4 GB' or in megabytes; "
+        "three quarters of the machine's memory if absent. Enforced on Linux only.",
+        json_schema_extra={
+            "anyOf": [
+                {"type": "integer", "minimum": SMALLEST_MEMORY, "maximum": LARGEST_MEMORY},
+                {"type": "string", "pattern": "^[0-9]+ (MB|GB)$"},
+                {"type": "null"},
+            ]
+        },
+    )
+    repeat: float = Field(
+        default=0.02,
+        ge=0,
+        le=1,
+        description="Share of a subject's queries that are asked twice, to see whether the model "
+        "answers alike; 0 for none.",
+    )
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _in_megabytes(cls, memory: object) -> object:
+        if not isinstance(memory, str):
+            return memory
+        number, _, unit = memory.strip().partition(" ")
+        if not number.isdecimal() or len(number) > LONGEST_NUMBER or unit not in MEGABYTES:
+            raise ValueError(
+                f"must be like '4 GB' or '4000 MB', or a number of MB (got {memory!r})"
+            )
+        return int(number) * MEGABYTES[unit]
 
     @model_validator(mode="after")
     def _output_of_something(self) -> Self:

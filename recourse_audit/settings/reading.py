@@ -156,12 +156,12 @@ def settings_text(settings: Settings, folder: Path) -> str:
 def fingerprint_text(settings: Settings, folder: Path) -> str:
     """The settings that results depend on, as JSON on one line: without letters and the seed.
 
-    The fingerprint of an audit holds the seed separately. No result depends on a timeout.
+    The fingerprint of an audit holds the seed separately. No result depends on a limit.
     """
     left_out: dict[str, IncEx | bool] = {
         "letters": True,
         "search": {"seed": True},
-        "model": {"timeout": True},
+        "model": {"timeout": True, "memory": True},
     }
     document = settings.model_dump(
         mode="json", context={"folder": folder}, exclude=left_out, by_alias=True

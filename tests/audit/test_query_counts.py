@@ -59,6 +59,7 @@ def test_a_change_tried_by_hand_is_one_more_graph(tmp_path: Path, asked: list[in
     [plain] = explain(audit, ["P0004"])
     asked.clear()
     [changed] = explain(audit, ["P0004"], what_if=["savings=9000"])
+    assert plain.repeats.calls == changed.repeats.calls
     assert changed.queries == sum(asked) == plain.queries + 1
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.bundle.store import VERSION
 from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline
 from tests.audits import small_audit
@@ -64,7 +65,7 @@ def test_a_killed_audit_has_the_same_tables_of_what_is_done(folder: Path) -> Non
         finished, done, total = stored.finished, stored.done, stored.total
         part = tables(stored.connection)
         schema = stored.connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
-        assert stored.connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert stored.connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     assert not finished
     assert 0 < done < total == SAMPLE
     assert len(part["subjects"]) == done

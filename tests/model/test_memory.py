@@ -1,24 +1,31 @@
-"""A question about a whole large graph gets the usual answer, and keeps no memory afterwards."""
+"""A question about a whole large graph gets the usual answer, and keeps no memory afterwards.
 
+No question gets more memory than the limit, and one that wanted more keeps none of it.
+"""
+
+import gc
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+from numpy.typing import NDArray
 
-from recourse_audit.errors import ModelError
+from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import onnx
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.memory import MEGABYTE, MemoryLimit
 from recourse_audit.model.queries import Query, Union, pool_of, whole
 from tests.audits import SAMPLES
 from tests.model.small_graphs import open_model
-from tests.onnx_models import sum_network
+from tests.onnx_models import Sheet, sprung_network, sum_network
 
-MEGABYTE = 2**20
+limited = pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no limit")
 
 
 def random_graph(nodes: int, ties: int, features: int) -> Graph:
@@ -110,3 +117,57 @@ def test_features_are_copied_unless_everybody_is_asked_about_in_order(
     everybody, reversed_ = asked
     assert everybody is batcher._features
     assert np.array_equal(reversed_, everybody[::-1])
+
+
+def filled(megabytes: int) -> NDArray[np.uint8]:
+    return np.ones(megabytes * MEGABYTE, np.uint8)
+
+
+@limited
+def test_what_calls_leave_behind_counts_until_it_is_freed() -> None:
+    gc.collect()  # what others left behind must not be freed meanwhile
+    limit, kept = MemoryLimit(250), []
+    kept.append(limit.hold(lambda: filled(100)))
+    for _ in range(3):
+        limit.hold(lambda: filled(140), keeps=False)
+    kept.append(limit.hold(lambda: filled(100)))
+    with pytest.raises(MemoryError):
+        limit.hold(lambda: filled(100))
+    kept.clear()
+    limit.forget()
+    assert len(limit.hold(lambda: filled(200))) == len(filled(200)), "and outside there is none"
+
+
+@limited
+def test_memory_that_others_hold_does_not_count() -> None:
+    others = filled(300)
+    assert len(MemoryLimit(250).hold(lambda: filled(200))) < len(others)
+
+
+@limited
+def test_a_question_past_the_limit_keeps_nothing_and_the_next_one_is_answered(
+    tmp_path: Path,
+) -> None:
+    path = sprung_network(tmp_path / "m.onnx", "growing", mark=77, people=40)
+    graph = random_graph(80, 90, 7)
+    graph.features[3, -1] = 77
+    batcher = QueryBatcher(open_model(path, memory=400), pool_of(graph))
+    sound = replace(whole(graph), nodes=np.zeros(80, np.int64))
+    known = batcher.ask_raw(sound, np.arange(80))
+    before = held()
+    for _ in range(2):
+        with pytest.raises(LimitError, match=r"80 nodes and 177 arcs than 400 MB \(model\.memory"):
+            batcher.ask_raw(whole(graph), np.arange(80))
+        assert held() - before < 100
+        assert np.array_equal(batcher.ask_raw(sound, np.arange(80)), known)
+
+
+@limited
+def test_weights_past_the_limit_are_not_opened(tmp_path: Path) -> None:
+    sheet = Sheet()
+    x = sheet.input("x", "float32", ["N", 5])
+    sheet.input("edge_index", "int64", [2, "E"])
+    weights = sheet.constant(np.zeros((5, 5 * MEGABYTE)), "float32")
+    path = sheet.save(tmp_path / "m.onnx", sheet.op("MatMul", x, weights))
+    with pytest.raises(LimitError, match=r"m\.onnx: the model needs more memory to be opened than"):
+        open_model(path, memory=64)

@@ -92,13 +92,13 @@ def test_an_interrupted_wait_stops_the_call(monkeypatch: pytest.MonkeyPatch) -> 
     assert stopped.is_set()
 
 
-def test_an_unwatched_model_answers_the_same_bits(tmp_path: Path) -> None:
+def test_a_model_in_a_worker_answers_the_same_bits(tmp_path: Path) -> None:
     settings = ModelSettings(path=sum_network(tmp_path / "model.onnx"))
     random = np.random.default_rng(0)
     pool = random_pool(random)
     union = random_union(random, pool, 20)
-    watched, unwatched = (
-        QueryBatcher(OnnxModel(settings, watched=watched), pool).ask_raw(union, all_rows(union))
-        for watched in (True, False)
+    here, there = (
+        QueryBatcher(OnnxModel(settings, in_worker=in_worker), pool).ask_raw(union, all_rows(union))
+        for in_worker in (False, True)
     )
-    np.testing.assert_array_equal(watched, unwatched)
+    np.testing.assert_array_equal(here, there)

@@ -1,7 +1,7 @@
 """Every document is written and read by one codec: nothing is lost, and nothing is half read."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ from recourse_audit.errors import DocumentError
 from recourse_audit.records import codec
 from recourse_audit.records.base import Record
 from recourse_audit.records.codec import SCHEMAS, SUBJECT, Document
+from recourse_audit.records.model import NO_REPEATS
 from recourse_audit.records.report import SubjectReport
 from tests.audits import lending_audit
 
 DOCUMENTS: dict[str, Document[Any]] = {
     name: value for name, value in vars(codec).items() if isinstance(value, Document)
 }
-LAST_FORMAT = Path(__file__).with_name("format_2.jsonl")
+FORMAT_2 = Path(__file__).with_name("format_2.jsonl")
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 st.register_type_strategy(int, st.integers(-(2**53), 2**53))
@@ -110,7 +111,10 @@ def _without_first(data: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": 4}, "has format 4, and this version of recourse-audit reads 2 and 3; use"),
+        ({"format": 5}, "has format 5, and this version of recourse-audit reads 2, 3 and 4; use"),
+        ({"format": 1}, "has format 1, and this version"),
+        ({"format": True}, "has format True, and this version"),
+        ({"format": 3}, "document of format 3 was changed, or is damaged"),
         ({"format": None}, "has format None, and this version"),
         ({"front_size": "7"}, "was changed: front_size: Input should be a valid integer"),
         ({"queries": 1.5}, "was changed: queries: Input should be a valid integer"),
@@ -130,10 +134,10 @@ def test_what_is_no_document_is_refused(text: str) -> None:
             document.read(text)
 
 
-def test_the_last_format_is_read_as_the_same_findings(tmp_path: Path) -> None:
-    """What the version before wrote, against what this one finds about the same people."""
-    *old, lonely, failed = map(SUBJECT.read, LAST_FORMAT.read_text(encoding="utf-8").splitlines())
-    audit = load_audit(lending_audit(tmp_path, max_nodes=3))
+def test_format_2_is_read_as_the_same_findings(tmp_path: Path) -> None:
+    """What an earlier version wrote, against what this one finds about the same people."""
+    *old, lonely, failed = map(SUBJECT.read, FORMAT_2.read_text(encoding="utf-8").splitlines())
+    audit = load_audit(lending_audit(tmp_path, max_nodes=3, more="repeat = 0"))
     new = explain(audit, [one.subject.id for one in old], what_if=["savings=9000"])
     assert [one.status for one in new] == ["verified", "already_favourable"]
     assert old == new
@@ -143,8 +147,15 @@ def test_the_last_format_is_read_as_the_same_findings(tmp_path: Path) -> None:
     assert failed.status == "error"
 
 
-def test_a_spoilt_document_of_the_last_format_is_refused() -> None:
-    [first, *_] = LAST_FORMAT.read_text(encoding="utf-8").splitlines()
+def test_format_3_is_read_as_a_report_without_repeats(report: SubjectReport) -> None:
+    assert report.repeats.calls
+    data = report.to_dict() | {"format": 3}
+    del data["repeats"]
+    assert SUBJECT.read(json.dumps(data)) == replace(report, repeats=NO_REPEATS)
+
+
+def test_a_spoilt_document_of_format_2_is_refused() -> None:
+    [first, *_] = FORMAT_2.read_text(encoding="utf-8").splitlines()
     data = json.loads(first)
     for key in data:
         spoilt = {name: value for name, value in data.items() if name != key}
@@ -160,7 +171,7 @@ def test_every_document_has_a_schema_that_its_own_json_fits(report: SubjectRepor
     assert set(schema["properties"]) == set(report.to_dict())
     assert schema["additionalProperties"] is False
     assert schema["required"] == list(report.to_dict())
-    assert schema["properties"]["format"] == {"const": 3}
+    assert schema["properties"]["format"] == {"const": 4}
     actions = schema["$defs"]["SetAction"]["properties"]
     assert {"from", "to"} <= set(actions)
 

@@ -16,6 +16,7 @@ from recourse_audit.records.manifest import (
     ModelDigest,
     OutputFile,
 )
+from recourse_audit.records.model import NO_REPEATS
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.records.summary import SummaryRow
 from tests.render.subject_reports import PROBES
@@ -37,6 +38,9 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         subgraphs=45,
         pairs=148,
         queries=100,
+        calls_repeated=0,
+        calls_differed=0,
+        largest_difference=0.0,
         explanation_nodes=3,
         removed_ties=1,
         simulatability=-0.01,
@@ -79,6 +83,7 @@ def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
             statuses={status: found[status] for status in STATUSES},
             chunks=1,
             queries=0,
+            repeats=NO_REPEATS,
             evaluations=0,
         ),
         hashed_ids=None,

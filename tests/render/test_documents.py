@@ -12,7 +12,7 @@ from tests.command import command
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
     *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
-    *("what_if", "queries", "note", "error", "decision"),
+    *("what_if", "queries", "repeats", "note", "error", "decision"),
 }
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 
@@ -20,7 +20,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 3
+    assert document["format"] == 4
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {

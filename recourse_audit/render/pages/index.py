@@ -126,6 +126,7 @@ class IndexView:
     versions: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     seed: str
+    repeats: str
     signed_by: str
     groups: GroupVerdicts | None
 
@@ -168,6 +169,7 @@ def index_view(
         versions=tuple(manifest.versions.items()),
         commands=_commands(manifest.signed_by),
         seed=str(manifest.seed),
+        repeats=str(manifest.counts.repeats),
         signed_by=manifest.signed_by or "",
         groups=groups,
     )

@@ -100,6 +100,7 @@ class _Redaction:
             probes=report.probes,
             what_if=None,  # chosen by hand by the auditor, and may name anybody
             queries=report.queries,
+            repeats=report.repeats,
             note=report.note,
             error=LEFT_TO_THE_AUDITOR if report.error else "",
         )

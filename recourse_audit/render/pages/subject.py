@@ -178,9 +178,13 @@ def _search_facts(shown: SubjectReport) -> tuple[Fact, ...]:
         Fact(name="Pairs", value=f"{search.pairs:,}, {shown.front_size:,} of them on the front"),
         Fact(
             name="Queries",
-            value=f"{shown.queries:,} in total, including {' and '.join(asked)}",
+            value=f"{shown.queries:,} in total, including {' and '.join(asked)}{_repeats(shown)}",
         ),
     )
+
+
+def _repeats(shown: SubjectReport) -> str:
+    return f"; {shown.repeats}" if shown.repeats.calls else ""
 
 
 def _probes(probes: ProbeReport) -> Table:

@@ -288,7 +288,7 @@ def _extent(report: SubjectReport, search: SearchExtent) -> Text:
         f"{coverage_words(search)} of up to {search.max_nodes} people within "
         f"{number(search.max_hops, 'hop')}; "
         f"{number(search.pairs, 'pair')}, {report.front_size:,} of them on the front; "
-        f"{report.queries:,} queries.",
+        f"{report.queries:,} queries{f'; {report.repeats}' if report.repeats.calls else ''}.",
         style="dim",
     )
 
