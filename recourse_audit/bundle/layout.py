@@ -168,8 +168,8 @@ def writing(folder: Path) -> Iterator[None]:
         raise InputError(_cannot(folder, str(error))) from None
     except sqlite3.DatabaseError as error:
         raise InputError(
-            f"{folder}: the checkpoint of finished work is damaged ({error}); start over with "
-            "--fresh"
+            f"{folder}: the checkpoint of finished work is damaged ({error}); restore it, or start "
+            "over with --fresh"
         ) from None
 
 

@@ -38,8 +38,7 @@ def test_what_comes_from_a_graph_is_escaped(tmp_path: Path) -> None:
     [
         "{% filter striptags %}{{ name }}{% endfilter %}",
         "{% set n | striptags %}{{ name }}{% endset %}{{ n }}",
-        "{% macro m() %}{{ caller()|striptags }}{% endmacro %}"
-        "{% call m() %}{{ name }}{% endcall %}",
+        "{% macro m() %}{{caller()|striptags}}{% endmacro %}{% call m() %}{{ name }}{% endcall %}",
     ],
 )
 def test_a_filter_around_a_block_does_not_turn_escaping_off(tmp_path: Path, text: str) -> None:
