@@ -92,9 +92,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 one if isinstance(one, nodes.TemplateData) else _filtered(one, " counted")
                 for one in output.nodes
             ]
-        for block in [*tree.find_all((nodes.FilterBlock, nodes.AssignBlock))]:
-            if block.filter is not None:
-                block.filter = _filtered(block.filter, " counted")
+        for filtered in [*tree.find_all(nodes.FilterBlock)]:
+            filtered.filter = _filtered(filtered.filter, " counted")
+        for assigned in [*tree.find_all(nodes.AssignBlock)]:
+            if assigned.filter is not None:
+                assigned.filter = _filtered(assigned.filter, " counted")
         for concat in [*tree.find_all(nodes.Concat)]:
             concat.nodes = [_filtered(one, " short") for one in concat.nodes]
         for loop in [*tree.find_all(nodes.For)]:
@@ -216,5 +218,5 @@ def _texts(node: nodes.Node) -> Iterator[nodes.TemplateData]:
     yield from node.find_all(nodes.TemplateData)
 
 
-def _filtered(value: Any, name: str) -> nodes.Expr:
+def _filtered(value: Any, name: str) -> nodes.Filter:
     return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)

@@ -30,6 +30,7 @@ from tests.audits import SETTINGS, quick_audit, small_audit
 from tests.bundles import request, run_here
 from tests.fuzz import grammars, texts
 from tests.fuzz.mutations import damaged
+from tests.fuzz.quick import made_quick
 from tests.fuzz.snapshots import differences, restore, snapshot
 
 IDS = [f"p{number}" for number in range(10)]
@@ -148,6 +149,12 @@ FORMATS = (
         commands=((*LETTERS, "--reasons", "reasons.csv"),),
     ),
     Format(
+        name="reasons",
+        path="reasons.toml",
+        grammar=grammars.toml,
+        commands=((*LETTERS, "--reasons", "reasons.toml"),),
+    ),
+    Format(
         name="addresses",
         path="addresses.csv",
         grammar=None,
@@ -156,7 +163,7 @@ FORMATS = (
 )
 
 
-class _Interrupted(InProcess):
+class Interrupted(InProcess):
     """Stops after the first chunk, as Ctrl-C does."""
 
     def run(
@@ -168,7 +175,7 @@ class _Interrupted(InProcess):
             yield finished
 
 
-def make_world(root: Path, *, pages: bool = True) -> None:
+def make_world(root: Path) -> None:
     """Write the world into an empty folder: `case` with all files, and canaries beside it."""
     case = root / "case"
     case.mkdir(parents=True)
@@ -180,13 +187,13 @@ def make_world(root: Path, *, pages: bool = True) -> None:
     _write_graphs(case)
     lending = case / "lending"
     lending.mkdir()
-    _write_lending(lending)
+    write_lending(lending)
     run_here(request(lending, case / "bundle", sample=1))
-    if pages:
+    with made_quick():
         write_letters(case / "bundle")
         write_pages(case / "bundle")
-        with suppress(KeyboardInterrupt):
-            run_here(request(lending, case / "unfinished", sample=4), executor=_Interrupted())
+    with suppress(KeyboardInterrupt):
+        run_here(request(lending, case / "unfinished", sample=4), executor=Interrupted())
     eject(case / "own")
     changed = {case / format_.path for format_ in FORMATS}
     for path in (case / "own").rglob("*"):
@@ -195,10 +202,12 @@ def make_world(root: Path, *, pages: bool = True) -> None:
     with closing(sqlite3.connect(case / "bundle" / "store.sqlite")) as store:
         [[subject]] = store.execute("select id from subjects")
     (case / "reasons.csv").write_text(f"id,reason1,reason2\n{subject},Low income,Short history\n")
+    reasons = f'[reasons]\n{subject} = ["Low income"]\n'
+    (case / "reasons.toml").write_text(reasons, encoding="utf-8")
     (case / "addresses.csv").write_text(f"id,line1,line2\n{subject},Ada,1 High Street\n")
 
 
-def _write_lending(folder: Path) -> None:
+def write_lending(folder: Path) -> None:
     """The lending sample with fewer people, groups and draws, so that nothing takes long."""
     path = quick_audit(folder)
     text = path.read_text(encoding="utf-8")
