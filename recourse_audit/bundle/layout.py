@@ -28,6 +28,7 @@ from recourse_audit.bundle.plain_files import (
     write_plain,
 )
 from recourse_audit.errors import InputError
+from recourse_audit.settings.paths import exists, is_folder
 
 # "damaged" is a bundle of which files are missing, so that it cannot be resumed.
 State = Literal["new", "unfinished", "finished", "damaged"]
@@ -78,9 +79,9 @@ class BundleFolder:
 
     def state(self) -> State:
         """How far the audit has come; a folder that is not a bundle is refused."""
-        if not self.folder.exists():
+        if not exists(self.folder):
             return "new"
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise InputError(f"{self.folder}: is a file; choose another --out")
         refuse_irregular(self.folder)
         if not is_ours(self.folder, BUNDLE):

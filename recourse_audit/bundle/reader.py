@@ -23,6 +23,7 @@ from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.summary import COLUMNS, SummaryRow
 from recourse_audit.settings import Settings, load_bundle_settings
+from recourse_audit.settings.paths import is_folder
 
 # The folders of a bundle that are read; the others are checked by those who write or verify them.
 READ = ("data", "work")
@@ -133,7 +134,7 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
     fits; it is gone afterwards. Nothing in the bundle is changed.
     """
     bundle = BundleFolder(folder=folder)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name a bundle that `run` has written")
     refuse_irregular(folder, within=READ)
     if bundle.checkpoint.is_file():

@@ -24,12 +24,13 @@ from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.manifest import VERIFICATION_FORMAT, Manifest, Verification
+from recourse_audit.settings.paths import is_folder
 
 
 def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
     """Check a bundle; with a public key, also that it was signed with the private one."""
     bundle = BundleFolder(folder=folder)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
     if links := tuple(irregular(folder)):  # nothing is read through them
         return Verification(format=VERIFICATION_FORMAT, problems=links)

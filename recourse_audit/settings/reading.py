@@ -27,7 +27,7 @@ from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section
-from recourse_audit.settings.toml import read_toml
+from recourse_audit.settings.toml import check_numbers, read_toml
 
 BUNDLE_SETTINGS = "settings.json"
 _WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
@@ -125,6 +125,7 @@ def load_bundle_settings(folder: Path) -> Settings:
     remedy = "restore it from a copy of the bundle, or rerun the audit"
     try:
         table = json.loads(path.read_bytes())
+        check_numbers(table)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
     except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets

@@ -18,18 +18,19 @@ def read_toml(text: str) -> dict[str, Any]:
     """
     try:
         table = tomllib.loads(text)
-        _check(table)
+        check_numbers(table)
     except RecursionError:
         raise ValueError("it has lists within lists beyond all measure") from None
     return table
 
 
-def _check(value: object) -> None:
+def check_numbers(value: object) -> None:
+    """Refuse whole numbers of more than 64 bits in tables and lists."""
     if isinstance(value, dict):
         for inner in value.values():
-            _check(inner)
+            check_numbers(inner)
     elif isinstance(value, list):
         for inner in value:
-            _check(inner)
+            check_numbers(inner)
     elif isinstance(value, int) and not -LARGEST <= value < LARGEST:
         raise ValueError("it has a whole number of more than 64 bits")
