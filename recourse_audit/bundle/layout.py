@@ -24,6 +24,7 @@ from recourse_audit.bundle.plain_files import (
     refuse_others,
     remove_empty,
     remove_folder,
+    sync,
     write_all,
     write_plain,
 )
@@ -111,6 +112,7 @@ class BundleFolder:
                 os.ftruncate(marker, 0)
                 write_all(marker, marker_of(BUNDLE))
                 os.fsync(marker)
+                sync(self.folder)
             yield state
 
     def begin(self) -> None:
@@ -140,12 +142,16 @@ class BundleFolder:
         """Move a file that is complete into its place, so that it outlives a power loss."""
         target = self.folder / name
         target.parent.mkdir(exist_ok=True)
-        with source.open("rb+") as file:
-            os.fsync(file.fileno())
+        sync(source)
         source.replace(target)
 
     def end(self) -> None:
-        """Remove what is no longer needed; the checkpoint of finished chunks last."""
+        """Remove what is no longer needed; the checkpoint of finished chunks last.
+
+        Until a power loss can no longer take away what was made of it, it stays.
+        """
+        for path in (self.log, self.folder / "data", self.folder):
+            sync(path)
         for path in self.work.iterdir():
             if path != self.checkpoint:
                 path.unlink()

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.audits import write_lending
 from tests.bundles import contents, request, run_here, words_for
 from tests.command import command, one_line
-from tests.fuzz.worlds import Interrupted, seal_again, write_lending
+from tests.fuzz.worlds import Interrupted, seal_again
 
 SAMPLE = 4
 # A statement, and the reason that is given.

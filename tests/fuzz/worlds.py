@@ -26,7 +26,7 @@ from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.templates import eject
 from tests.audits import IDS as OLD_IDS
-from tests.audits import SETTINGS, quick_audit, small_audit
+from tests.audits import SETTINGS, small_audit, write_lending
 from tests.bundles import request, run_here
 from tests.fuzz import grammars, texts
 from tests.fuzz.mutations import damaged
@@ -35,7 +35,6 @@ from tests.fuzz.snapshots import differences, restore, snapshot
 
 IDS = [f"p{number}" for number in range(10)]
 CANARIES = ("work/a", "data/b", "pages/c", "letters/d", "audit.toml", "work.sqlite", ".hidden")
-PEOPLE = 300
 Words = tuple[str, ...]
 
 
@@ -205,23 +204,6 @@ def make_world(root: Path) -> None:
     reasons = f'[reasons]\n{subject} = ["Low income"]\n'
     (case / "reasons.toml").write_text(reasons, encoding="utf-8")
     (case / "addresses.csv").write_text(f"id,line1,line2\n{subject},Ada,1 High Street\n")
-
-
-def write_lending(folder: Path) -> None:
-    """The lending sample with fewer people, groups and draws, so that nothing takes long."""
-    path = quick_audit(folder)
-    text = path.read_text(encoding="utf-8")
-    for old, new in (("draws = 199", "draws = 99"), (', "gender", "age_band"]', ', "gender"]')):
-        assert old in text
-        text = text.replace(old, new)
-    path.write_text(text, encoding="utf-8")
-    known = set()
-    for name, ends in (("nodes", 1), ("edges", 2)):
-        first, *rows = (folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-        if name == "nodes":
-            known = {row.split(",")[0] for row in rows[:PEOPLE]}
-        kept = [row for row in rows if {*row.split(",")[:ends]} <= known]
-        (folder / f"{name}.csv").write_text("\n".join([first, *kept, ""]), encoding="utf-8")
 
 
 def _write_graphs(case: Path) -> None:
