@@ -50,7 +50,7 @@ RULES = {
         "cheapest_cost": "{0} IS NOT NULL OR status IS NOT 'verified'",
         "exhaustive": TRUTH,
     },
-    "probabilities": {"subject": SUBJECT, "probability": "{0} <= 1"},
+    "probabilities": {"subject": SUBJECT, "probability": "{0} BETWEEN 0 AND 1.0001"},
     "actions": {"subject": SUBJECT, "source": PERSON, "target": PERSON},
     "droppable": {"subject": SUBJECT, "source": PERSON, "target": PERSON},
 }
@@ -111,7 +111,10 @@ def _check_column(store: sqlite3.Connection, table: str, column: _Column, people
 def _typed(column: _Column) -> str:
     name, kind = column.name, column.kind
     typed = f"typeof({name}) = '{kind.lower()}'"
-    if kind == "INTEGER":
+    if not kind:  # a number, or the name of a category
+        finite = f"typeof({name}) IN ('integer', 'real') AND abs({name}) <= {LARGEST!r}"
+        typed = f"typeof({name}) = 'text' OR ({finite})"
+    elif kind == "INTEGER":
         typed += f" AND {name} >= 0"
     elif kind == "REAL":
         typed += f" AND abs({name}) <= {LARGEST!r}"
