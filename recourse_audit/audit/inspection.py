@@ -40,6 +40,7 @@ from recourse_audit.settings import (
     Settings,
     load_settings,
 )
+from recourse_audit.settings.paths import is_file, is_folder
 
 PREPARATION = (
     "The model takes weights of ties: ask whoever trained it how they were made, and set",
@@ -307,9 +308,9 @@ def inspect_with(
 
 def check_given(path: Path, option: str) -> None:
     """Refuse a path from the command line that is not a file, naming the option it came from."""
-    if path.is_dir():
+    if is_folder(path):
         raise InputError(f"{path}: is a folder; name the file inside it in {option}")
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{path}: there is no such file; correct the path in {option}")
 
 

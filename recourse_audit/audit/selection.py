@@ -15,6 +15,7 @@ from recourse_audit.errors import InputError, SubjectError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.spreadsheets import unguarded
+from recourse_audit.settings.paths import is_file
 
 SALT = 23
 NAMED = 5
@@ -50,7 +51,7 @@ def _chosen(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
     if wanted == "unfavourable":
         return every[_refused(audit, answers)]
     path = Path(wanted)
-    if "=" in wanted and not path.is_file():
+    if "=" in wanted and not is_file(path):
         name, _, value = wanted.partition("=")
         values = np.array(_values(audit, name, "--subjects"))
         return np.flatnonzero(values == value)

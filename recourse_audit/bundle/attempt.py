@@ -26,6 +26,7 @@ from recourse_audit.bundle.plain_files import (
     refuse_irregular,
     refuse_others,
     remove_folder,
+    sync,
     write_plain,
 )
 from recourse_audit.bundle.seal import checksums_text, digest_of
@@ -106,6 +107,7 @@ class Attempt:
         if self.derived.folder.exists():
             self.derived.folder.replace(self.derived.old)
         self._new.replace(self.derived.folder)
+        sync(self.derived.bundle)
         remove_folder(self.derived.old, self.derived.name)
 
     def _remove_others(self) -> None:

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from operator import attrgetter
 from pathlib import Path
 
+from recourse_audit.bundle.soundness import check_attributes, check_tables
 from recourse_audit.bundle.store import (
     MEMBERS,
     PEOPLE,
@@ -94,7 +95,17 @@ class CheckpointReader:
             found.setdefault(chunk, set()).add(subject)
         return found
 
-    def changed(self) -> list[int]:
+    def check(self) -> None:
+        """Refuse a checkpoint that holds what was never put there; damage is an `sqlite3` error."""
+        check_tables(self._store, SCHEMA)
+        if self._changed():
+            raise sqlite3.IntegrityError("it was changed since it was written")
+
+    def check_attributes(self, attributes: Iterable[str]) -> None:
+        """Refuse a checkpoint in which not everybody has a value of these attributes."""
+        check_attributes(self._store, attributes)
+
+    def _changed(self) -> list[int]:
         """The chunks whose documents are not those that were kept."""
         kept = dict(self._store.execute("SELECT chunk, content FROM chunks"))
         found = {chunk: hashlib.sha256() for chunk in kept}

@@ -24,10 +24,12 @@ from recourse_audit.bundle.plain_files import (
     refuse_others,
     remove_empty,
     remove_folder,
+    sync,
     write_all,
     write_plain,
 )
 from recourse_audit.errors import InputError
+from recourse_audit.settings.paths import exists, is_folder
 
 # "damaged" is a bundle of which files are missing, so that it cannot be resumed.
 State = Literal["new", "unfinished", "finished", "damaged"]
@@ -78,9 +80,9 @@ class BundleFolder:
 
     def state(self) -> State:
         """How far the audit has come; a folder that is not a bundle is refused."""
-        if not self.folder.exists():
+        if not exists(self.folder):
             return "new"
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise InputError(f"{self.folder}: is a file; choose another --out")
         refuse_irregular(self.folder)
         if not is_ours(self.folder, BUNDLE):
@@ -110,6 +112,7 @@ class BundleFolder:
                 os.ftruncate(marker, 0)
                 write_all(marker, marker_of(BUNDLE))
                 os.fsync(marker)
+                sync(self.folder)
             yield state
 
     def begin(self) -> None:
@@ -139,12 +142,16 @@ class BundleFolder:
         """Move a file that is complete into its place, so that it outlives a power loss."""
         target = self.folder / name
         target.parent.mkdir(exist_ok=True)
-        with source.open("rb+") as file:
-            os.fsync(file.fileno())
+        sync(source)
         source.replace(target)
 
     def end(self) -> None:
-        """Remove what is no longer needed; the checkpoint of finished chunks last."""
+        """Remove what is no longer needed; the checkpoint of finished chunks last.
+
+        Until a power loss can no longer take away what was made of it, it stays.
+        """
+        for path in (self.log, self.folder / "data", self.folder):
+            sync(path)
         for path in self.work.iterdir():
             if path != self.checkpoint:
                 path.unlink()
@@ -168,8 +175,8 @@ def writing(folder: Path) -> Iterator[None]:
         raise InputError(_cannot(folder, str(error))) from None
     except sqlite3.DatabaseError as error:
         raise InputError(
-            f"{folder}: the checkpoint of finished work is damaged ({error}); start over with "
-            "--fresh"
+            f"{folder}: the checkpoint of finished work is damaged ({error}); restore it, or start "
+            "over with --fresh"
         ) from None
 
 

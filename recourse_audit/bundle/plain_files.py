@@ -84,6 +84,18 @@ def write_all(handle: int, content: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
+def sync(path: Path) -> None:
+    """Wait until a file, or which files a folder holds, would outlive a power loss."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some file systems cannot sync folders
+            raise
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def for_the_owner() -> Iterator[None]:
     """Only the owner can read files that this process, and those it starts, make meanwhile."""

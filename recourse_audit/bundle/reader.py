@@ -13,8 +13,9 @@ from recourse_audit.bundle.log import days_of
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.plain_files import BUNDLE, MARKER, is_marked, refuse_irregular
 from recourse_audit.bundle.seal import digest
+from recourse_audit.bundle.soundness import check_attributes
 from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
-from recourse_audit.errors import InputError
+from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, SUBJECT
 from recourse_audit.records.groups import Communities
@@ -22,6 +23,7 @@ from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.summary import COLUMNS, SummaryRow
 from recourse_audit.settings import Settings, load_bundle_settings
+from recourse_audit.settings.paths import is_folder
 
 # The folders of a bundle that are read; the others are checked by those who write or verify them.
 READ = ("data", "work")
@@ -132,31 +134,36 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
     fits; it is gone afterwards. Nothing in the bundle is changed.
     """
     bundle = BundleFolder(folder=folder)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name a bundle that `run` has written")
     refuse_irregular(folder, within=READ)
     if bundle.checkpoint.is_file():
         # An empty name is a temporary database, which SQLite moves to disk if it grows large.
         with closing(sqlite3.connect("", isolation_level=None)) as store:
-            done, total = _filled(store, bundle)
-            yield _stored(folder, store, finished=False, done=done, total=total)
+            settings, done, total = _filled(store, bundle)
+            yield StoredAudit(
+                folder=folder,
+                connection=store,
+                settings=settings,
+                finished=False,
+                done=done,
+                total=total,
+            )
         return
     if not bundle.store.is_file():
         raise InputError(f"{folder}: holds no audit; `recourse-audit run` writes one")
-    with open_store(bundle.store) as store, _damage_reported(bundle.store):
+    with open_store(bundle.store) as store:
+        settings = load_bundle_settings(folder)
+        check_attributes(store, settings.groups.attributes)
         [[count]] = store.execute("SELECT count(*) FROM subjects")
-        yield _stored(folder, store, finished=True, done=count, total=count)
-
-
-@contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    """Say in one sentence that a store cannot be read, wherever that shows."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        raise InputError(
-            f"{path}: is damaged ({error}); restore it, or run the audit again into another --out"
-        ) from None
+        yield StoredAudit(
+            folder=folder,
+            connection=store,
+            settings=settings,
+            finished=True,
+            done=count,
+            total=count,
+        )
 
 
 @contextmanager
@@ -186,19 +193,6 @@ def hold_finished_audit(folder: Path) -> Iterator[StoredAudit]:
         yield stored
 
 
-def _stored(
-    folder: Path, store: sqlite3.Connection, *, finished: bool, done: int, total: int
-) -> StoredAudit:
-    return StoredAudit(
-        folder=folder,
-        connection=store,
-        settings=load_bundle_settings(folder),
-        finished=finished,
-        done=done,
-        total=total,
-    )
-
-
 def _check_sealed(folder: Path) -> None:
     """Refuse a bundle if a file that pages rest on is not what was sealed."""
     if not (folder / CHECKSUMS).is_file():
@@ -213,12 +207,15 @@ def _check_sealed(folder: Path) -> None:
             )
 
 
-def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[int, int]:
-    """Copy what is finished into a store; how many subjects are done, and how many there are."""
+def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[Settings, int, int]:
+    """Copy what is finished into a store; the settings, how many are done, how many there are."""
     try:
         with open_checkpoint(bundle.checkpoint) as checkpoint:
+            settings = load_bundle_settings(bundle.folder)
+            checkpoint.check()
+            checkpoint.check_attributes(settings.groups.attributes)
             fill_store(store, checkpoint.findings())
-            return checkpoint.progress()
+            return settings, *checkpoint.progress()
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise InputError(
@@ -226,11 +223,11 @@ def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[int, int]:
                 "and rerun the same command later"
             ) from None
         raise _unreadable(bundle, error) from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, DocumentError) as error:
         raise _unreadable(bundle, error) from None
 
 
-def _unreadable(bundle: BundleFolder, error: sqlite3.Error) -> InputError:
+def _unreadable(bundle: BundleFolder, error: Exception) -> InputError:
     return InputError(
         f"{bundle.folder}: the checkpoint of finished work cannot be read ({error}); rerun the "
         "same `run` command to resume, or start over with --fresh"

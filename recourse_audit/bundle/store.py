@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 
-from recourse_audit.errors import InputError
+from recourse_audit.bundle.soundness import check_tables
+from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.recourse import Action, TieAction
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
@@ -140,8 +142,13 @@ class StoreWriter:
 
     def _ends(self, tie: Tie) -> tuple[int, ...]:
         """The numbers of the people at the ends of a tie."""
+        return tuple(self._number(name) for name in tie)
+
+    def _number(self, name: str) -> int:
         find = "SELECT number FROM people WHERE id = ?"
-        return tuple(self._store.execute(find, (name,)).fetchone()[0] for name in tie)
+        for (number,) in self._store.execute(find, (name,)):
+            return int(number)
+        raise DocumentError(f"a report names {name!r}, who is not in the graph")
 
 
 def fill_store(store: sqlite3.Connection, findings: Findings) -> None:
@@ -154,11 +161,13 @@ def fill_store(store: sqlite3.Connection, findings: Findings) -> None:
 
 @contextmanager
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a store for reading; one of another version, or no store at all, is refused."""
+    """Open a store for reading; one of another version, or no store at all, is refused.
+
+    Damage is reported in one sentence, also where it shows only while the store is read.
+    """
     if not path.is_file():
         raise InputError(f"{path}: there is no such store; `recourse-audit run` writes one")
-    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(uri, uri=True)) as store:
+    with closing(_connected(path)) as store:
         try:
             [[version]] = store.execute("PRAGMA user_version").fetchall()
             store.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -171,7 +180,26 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
                 f"{path}: is a store of version {version}, and this program reads version "
                 f"{VERSION}; use the program that wrote it, or run the audit again"
             )
-        yield store
+        try:
+            found = path.stat()
+            _check_once(path, found.st_ino, found.st_size, found.st_ctime_ns)
+            yield store
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{path}: is damaged ({error}); restore it, or run the audit again into another "
+                "--out"
+            ) from None
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+
+
+@lru_cache(maxsize=16)
+def _check_once(path: Path, *_state: int) -> None:
+    """Check the tables of a store; once for each state of the file, however often it is opened."""
+    with closing(_connected(path)) as store:
+        check_tables(store, SCHEMA.split(";"))
 
 
 def meta_of(store: sqlite3.Connection) -> dict[str, str]:

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recourse_audit.bundle.derived_folder import derived_problems
-from recourse_audit.bundle.layout import FILES, FOLDERS, LOG, MANIFEST, SIGNATURE, BundleFolder
+from recourse_audit.bundle.layout import (
+    FILES,
+    FOLDERS,
+    LOG,
+    MANIFEST,
+    SIGNATURE,
+    STORE,
+    BundleFolder,
+)
 from recourse_audit.bundle.log import is_unbroken
 from recourse_audit.bundle.manifest import chunk_digests, counts_of, parse_manifest
 from recourse_audit.bundle.plain_files import irregular, read_plain
@@ -16,12 +24,13 @@ from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.manifest import VERIFICATION_FORMAT, Manifest, Verification
+from recourse_audit.settings.paths import is_folder
 
 
 def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
     """Check a bundle; with a public key, also that it was signed with the private one."""
     bundle = BundleFolder(folder=folder)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
     if links := tuple(irregular(folder)):  # nothing is read through them
         return Verification(format=VERIFICATION_FORMAT, problems=links)
@@ -74,12 +83,15 @@ def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
     if sum(counts.statuses.values()) != counts.subjects:
         yield f"{MANIFEST}: the statuses do not add up to the subjects"
-    with open_store(bundle.store) as store:
-        if counts_of(store) != counts:
-            yield "store.sqlite: does not hold what the manifest counts"
-        sealed = [(chunk.chunk, chunk.subjects, chunk.content) for chunk in manifest.chunks]
-        if [(one.chunk, one.subjects, one.content) for one in chunk_digests(store)] != sealed:
-            yield "store.sqlite: its documents are not those of the events"
+    try:
+        with open_store(bundle.store) as store:
+            if counts_of(store) != counts:
+                yield f"{STORE}: does not hold what the manifest counts"
+            sealed = [(chunk.chunk, chunk.subjects, chunk.content) for chunk in manifest.chunks]
+            if [(one.chunk, one.subjects, one.content) for one in chunk_digests(store)] != sealed:
+                yield f"{STORE}: its documents are not those of the events"
+    except InputError as error:  # sealed all the same, by somebody else
+        yield str(error).removeprefix(f"{bundle.folder}/")
     with (bundle.folder / "data" / "subjects.jsonl").open("rb") as file:
         lines = sum(1 for _ in file)
     if lines != counts.subjects:

@@ -8,6 +8,7 @@ import numpy as np
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.errors import InputError
+from recourse_audit.settings.paths import exists, is_file, is_folder
 
 PACKAGE = Path(__file__).parents[1]
 FEWEST_TIES = 3
@@ -28,7 +29,7 @@ def sample_folder() -> Path:
 
 def prepare_demo(out: Path) -> Path:
     """Copy the lending sample to `out`, replacing what an earlier demo left there."""
-    if out.exists() and not (out / MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+    if exists(out) and not is_file(out / MARK) and (not is_folder(out) or any(out.iterdir())):
         raise InputError(f"{out}: already exists and is not an earlier demo; choose another --out")
     try:
         shutil.copytree(sample_folder() / "lending", out, dirs_exist_ok=True)

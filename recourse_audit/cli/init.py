@@ -32,10 +32,11 @@ def init(
     """Write a commented audit.toml from a model and the files of a graph."""
     from recourse_audit.audit.init_settings import GraphFiles, starting_settings
     from recourse_audit.render.terminal.progress import steps_on_stderr
+    from recourse_audit.settings.paths import exists, is_folder
 
-    if out.is_dir():
+    if is_folder(out):
         raise InputError(f"{out}: is a folder; name the file to write: --out {out / 'audit.toml'}")
-    if out.exists() and not force:
+    if exists(out) and not force:
         raise InputError(f"{out}: already exists; choose another --out, or replace it with --force")
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Reading the files and probing the model")

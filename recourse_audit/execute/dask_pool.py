@@ -84,54 +84,83 @@ class DaskPool:
                 if suspects and not running:
                     submit(suspects[0])
 
-            hand_out()
+            with self._reached(distributed):
+                hand_out()
             for future in answers:
                 part = running.pop(future.key)
-                single = len(part.subjects) == 1
-                if single and part not in suspects and _killed(distributed, future):
+                answer = self._fetched(distributed, future)
+                killed = isinstance(answer, distributed.KilledWorker)
+                if killed and len(part.subjects) == 1 and part not in suspects:
                     suspects.append(part)
                     finished = None
                 else:
-                    finished = self._heard(distributed, future, part, queue, say)
+                    finished = self._heard(answer, part, queue, say, killed=killed)
                     suspects = [suspect for suspect in suspects if suspect != part]
-                future.release()
                 if finished is not None:
                     yield finished
-                hand_out()
+                with self._reached(distributed):
+                    hand_out()
+
+    def _fetched(self, distributed: Any, future: Any) -> Answers | Failed | BaseException:
+        """What a worker answered, or why there is no answer."""
+        with self._reached(distributed):
+            try:
+                match future.status:
+                    case "finished":
+                        answer: Answers | Failed | BaseException = future.result()
+                        return answer
+                    case "error":
+                        error: BaseException = future.exception()
+                        return error
+            finally:
+                future.release()
+        raise self._gone()
 
     def _heard(
-        self, distributed: Any, future: Any, part: Part, queue: ChunkQueue, say: Say
+        self,
+        answer: Answers | Failed | BaseException,
+        part: Part,
+        queue: ChunkQueue,
+        say: Say,
+        *,
+        killed: bool,
     ) -> FinishedChunk | None:
-        if future.status == "finished":
-            answer = future.result()
-            if not isinstance(answer, Failed):
-                return queue.done(part, answer)
+        if isinstance(answer, Failed):
             say(f"{queue.described(part)} failed ({answer.reason})")
             return queue.failed(part, answer.reason)
-        if future.status != "error":
-            raise InputError(
-                f"{self._address}: the scheduler has gone; start it again and rerun the same "
-                "command to resume"
-            )
-        if _killed(distributed, future):
+        if not isinstance(answer, BaseException):
+            return queue.done(part, answer)
+        if killed:
             reason = (
                 f"the worker processes ended, or it took longer than {self._timeout:g} "
                 "seconds (--timeout)"
             )
             say(f"{queue.described(part)} will be tried again: {reason}")
             return queue.failed(part, reason)
-        error = future.exception()
-        if isinstance(error, AuditError):
-            raise InputError(str(error))
+        if isinstance(answer, AuditError):
+            raise InputError(str(answer))
         raise InputError(
-            f"{self._address}: a worker of the cluster cannot work ({type(error).__name__}: "
-            f"{error}); install the same version of this program on all machines"
+            f"{self._address}: a worker of the cluster cannot work ({type(answer).__name__}: "
+            f"{answer}); install the same version of this program on all machines"
+        )
+
+    @contextmanager
+    def _reached(self, distributed: Any) -> Generator[None, None, None]:
+        """Whatever Dask raises where nothing but Dask is asked means that it cannot be reached."""
+        try:
+            yield
+        except (OSError, distributed.CancelledError, distributed.client.ClosedClientError):
+            raise self._gone() from None
+
+    def _gone(self) -> InputError:
+        return InputError(
+            f"{self._address}: the scheduler has gone; start it again and rerun the same command "
+            "to resume"
         )
 
     @contextmanager
     def _connected(self, distributed: Any) -> Generator[Any, None, None]:
-        for name in ("distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        _silence()
         try:
             client = distributed.Client(
                 self._address, timeout=SECONDS_TO_CONNECT, set_as_default=False
@@ -152,8 +181,11 @@ class DaskPool:
             yield client
 
 
-def _killed(distributed: Any, future: Any) -> bool:
-    return future.status == "error" and isinstance(future.exception(), distributed.KilledWorker)
+def _silence() -> None:
+    """Have Dask print no tracebacks: some of its loggers have a level of their own."""
+    for name in [*logging.root.manager.loggerDict]:
+        if name.split(".")[0] in {"distributed", "tornado"}:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _imported() -> Any:

@@ -10,6 +10,7 @@ from recourse_audit.execute.worker import digest_of_graph
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
 from recourse_audit.settings import GraphSettings, fingerprint_text
+from recourse_audit.settings.paths import is_file
 
 IN_MEMORY = "memory"
 WORDS = {
@@ -66,7 +67,7 @@ def inputs_of(audit: LoadedAudit) -> Inputs:
 
 def command_of(selection: Selection) -> Command:
     """Whom the audit was asked to be about; a file of ids by its name alone."""
-    listed = Path(selection.subjects).is_file()
+    listed = is_file(Path(selection.subjects))
     return Command(
         subjects=Path(selection.subjects).name if listed else selection.subjects,
         sample=selection.sample,

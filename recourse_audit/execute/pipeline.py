@@ -186,11 +186,13 @@ def _begin_or_resume(
     bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint, progress: Progress
 ) -> None:
     """Keep what is known before any work; refuse to resume with something else."""
+    audit, settings = plan.audit, plan.audit.settings
     before = checkpoint.meta()
     if before:
+        checkpoint.check()
         _refuse_changes(bundle, plan, before)
+        checkpoint.check_attributes(settings.groups.attributes)
         return
-    audit, settings = plan.audit, plan.audit.settings
     if settings.groups.attributes and audit.graph.pair_count >= MANY_PAIRS:
         progress.say("finding communities in the ties; this may take a minute")
     communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
@@ -243,11 +245,6 @@ def _work(
         raise InputError(
             f"{bundle.folder}: was begun by a version that cuts the work into other chunks; use "
             "that version, or start over with --fresh"
-        )
-    if checkpoint.changed():
-        raise InputError(
-            f"{bundle.folder}: the checkpoint of finished work was changed since it was written; "
-            "restore it, or start over with --fresh"
         )
     left = [chunk for chunk in chunks if chunk.chunk not in finished]
     queue, total = ChunkQueue(left), len(plan.subjects)

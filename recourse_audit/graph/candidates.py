@@ -11,6 +11,7 @@ from recourse_audit.graph.arrays import Graph, Indices, Ints
 from recourse_audit.graph.arrow import Table, arrow_errors, keys_of, match, open_table
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.settings import GraphSettings
+from recourse_audit.settings.paths import is_file
 
 KEY = "recourse.candidates"
 
@@ -32,7 +33,7 @@ class Candidates:
 
 def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candidates:
     """Read a CSV or Parquet file whose columns have the same names as in the table of ties."""
-    if not path.is_file():
+    if not is_file(path):
         raise SettingsError(f"{KEY}: {path}: there is no such file; correct the path")
     ends = (settings.source, settings.target)
     with arrow_errors(str(path)):

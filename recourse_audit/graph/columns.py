@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Floats, Strings
+from recourse_audit.settings.paths import is_file, is_folder
 
 
 class Place:
@@ -43,9 +44,9 @@ class Positions(Place):
 
 def check_is_file(path: Path, key: str) -> None:
     """Refuse a path without a file, naming the setting it came from."""
-    if path.is_dir():
+    if is_folder(path):
         raise GraphError(f"{path}: is a folder; name the file inside it in graph.{key}")
-    if not path.is_file():
+    if not is_file(path):
         raise GraphError(f"{path}: there is no such file; correct the path in graph.{key}")
 
 

@@ -7,6 +7,8 @@ such as an endless loop ends as an error and not as a machine without memory.
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from types import NoneType
 from typing import Any
 
 from jinja2 import (
@@ -14,6 +16,7 @@ from jinja2 import (
     StrictUndefined,
     TemplateNotFound,
     TemplateSyntaxError,
+    Undefined,
     nodes,
     pass_context,
 )
@@ -44,6 +47,7 @@ GROWING = frozenset(
     }
 )
 SIZED = (str, bytes, list, tuple)
+SHOWN = (str, int, float, date, NoneType, Undefined)  # the last of which says that it is undefined
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -88,6 +92,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 one if isinstance(one, nodes.TemplateData) else _filtered(one, " counted")
                 for one in output.nodes
             ]
+        for filtered in [*tree.find_all(nodes.FilterBlock)]:
+            filtered.filter = _filtered(filtered.filter, " counted")
+        for assigned in [*tree.find_all(nodes.AssignBlock)]:
+            if assigned.filter is not None:
+                assigned.filter = _filtered(assigned.filter, " counted")
         for concat in [*tree.find_all(nodes.Concat)]:
             concat.nodes = [_filtered(one, " short") for one in concat.nodes]
         for loop in [*tree.find_all(nodes.For)]:
@@ -107,9 +116,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # ------------------------------------------------------------ what is counted
 
     def _counted(self, value: object) -> Markup:
-        """What is shown, escaped; a list or a record has no text of its own."""
-        if isinstance(value, list | tuple | dict | set):
-            raise SecurityError("a list cannot be shown as it is; loop over it, or join it")
+        """What is shown, escaped; a list, a record or a function has no text of its own."""
+        if not isinstance(value, SHOWN) and not hasattr(value, "__html__"):
+            kind = type(value).__name__
+            raise SecurityError(f"a {kind} cannot be shown as it is; if it is a list, join it")
         shown = escape(value)
         self._weighed(len(shown))
         return shown
@@ -147,9 +157,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # ------------------------------------------------------------ what is refused
 
     def call(self, context: Context, called: Any, *given: Any, **named: Any) -> Any:
-        """Call a macro or a function, which is one step."""
+        """Call a macro or a function, which is one step; what a call block gives is shown."""
         self._step()
-        return super().call(context, called, *given, **named)
+        answer = super().call(context, called, *given, **named)
+        return self._counted(answer) if "caller" in named else answer
 
     def is_safe_attribute(self, owner: Any, name: str, value: Any) -> bool:
         """Refuse what starts with an underscore, and methods that make texts longer."""
@@ -207,5 +218,5 @@ def _texts(node: nodes.Node) -> Iterator[nodes.TemplateData]:
     yield from node.find_all(nodes.TemplateData)
 
 
-def _filtered(value: Any, name: str) -> nodes.Expr:
+def _filtered(value: Any, name: str) -> nodes.Filter:
     return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)

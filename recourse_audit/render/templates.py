@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.render.sandbox import Mistake, Sandbox, TemplateNotFound, TemplateSyntaxError
+from recourse_audit.settings.paths import exists, is_folder
 
 PACKAGE = Path(__file__).parents[1]
 PAGES = ("pages/", "letters/")
@@ -33,7 +34,7 @@ def template_folder() -> Path:
 
 def eject(folder: Path) -> None:
     """Copy all templates into a new folder, where the user can change them."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if exists(folder) and (not is_folder(folder) or any(folder.iterdir())):
         raise TemplateError(f"{folder}: is not empty; choose a new folder for the templates")
     try:
         shutil.copytree(template_folder(), folder, dirs_exist_ok=True)
@@ -52,7 +53,7 @@ class Templates:
     """
 
     def __init__(self, own: Path | None = None) -> None:
-        if own is not None and not own.is_dir():
+        if own is not None and not is_folder(own):
             raise TemplateError(f"{own}: there is no such folder; create one with --eject")
         self.folders = tuple(folder for folder in (own, template_folder()) if folder is not None)
         self._environment = Sandbox(self._source)

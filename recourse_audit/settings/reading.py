@@ -5,7 +5,6 @@ A user writes `audit.toml`; a bundle keeps the same settings, defaults included,
 
 import difflib
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self, get_args
@@ -28,6 +27,7 @@ from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section
+from recourse_audit.settings.toml import check_numbers, read_toml
 
 BUNDLE_SETTINGS = "settings.json"
 _WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
@@ -92,7 +92,7 @@ class Settings(Section):
 def load_settings(path: Path) -> Settings:
     """Read and check an `audit.toml`; its paths are resolved against the folder it is in."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = read_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SettingsError(
             f"{path}: there is no such file; create one with `recourse-audit init`"
@@ -108,12 +108,7 @@ def load_settings(path: Path) -> Settings:
             f"{path}: is not UTF-8 text, so it is not an audit.toml; create one with "
             "`recourse-audit init`"
         ) from None
-    except RecursionError:
-        raise SettingsError(
-            f"{path}: has lists within lists beyond all measure; create a new file with "
-            "`recourse-audit init`"
-        ) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise SettingsError(
             f"{path}: is not valid TOML ({error}); fix that line, or create a new file with "
             "`recourse-audit init`"
@@ -130,6 +125,7 @@ def load_bundle_settings(folder: Path) -> Settings:
     remedy = "restore it from a copy of the bundle, or rerun the audit"
     try:
         table = json.loads(path.read_bytes())
+        check_numbers(table)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
     except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets

@@ -1,9 +1,14 @@
 """The same audit on a real Dask cluster of processes gives the same bytes, also if one dies."""
 
+import json
+import logging
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +17,7 @@ from distributed import Client, LocalCluster
 
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.bundle.store import open_store
+from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
 from recourse_audit.execute.chunks import Answers, Part, chunks_of
 from recourse_audit.execute.dask_pool import DaskPool, work_on
@@ -19,7 +25,14 @@ from recourse_audit.execute.pipeline import _planned, run_audit
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.execute.worker import AuditJob, prepare_job
 from recourse_audit.graph.arrays import Floats
-from tests.bundles import Remembered, contents, request, run_here
+from tests.bundles import (
+    PATIENCE,
+    ROOT,
+    Remembered,
+    contents,
+    request,
+    run_here,
+)
 from tests.command import command
 
 SAMPLE = 64
@@ -76,6 +89,72 @@ def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
     pool = DaskPool(scheduler.scheduler_address, timeout=600.0)
     run_audit(asked, pool, now=lambda: "now", progress=Killer())
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
+
+
+@contextmanager
+def processes_of_dask(place: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A scheduler and a worker in processes of their own: its address, and its process."""
+    file = place / "scheduler.json"
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", *words, "--scheduler-file", str(file)]
+        return subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT
+        )
+
+    scheduler = start("distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard")
+    worker = start("distributed.cli.dask_worker", "--no-nanny", "--no-dashboard", "--nthreads", "1")
+    try:
+        until = time.monotonic() + PATIENCE
+        while not file.exists() or not file.read_bytes():
+            assert time.monotonic() < until, "the scheduler does not start"
+            time.sleep(0.05)
+        yield json.loads(file.read_bytes())["address"], scheduler
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def heard() -> Iterator[list[logging.LogRecord]]:
+    """What Dask would print, which it does to the stderr that there was when it was imported."""
+    records: list[logging.LogRecord] = []
+
+    class Heard(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    handler = Heard()
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "tornado")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield records
+    for logger in loggers:
+        logger.removeHandler(handler)
+
+
+def test_a_scheduler_that_is_killed_is_one_sentence_and_the_rerun_ends_with_the_same_bytes(
+    folder: Path, tmp_path: Path, heard: list[logging.LogRecord]
+) -> None:
+    asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
+    with processes_of_dask(tmp_path) as (address, scheduler):
+
+        class Killer(Remembered):
+            def advance(self, subjects: int, queries: int) -> None:
+                super().advance(subjects, queries)
+                scheduler.kill()
+
+        pool, before = DaskPool(address, timeout=600.0), Killer()
+        with pytest.raises(InputError, match=f"^{address}: the scheduler has gone; start it again"):
+            run_audit(asked, pool, now=lambda: "now", progress=before)
+    assert 0 < before.done < SAMPLE
+    after = Remembered()
+    run_here(asked, after)
+    assert after.before == before.done, "what was finished is not done again"
+    assert contents(asked.out) == contents(folder / "bundle")
+    assert verify_bundle(asked.out).problems == ()
+    assert heard == [], "the error is all that is said"
 
 
 def crash_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:

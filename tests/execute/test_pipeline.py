@@ -441,7 +441,7 @@ def test_a_checkpoint_that_was_changed_is_not_sealed(
         store.commit()
     finished = command(*words_for(folder, bundle.folder, SAMPLE))
     assert finished.code == 2
-    assert "the checkpoint of finished work was changed since it was written" in finished.err
+    assert "damaged (it was changed since it was written)" in finished.err
     assert not bundle.store.exists()
 
 

@@ -4,9 +4,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bundles import contents
-from tests.faults.check import check
-from tests.faults.harness import attempt, cases
+from tests.faults.check import check, expected_of
+from tests.faults.harness import cases
 from tests.faults.points import Fault
 
 FAULTS: tuple[Fault, ...] = ("killed", "full")
@@ -16,13 +15,10 @@ def main(names: list[str]) -> int:
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for case in cases(place):
-            if names and case.name not in names:
+        for name, case in cases(place).items():
+            if names and name not in names:
                 continue
-            out = place / f"{case.name}-whole"
-            case.prepare(out)
-            steps = attempt(case, out).steps
-            expected = contents(out)
+            expected, steps = expected_of(case, place)
             for fault in FAULTS:
                 wrong = 0
                 for at, step in enumerate(steps, 1):
@@ -30,8 +26,8 @@ def main(names: list[str]) -> int:
                         check(case, expected, at, fault, place)
                     except AssertionError as error:
                         wrong += 1
-                        print(f"{case.name} {fault} {at} ({step}): {str(error)[:600]}", flush=True)  # noqa: T201
-                print(f"{case.name}, {fault}: {len(steps)} steps, {wrong} failures", flush=True)  # noqa: T201
+                        print(f"{name}: {fault} {at} ({step}): {str(error)[:600]}", flush=True)  # noqa: T201
+                print(f"{name}: {fault} at {len(steps)} steps, {wrong} failures", flush=True)  # noqa: T201
                 failures += wrong
     return 1 if failures else 0
 

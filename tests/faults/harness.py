@@ -6,19 +6,21 @@ milliseconds; no model has been opened there yet.
 
 import json
 import multiprocessing
-import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 from unittest.mock import patch
 
+from recourse_audit.render.pages.redaction import Level
+from tests.audits import write_lending
 from tests.faults.points import KILLED, Fault, Points, end, install
 
 PRELOADED = (
     "recourse_audit.api.audit",
     "recourse_audit.bundle.tables",
     "recourse_audit.cli.program",
+    "recourse_audit.groups.report",
     "recourse_audit.execute.pipeline",
     "recourse_audit.render.letters.write_letters",
     "recourse_audit.render.pages.write_pages",
@@ -26,18 +28,22 @@ PRELOADED = (
     "tests.faults.points",
 )
 SUBJECTS = 2
+Words = tuple[str, str]  # a command, and the level or language that it is given
 NEVER = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
-    """A command and the folder that it is given, made anew for each step."""
+    """A command that fails and the one that follows, with the folder that they are given."""
 
     name: str
     audit: Path
     template: Path | None
+    first: Words
+    again: Words
 
     def prepare(self, out: Path) -> None:
+        """Make the folder anew."""
         if self.template is not None:
             shutil.copytree(self.template, out)
 
@@ -51,8 +57,9 @@ class Ended:
     steps: list[str]
 
 
-def run_command(name: str, audit: Path, out: Path) -> None:
+def run_command(words: Words, audit: Path, out: Path) -> None:
     """One of the commands, as the command line does it, in this process alone."""
+    name, option = words
     if name == "run":
         from tests.bundles import request, run_here
 
@@ -61,12 +68,16 @@ def run_command(name: str, audit: Path, out: Path) -> None:
         from recourse_audit.render.pages import write_pages as pages
 
         with patch.object(pages, "open_printer", _no_printer):
-            pages.write_pages(out, pages.PageOptions(level="reviewer"))
-    else:
+            pages.write_pages(out, pages.PageOptions(level=cast(Level, option)))
+    elif name == "letters":
         from recourse_audit.render.letters import write_letters as letters
 
         with patch.object(letters, "open_printer", _no_printer):
-            letters.write_letters(out)
+            letters.write_letters(out, letters.LetterOptions(language=option))
+    else:
+        from recourse_audit.groups.report import groups_of
+
+        groups_of(out)
 
 
 def _no_printer(_: object) -> tuple[None, str]:
@@ -74,14 +85,14 @@ def _no_printer(_: object) -> tuple[None, str]:
     return None, "no PDFs here"
 
 
-def _in_process(name: str, audit: Path, out: Path, at: int, fault: Fault, notes: Path) -> None:
+def _in_process(words: Words, audit: Path, out: Path, at: int, fault: Fault, notes: Path) -> None:
     from recourse_audit.errors import AuditError
 
     points = Points(out, at, fault)
     install(points)
     code, said = 0, ""
     try:
-        run_command(name, audit, out)
+        run_command(words, audit, out)
     except AuditError as error:
         code, said = error.exit_code, str(error)
     except Exception as error:  # as `main` does
@@ -90,15 +101,15 @@ def _in_process(name: str, audit: Path, out: Path, at: int, fault: Fault, notes:
     end(code)
 
 
-def attempt(case: Case, out: Path, at: int = NEVER, fault: Fault = "killed") -> Ended:
+def attempt(
+    words: Words, audit: Path, out: Path, at: int = NEVER, fault: Fault = "killed"
+) -> Ended:
     """Run a command in a process of its own, and let it fail at one step."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*PRELOADED])
     notes = out.with_name(f"{out.name}.notes")
     notes.unlink(missing_ok=True)
-    process = context.Process(
-        target=_in_process, args=(case.name, case.audit, out, at, fault, notes)
-    )
+    process = context.Process(target=_in_process, args=(words, audit, out, at, fault, notes))
     process.start()
     process.join()
     if process.exitcode == KILLED:
@@ -108,19 +119,29 @@ def attempt(case: Case, out: Path, at: int = NEVER, fault: Fault = "killed") -> 
     return Ended(code, said, steps)
 
 
-def cases(place: Path) -> Sequence[Case]:
-    """The commands with what they work on, written into an empty folder."""
-    from tests.audits import quick_audit
+RUN: Words = ("run", "")
+AUDITOR, REVIEWER, SUBJECT = (("report", level) for level in ("auditor", "reviewer", "subject"))
+ENGLISH, GERMAN = (("letters", language) for language in ("en", "de"))
+GROUPS: Words = ("groups", "")
 
-    path = quick_audit(place)
-    text = path.read_text(encoding="utf-8")
-    without = re.sub(r"(?ms)^\[groups\].*?(?=^\[)", "", text)  # which take seconds to compare
-    assert without != text
-    path.write_text(without, encoding="utf-8")
-    bundle = Case("run", place, None)
-    assert attempt(bundle, place / "finished").code == 0
+
+def cases(place: Path) -> dict[str, Case]:
+    """The commands by name, with what they work on, written into an empty folder."""
+    write_lending(place)
+    assert attempt(RUN, place, place / "finished").code == 0
     made = shutil.copytree(place / "finished", place / "made")
-    report, letters = Case("report", place, made), Case("letters", place, made)
-    for case in (letters, report):
-        assert attempt(case, made).code == 0
-    return bundle, report, letters
+    for words in (ENGLISH, REVIEWER):
+        assert attempt(words, place, made).code == 0
+    found = (
+        Case(name="run", audit=place, template=None, first=RUN, again=RUN),
+        *(
+            Case(name=name, audit=place, template=made, first=first, again=again)
+            for name, first, again in (
+                ("report", REVIEWER, REVIEWER),
+                ("report, then for others", AUDITOR, SUBJECT),
+                ("letters", ENGLISH, ENGLISH),
+                ("letters, then in German", ENGLISH, GERMAN),
+            )
+        ),
+    )
+    return {case.name: case for case in found}

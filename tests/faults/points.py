@@ -2,8 +2,9 @@
 
 Steps are what Python announces before it does it (files opened for writing, renamed, removed,
 truncated; folders made and removed), each write and sync of our own, each statement that changes a
-database, and each part of a Parquet file. Only those in the bundle count. The process is one that
-is thrown away afterwards: what announces the steps cannot be taken off again.
+database, and each part of a Parquet file. Only those in the bundle count, each by its path there.
+Making a folder that is there already is no step: it writes nothing, also if the disk is full. The
+process is one that is thrown away afterwards: what announces the steps cannot be taken off again.
 """
 
 import errno
@@ -53,7 +54,10 @@ class Points:
 
     def half(self, handle: int, content: memoryview) -> None:
         """The step that writes some of a content and then no more."""
-        self.seen.append("os.write")
+        name = self.inside(_opened(handle))
+        if name is None:
+            return
+        self.seen.append(f"os.write {name}")
         if len(self.seen) == self._at:
             _write(handle, content[: len(content) // 2])
             self._fail()
@@ -62,16 +66,34 @@ class Points:
         if event == "open":
             path, mode, flags = arguments
             writes = set(mode) & set("wax+") if isinstance(mode, str) else flags & WRITING
-            if writes and self._inside(path):
-                self.step(f"open {Path(os.fsdecode(path)).name}")
-        elif event in EVENTS and self._inside(arguments[0], _handle(event, arguments)):
-            self.step(f"{event} {Path(os.fsdecode(arguments[0])).name}")
+            name = self.inside(_path(path)) if writes else None
+            if name is not None:
+                self.step(f"open {name}")
+        elif event in EVENTS:
+            path = _path(arguments[0], _handle(event, arguments))
+            name = self.inside(path)
+            if name is None or (event == "os.mkdir" and path is not None and path.is_dir()):
+                return
+            if event == "os.rename":
+                name += f" to {self.inside(_path(arguments[1], arguments[3]))}"
+            self.step(f"{event} {name}")
 
-    def _inside(self, path: object, handle: int = -1) -> bool:
-        if not isinstance(path, str | bytes | os.PathLike):
-            return False
-        base = Path(f"/proc/self/fd/{handle}").readlink() if handle >= 0 else Path.cwd()
-        return (base / os.fsdecode(path)).is_relative_to(self._folder)
+    def inside(self, path: Path | None) -> str | None:
+        """A path as it is called in the folder; None if it is not there."""
+        if path is None or not path.is_relative_to(self._folder):
+            return None
+        return path.relative_to(self._folder).as_posix()
+
+
+def _path(path: object, handle: int = -1) -> Path | None:
+    """The path of something that is about to be changed, as a whole."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        return None
+    return (_opened(handle) if handle >= 0 else Path.cwd()) / os.fsdecode(path)
+
+
+def _opened(handle: int) -> Path:
+    return Path(f"/proc/self/fd/{handle}").readlink()
 
 
 def _handle(event: str, arguments: tuple[Any, ...]) -> int:
@@ -79,7 +101,8 @@ def _handle(event: str, arguments: tuple[Any, ...]) -> int:
     return -1 if place == NO_HANDLE else int(arguments[place])
 
 
-_write, _fsync, _connect = os.write, os.fsync, sqlite3.connect
+_write, _fsync = os.write, os.fsync
+_connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
 
 def install(points: Points) -> None:
@@ -90,7 +113,9 @@ def install(points: Points) -> None:
         return _write(handle, content)
 
     def fsync(handle: int) -> None:
-        points.step("os.fsync")
+        name = points.inside(_opened(handle))
+        if name is not None:
+            points.step(f"os.fsync {name}")
         _fsync(handle)
 
     patch.object(os, "write", write).start()
@@ -119,7 +144,11 @@ def _counted_connect(points: Points) -> Callable[..., sqlite3.Connection]:
         except OSError:
             raise sqlite3.OperationalError("database or disk is full") from None
 
-    return lambda path, **given: _connect(path, factory=Counted, **given)
+    def connect(path: object, **given: Any) -> sqlite3.Connection:
+        ours = points.inside(_path(path)) is not None
+        return _connect(path, **given, **({"factory": Counted} if ours else {}))
+
+    return connect
 
 
 def _count_parquet(points: Points) -> None:

@@ -1,32 +1,122 @@
 """A command that is killed, or finds the disk full, at a drawn step; `make faults` tries all."""
 
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.bundles import contents
-from tests.faults.check import check
-from tests.faults.harness import Case, attempt, cases
+from tests.faults.check import check, expected_of
+from tests.faults.harness import GROUPS, RUN, Case, attempt, cases
+from tests.faults.points import Fault
 
-DRAWN = 2
+FAULTS: tuple[Fault, ...] = ("killed", "full")
+NAMES = ("run", "report", "report, then for others", "letters", "letters, then in German")
+REPLACED = ("os.remove work/work.sqlite", "os.remove pages.old/", "os.remove letters.old/")
+# What is in these is made again, or checked by digests, before it is used.
+UNFINISHED = ("work/", "pages.new/", "letters.new/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A case, what it is to leave, and the steps at which it can fail."""
+
+    case: Case
+    expected: dict[str, bytes]
+    steps: list[str]
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
-    return {case.name: case for case in cases(tmp_path_factory.mktemp("audit"))}
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+    place = tmp_path_factory.mktemp("audit")
+    found = {}
+    for name, case in cases(place).items():
+        expected, steps = expected_of(case, place)
+        found[name] = Prepared(case=case, expected=expected, steps=steps)
+    return found
 
 
-@pytest.mark.parametrize("name", ["run", "report", "letters"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_command_that_fails_at_any_step_loses_nothing_and_can_be_rerun(
-    name: str, prepared: dict[str, Case], tmp_path: Path
+    name: str, prepared: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    case = prepared[name]
-    out = tmp_path / "whole"
-    case.prepare(out)
-    steps = attempt(case, out).steps
-    expected, chance = contents(out), Random(name)
-    assert len(steps) > 15, "the steps of a command are counted"
-    for at in sorted(chance.sample(range(1, len(steps) + 1), DRAWN)):
-        check(case, expected, at, "killed", tmp_path)
-        check(case, expected, at, "full", tmp_path)
+    one = prepared[name]
+    assert len(one.steps) > 15, "the steps of a command are counted"
+    drawn = Random(name).sample(range(1, len(one.steps) + 1), len(FAULTS))
+    for at, fault in zip(drawn, FAULTS, strict=True):
+        check(one.case, one.expected, at, fault, tmp_path)
+
+
+def moved(steps: list[str]) -> Iterator[tuple[int, str, str]]:
+    """Which step puts what in which place, if it is one that a bundle keeps."""
+    for number, step in enumerate(steps):
+        what, _, rest = step.partition(" ")
+        source, _, target = rest.partition(" to ")
+        if what == "os.rename" and not target.startswith(UNFINISHED):
+            yield number, source, target
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_put_in_place_would_outlive_a_power_loss(
+    name: str, prepared: dict[str, Prepared]
+) -> None:
+    """A rename never outlives what was renamed, nor the end of the old what is to replace it."""
+    steps = prepared[name].steps
+    put = [*moved(steps)]
+    assert put
+    for number, source, target in put:
+        if target.endswith(".old"):  # sealed long ago
+            continue
+        synced = {f"os.fsync {source}", "os.sync"}
+        last = max(place for place, step in enumerate(steps[:number]) if step in synced)
+        between = steps[last + 1 : number]
+        assert not [step for step in between if step.split()[1].startswith(source)], steps[number]
+    after = steps[put[-1][0] :]
+    gone = next(place for place, step in enumerate(after) if step.startswith(REPLACED))
+    assert "os.fsync ." in after[:gone]
+
+
+def test_the_checkpoint_stays_until_the_log_and_all_files_are_on_disk(
+    prepared: dict[str, Prepared],
+) -> None:
+    steps = prepared["run"].steps
+    gone = len(steps) - steps[::-1].index("os.remove work/work.sqlite") - 1
+    for name, last in (
+        ("run.jsonl", "os.write run.jsonl"),
+        ("data", "os.rename work/new.parquet to data/subjects.parquet"),
+        (".", "os.rename work/new to checksums.txt"),
+    ):
+        written = max(place for place, step in enumerate(steps) if step == last)
+        assert f"os.fsync {name}" in steps[written:gone], name
+
+
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_comparing_groups_writes_nothing(
+    unfinished: bool, prepared: dict[str, Prepared], tmp_path: Path
+) -> None:
+    case, out = prepared["run"].case, tmp_path / "bundle"
+    if unfinished:
+        steps = enumerate(prepared["run"].steps, 1)
+        chunks = [at for at, step in steps if step == "INSERT INTO chunks VALUES"]
+        attempt(RUN, case.audit, out, chunks[1], "killed")
+    else:
+        shutil.copytree(case.audit / "finished", out)
+    before = state_of(out)
+    ended = attempt(GROUPS, case.audit, out)
+    assert ended.code == 0, ended.said
+    assert state_of(out) == before
+    assert set(ended.steps) <= {"os.remove work/work.sqlite-shm"}, "which SQLite makes to read"
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Every file: its number, its rights, when it was written, and what is in it."""
+    found = {path: path.lstat() for path in folder.rglob("*") if not path.is_dir()}
+    return {
+        path.relative_to(folder).as_posix(): (
+            *(one.st_ino, one.st_mode, one.st_mtime_ns),
+            path.read_bytes(),
+        )
+        for path, one in found.items()
+    }

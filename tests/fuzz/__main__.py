@@ -19,10 +19,13 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from tests.fuzz.harness import content_of, format_of, run_case
-from tests.fuzz.worlds import make_world
+from tests.fuzz.quick import settle
+from tests.fuzz.worlds import World, make_world
 
 SECONDS = 60.0
 MEMORY = 6 * 2**30  # of address space, most of which onnxruntime and pyarrow only reserve
+
+MEMORY_DISK = Path("/dev/shm")  # where files come and go quickly, if there is one
 
 
 def main() -> int:
@@ -39,11 +42,11 @@ def main() -> int:
     given = parser.parse_args()
     if given.child is not None:
         return _child(given)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
         world = Path(folder) / "world"
         make_world(world)
         if given.only is not None:
-            outcome = run_case(world, given.seed, given.only)
+            outcome = run_case(World(world), given.seed, given.only)
             _say(str(outcome))
             return int(bool(outcome.problem))
         return _parent(given, world)
@@ -58,9 +61,12 @@ def _child(given: argparse.Namespace) -> int:
     """Run every `step`-th case, and say before and after each of them."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    world = World(given.child)
+    run_case(world, given.seed, given.first)  # so that everything is imported
+    settle()
     for number in range(given.first, given.cases, given.step):
         _say(json.dumps({"begin": number}))
-        done = run_case(given.child, given.seed, number)
+        done = run_case(world, given.seed, number)
         _say(json.dumps({"end": number, "code": done.code, "problem": done.problem}))
     return 0
 
@@ -148,7 +154,7 @@ def _read(child: "subprocess.Popen[str]", lines: "Queue[str]") -> None:
 
 
 def _keep(given: argparse.Namespace, world: Path, number: int, problem: str) -> None:
-    content, words = content_of(world, given.seed, number)
+    content, words = content_of(world / "case", given.seed, number)
     folder = given.keep / f"{given.seed}-{number}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / Path(format_of(number).path).name).write_bytes(content)

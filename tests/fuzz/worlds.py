@@ -26,10 +26,12 @@ from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.templates import eject
 from tests.audits import IDS as OLD_IDS
-from tests.audits import SETTINGS, small_audit
+from tests.audits import SETTINGS, small_audit, write_lending
 from tests.bundles import request, run_here
 from tests.fuzz import grammars, texts
 from tests.fuzz.mutations import damaged
+from tests.fuzz.quick import made_quick
+from tests.fuzz.snapshots import differences, restore, snapshot
 
 IDS = [f"p{number}" for number in range(10)]
 CANARIES = ("work/a", "data/b", "pages/c", "letters/d", "audit.toml", "work.sqlite", ".hidden")
@@ -61,7 +63,7 @@ RESUMED: tuple[Words, ...] = (
         "--workers",
         "1",
         "--sample",
-        "20",
+        "4",
     ),
     ("verify", "unfinished"),
     ("groups", "unfinished"),
@@ -146,6 +148,12 @@ FORMATS = (
         commands=((*LETTERS, "--reasons", "reasons.csv"),),
     ),
     Format(
+        name="reasons",
+        path="reasons.toml",
+        grammar=grammars.toml,
+        commands=((*LETTERS, "--reasons", "reasons.toml"),),
+    ),
+    Format(
         name="addresses",
         path="addresses.csv",
         grammar=None,
@@ -154,7 +162,7 @@ FORMATS = (
 )
 
 
-class _Interrupted(InProcess):
+class Interrupted(InProcess):
     """Stops after the first chunk, as Ctrl-C does."""
 
     def run(
@@ -166,7 +174,7 @@ class _Interrupted(InProcess):
             yield finished
 
 
-def make_world(root: Path, *, pages: bool = True) -> None:
+def make_world(root: Path) -> None:
     """Write the world into an empty folder: `case` with all files, and canaries beside it."""
     case = root / "case"
     case.mkdir(parents=True)
@@ -178,16 +186,23 @@ def make_world(root: Path, *, pages: bool = True) -> None:
     _write_graphs(case)
     lending = case / "lending"
     lending.mkdir()
+    write_lending(lending)
     run_here(request(lending, case / "bundle", sample=1))
-    if pages:
+    with made_quick():
         write_letters(case / "bundle")
         write_pages(case / "bundle")
-        with suppress(KeyboardInterrupt):
-            run_here(request(lending, case / "unfinished", sample=20), executor=_Interrupted())
+    with suppress(KeyboardInterrupt):
+        run_here(request(lending, case / "unfinished", sample=4), executor=Interrupted())
     eject(case / "own")
+    changed = {case / format_.path for format_ in FORMATS}
+    for path in (case / "own").rglob("*"):
+        if path.is_file() and path not in changed:  # found among ours all the same
+            path.unlink()
     with closing(sqlite3.connect(case / "bundle" / "store.sqlite")) as store:
         [[subject]] = store.execute("select id from subjects")
     (case / "reasons.csv").write_text(f"id,reason1,reason2\n{subject},Low income,Short history\n")
+    reasons = f'[reasons]\n{subject} = ["Low income"]\n'
+    (case / "reasons.toml").write_text(reasons, encoding="utf-8")
     (case / "addresses.csv").write_text(f"id,line1,line2\n{subject},Ada,1 High Street\n")
 
 
@@ -258,25 +273,27 @@ def seal_again(bundle: Path) -> None:
     (bundle / "manifest.json").write_text(text, encoding="utf-8")
 
 
-@contextmanager
-def case_in(root: Path, format_: Format, content: bytes) -> Iterator[Path]:
-    """The world with one file changed, and afterwards as it was."""
-    case = root / "case"
-    top = case / format_.path.split("/")[0]
-    kept = root.parent / f"{root.name}.kept"
-    whole = top.is_dir()
-    if whole:
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(top, kept, symlinks=True)
-    before = (case / format_.path).read_bytes()
-    (case / format_.path).write_bytes(content)
-    if format_.sealed:
-        seal_again(case / "bundle")
-    try:
-        yield case
-    finally:
-        if whole:
-            shutil.rmtree(top, ignore_errors=True)
-            shutil.move(kept, top)
-        else:
-            (case / format_.path).write_bytes(before)
+class World:
+    """The world in a folder, and a copy of it, from which it is put right after every case."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.case = root / "case"
+        self._kept = root.with_name(f"{root.name}.kept")
+        shutil.rmtree(self._kept, ignore_errors=True)
+        shutil.copytree(root, self._kept, symlinks=True)
+        self._whole = snapshot(root)
+
+    @contextmanager
+    def with_file(self, format_: Format, content: bytes) -> Iterator[None]:
+        """One file is different meanwhile."""
+        (self.case / format_.path).write_bytes(content)
+        if format_.sealed:
+            seal_again(self.case / "bundle")
+        try:
+            yield
+        finally:
+            restore(
+                self.root, self._kept, differences(self._whole, snapshot(self.root, self._whole))
+            )
+            self._whole = snapshot(self.root)

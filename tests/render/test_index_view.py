@@ -82,10 +82,13 @@ def test_a_letter_without_a_pdf_is_linked_as_the_page_it_is() -> None:
 
 def test_every_status_has_its_words() -> None:
     assert tuple(STATUS_WORDS) == STATUSES
-    totals = view_of(some_subjects()).totals
+    differing = subject("P0", status="model_disagrees", options=0, cheapest_cost=None)
+    totals = view_of([*some_subjects(), differing]).totals
     assert [(total.status, total.meaning) for total in totals] == [
         (words.name, words.meaning) for words in STATUS_WORDS.values()
     ]
+    without = view_of(some_subjects()).totals
+    assert "model disagrees" not in {total.status for total in without}
 
 
 def test_what_failed_probes_mean_is_said_first() -> None:

@@ -341,6 +341,8 @@ def test_without_reasons_nothing_is_given_as_one() -> None:
         ("r.toml", "P1 = 3\n", r"needs one table \[reasons\]"),
         ("r.toml", "[reasons]\nP1 = 3\n", "reasons.P1 must be a list of texts"),
         ("r.toml", "[reasons\n", "cannot be read"),
+        ("r.toml", f"[reasons]\nP1 = {'9' * 5000}\n", "cannot be read"),
+        ("r.toml", f"[reasons]\nP1 = {'[' * 5000}\n", "cannot be read"),
     ],
 )
 def test_a_file_of_reasons_that_cannot_be_used_is_refused(

@@ -33,6 +33,38 @@ def test_what_comes_from_a_graph_is_escaped(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% filter striptags %}{{ name }}{% endfilter %}",
+        "{% set n | striptags %}{{ name }}{% endset %}{{ n }}",
+        "{% macro m() %}{{caller()|striptags}}{% endmacro %}{% call m() %}{{ name }}{% endcall %}",
+    ],
+)
+def test_a_filter_around_a_block_does_not_turn_escaping_off(tmp_path: Path, text: str) -> None:
+    page = Templates(own(tmp_path, page=text)).render("page.html", name="<script>")
+    assert page == "&lt;script&gt;"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% filter select %}text{% endfilter %}",
+        "{% filter list %}text{% endfilter %}",
+        "{% set n | map('upper') %}text{% endset %}",
+        "{% call dict() %}text{% endcall %}",
+        "{{ [1]|map('abs') }}",
+        "{{ range }}",
+        "{{ head }}",
+    ],
+)
+def test_what_has_no_text_of_its_own_is_not_shown(tmp_path: Path, text: str) -> None:
+    """Some of it would show an address in memory, which no two runs share."""
+    templates = Templates(own(tmp_path, page=f"\n{text}"))
+    with pytest.raises(TemplateError, match=r"page\.html:2: a \w+ cannot be shown as it is"):
+        templates.render("page.html")
+
+
 def test_the_policy_of_a_page_names_its_styles_and_script_by_their_hashes(tmp_path: Path) -> None:
     folder = own(tmp_path, page='{{ head("a.css", script="a.js") }}{{ script("a.js") }}')
     (folder / "a.css").write_text("p > b { color: #123 }", encoding="utf-8")

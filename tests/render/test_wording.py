@@ -224,3 +224,14 @@ def test_a_message_that_comes_twice_is_refused(tmp_path: Path) -> None:
     path.write_text(f'{text}\nmsgid "step.raise"\nmsgstr "Never"\n', encoding="utf-8")
     with pytest.raises(TemplateError, match=r"line \d+: 'step.raise' is there already"):
         Wording("en", Templates(tmp_path))
+
+
+@pytest.mark.parametrize("form", ["-9223372036854775809", "-1", "6", "9" * 30, "x", ""])
+def test_a_plural_form_that_no_language_has_is_refused(form: str, tmp_path: Path) -> None:
+    name = "wording/en/LC_MESSAGES/letters.po"
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    text = Templates().text(name)
+    path.write_text(text.replace("msgstr[1]", f"msgstr[{form}]", 1), encoding="utf-8")
+    with pytest.raises(TemplateError, match="has no plural form"):
+        Wording("en", Templates(tmp_path))

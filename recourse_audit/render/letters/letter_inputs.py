@@ -9,7 +9,6 @@ as CSV: `id`, and columns of names.
 
 import csv
 import re
-import tomllib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from unicodedata import category
@@ -18,6 +17,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.spreadsheets import unguarded
 from recourse_audit.render.letters.letter import AddressLine, Reason
+from recourse_audit.settings.toml import read_toml
 
 LONGEST = 200
 MOST_LINES = 5
@@ -125,8 +125,8 @@ def _csv(
 
 def _toml(path: Path, key: str) -> Iterator[tuple[str, str, list[str]]]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = read_toml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if not isinstance(table.get("reasons"), dict) or not set(table) <= {"reasons", ALLOW}:
         raise InputError(

@@ -7,7 +7,6 @@ fills in with `letters.slots`. A profile is not legal advice: a person signs off
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -20,6 +19,7 @@ from recourse_audit.render.letters.wording import PLACEHOLDER
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import LetterSettings, first_problem
 from recourse_audit.settings.section import Section
+from recourse_audit.settings.toml import read_toml
 
 # Filled in by the program, from the settings and the letter.
 OWN_SLOTS = frozenset({"sender", "address", "contact", "decision", "reference"})
@@ -141,10 +141,10 @@ def load_profile(settings: LetterSettings, pages: Templates) -> Profile:
         )
     text = pages.text(name)
     try:
-        profile = Profile.model_validate(tomllib.loads(text))
+        profile = Profile.model_validate(read_toml(text))
     except ValidationError as error:
         raise TemplateError(f"{name}: {first_problem(error, Profile)}") from None
-    except (ValueError, RecursionError) as error:  # of tomllib; not all are TOMLDecodeErrors
+    except ValueError as error:
         raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
     _known(settings.slots, profile.slots, "letters.slots", name)
     _known(settings.facts, profile.facts, "letters.facts", name)

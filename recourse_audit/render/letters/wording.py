@@ -23,6 +23,7 @@ from recourse_audit.render.templates import Templates
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
+_FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _FEW = "#,##0.##"
 _DIGITS = 2
 
@@ -166,6 +167,10 @@ def _messages(
     name: str, text: str, locale: Locale
 ) -> tuple[dict[str, tuple[str, ...]], Callable[[int], int]]:
     """The texts for each key, and the rule that picks the plural form for a number."""
+    known = {str(form) for form in range(MOST_PLURALS)}
+    for form in _FORM.findall(text):  # babel takes any number for a place in a list
+        if form.strip() not in known:
+            raise TemplateError(f"{name}: has no plural form {form[:20]!r}; number them from 0")
     plurals = [int(digits[:6]) for digits in _PLURALS.findall(text)]
     if max(plurals, default=0) > MOST_PLURALS:
         raise TemplateError(

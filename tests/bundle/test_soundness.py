@@ -1,0 +1,96 @@
+"""Odd values in stores and checkpoints end in one sentence, whichever command reads them."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.audits import write_lending
+from tests.bundles import contents, request, run_here, words_for
+from tests.command import command, one_line
+from tests.fuzz.worlds import Interrupted, seal_again
+
+SAMPLE = 4
+# A statement, and the reason that is given.
+EVERYWHERE = {
+    "INSERT INTO meta VALUES (x'00', 'a')": "the table meta holds an impossible value of key",
+    "UPDATE meta SET value = x'7b7d'": "the table meta holds an impossible value of value",
+    "UPDATE people SET id = x'ff' WHERE number = 3": "an impossible value of id",
+    "UPDATE people SET favourable = 2 WHERE number = 3": "an impossible value of favourable",
+    "UPDATE people SET community = 1 << 62 WHERE number = 3": "an impossible value of community",
+    "UPDATE people SET community = 'a' WHERE number = 3": "an impossible value of community",
+    "DELETE FROM people WHERE number = 3": "people are missing",
+    "UPDATE members SET person = -1 WHERE person = 3": "an impossible value of person",
+    "UPDATE members SET person = 9999 WHERE person = 3": "an impossible value of person",
+    "DELETE FROM members WHERE person = 3": "not everybody has a value of ",
+    "INSERT INTO members SELECT number, 'x', '' FROM people": "'x' is no protected attribute",
+    "DROP TABLE members": "no such table: members",
+    "ALTER TABLE people DROP COLUMN decision": "the table people has other columns",
+}
+IN_STORES = {
+    "UPDATE subjects SET status = 'granted'": "an impossible value of status",
+    "UPDATE subjects SET caveat_grade = 'x'": "an impossible value of caveat_grade",
+    "UPDATE subjects SET options = NULL": "an impossible value of options",
+    "UPDATE subjects SET margin = 9e999": "an impossible value of margin",
+    "UPDATE subjects SET id = 'x'": "an impossible value of id",
+    "UPDATE subjects SET status = 'verified', cheapest_cost = NULL": "of cheapest_cost",
+    "UPDATE probabilities SET probability = 2": "an impossible value of probability",
+}
+IN_CHECKPOINTS = {
+    "UPDATE results SET document = NULL": "an impossible value of document",
+    "UPDATE results SET document = x'00'": "an impossible value of document",
+    "UPDATE results SET document = '{}'": "it was changed since it was written",
+    "UPDATE results SET chunk = 99": "an impossible value of chunk",
+    "DELETE FROM planned": "an impossible value of subject",
+    "UPDATE chunks SET content = 1.5": "it was changed since it was written",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("audit")
+    write_lending(place)
+    run_here(request(place, place / "bundle", sample=SAMPLE))
+    with pytest.raises(KeyboardInterrupt):
+        run_here(request(place, place / "unfinished", sample=SAMPLE), executor=Interrupted())
+    return place
+
+
+def changed(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(statement)
+        database.commit()
+
+
+@pytest.mark.parametrize(("statement", "reason"), (EVERYWHERE | IN_STORES).items())
+def test_an_odd_store_is_refused_in_one_sentence(
+    statement: str, reason: str, folder: Path, tmp_path: Path
+) -> None:
+    out = shutil.copytree(folder / "bundle", tmp_path / "bundle")
+    changed(out / "store.sqlite", statement)
+    seal_again(out)
+    before = contents(out)
+    for words in (("groups", out), ("letters", out, "--workers", "1")):
+        finished = command(*words)
+        assert finished.code == 2, words
+        assert f"{out}/store.sqlite: is damaged (" in one_line(finished)
+        assert reason in one_line(finished)
+    assert command("verify", out).code == 5
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize(("statement", "reason"), (EVERYWHERE | IN_CHECKPOINTS).items())
+def test_an_odd_checkpoint_is_refused_in_one_sentence(
+    statement: str, reason: str, folder: Path, tmp_path: Path
+) -> None:
+    out = shutil.copytree(folder / "unfinished", tmp_path / "bundle")
+    changed(out / "work" / "work.sqlite", statement)
+    before = contents(out)
+    for words in (("groups", out), ("letters", out), words_for(folder, out, SAMPLE)):
+        finished = command(*words)
+        assert finished.code == 2, words
+        assert f"{out}: the checkpoint of finished work " in one_line(finished)
+        assert reason in one_line(finished)
+    assert contents(out) == before
