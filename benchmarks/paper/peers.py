@@ -105,7 +105,7 @@ class Contest:
     def _flips(self, subject: int, edit: Edit) -> bool:
         world = self._world
         answer = answer_after(world.graph, world.batcher, subject, edit)
-        return bool(world.decisions(world.hoped_for(subject)).favourable(answer[None])[0])
+        return bool(world.decisions(world.hoped_for(subject)).favourable(answer[None], subject)[0])
 
     def _timed(self, subject: int, find: Callable[[], tuple[Edit | None, int]]) -> dict[str, Any]:
         """Time the search for an edit, then judge the edit on the whole graph, off the clock."""
@@ -145,13 +145,7 @@ class Contest:
                 options=1,
             )
             self._searches[method, hoped] = RecourseSearch(
-                world.graph,
-                world.batcher,
-                world.probes,
-                world.answers,
-                policy,
-                world.decisions(hoped),
-                SEED,
+                world.graph, world.batcher, world.probes, policy, world.decisions(hoped), SEED
             )
         found = self._searches[method, hoped].run(subject, None)
         if not found.options:
@@ -213,7 +207,8 @@ class Contest:
         decisions = world.decisions(world.hoped_for(subject))
         for first in range(0, tries, AT_ONCE):
             some = edits[first : first + AT_ONCE]
-            flipped = decisions.favourable(around.answers([edit.removed for edit in some]))
+            answers = around.answers([edit.removed for edit in some])
+            flipped = decisions.favourable(answers, subject)
             if flipped.any():
                 found = int(flipped.argmax())
                 return some[found], first + found + 1

@@ -129,10 +129,13 @@ def _batcher(model: OnnxModel, graph: Graph, *, packing: bool) -> QueryBatcher:
 
 def _opened(audit: LoadedAudit, path: Path) -> LoadedAudit:
     """The same audit of a copy of the model, which must look the same from outside."""
-    changed = {"path": path, "output_name": audit.model.signature.output.name}
-    settings = audit.settings.model.model_copy(update=changed)
-    model = OnnxModel(settings)
-    if _face(model.signature) != _face(audit.model.signature):
+    own = audit.model.signature
+    settings = audit.settings.model.model_copy(update={"path": path, "output_name": None})
+    copy = OnnxModel(settings).signature
+    settings = settings.model_copy(update={"output_name": own.output.name})
+    known = own.output.name in {port.name for port in copy.outputs}
+    model = OnnxModel(settings) if known else None
+    if model is None or _face(model.signature) != _face(own):
         raise ModelError(
             f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is not a "
             "perturbed copy of it; export it the same way"

@@ -159,10 +159,10 @@ def test_without_communities_the_view_says_so_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ({"attributes": []}, "names no protected attribute"),
-        ({"attributes": ["age"]}, "the audit has no groups by 'age'"),
+        ({"attributes": []}, "'gender' is no protected attribute"),
+        ({"attributes": ["age"]}, "not everybody has a value of 'age'"),
         (
-            {"attributes": ["origin"], "reference": {"origin": "east"}},
+            {"attributes": ["origin", "gender"], "reference": {"origin": "east"}},
             "there is nobody whose 'origin' is 'east'; known: north, south",
         ),
         ({"attributes": "origin"}, "settings.json: was changed, or written by another version"),
@@ -172,6 +172,15 @@ def test_settings_that_do_not_fit_are_one_sentence(groups: Any, words: str, tmp_
     finished = command("groups", bundle(tmp_path, groups=groups))
     assert finished.code == 2
     assert words in one_line(finished)
+
+
+def test_an_audit_without_protected_attributes_has_no_groups(tmp_path: Path) -> None:
+    folder = bundle(tmp_path, groups={"attributes": []})
+    with closing(sqlite3.connect(folder / "store.sqlite")) as store, store:
+        store.execute("DELETE FROM members")
+    finished = command("groups", folder)
+    assert finished.code == 2
+    assert "names no protected attribute" in one_line(finished)
 
 
 def refused(*words: str | Path) -> str:
