@@ -19,7 +19,8 @@ from recourse_audit.render.answers import (
     rule_sentence,
 )
 from recourse_audit.render.pages.redaction import redacted
-from tests.render.subject_reports import made_report
+from recourse_audit.render.pages.subject import subject_view
+from tests.render.subject_reports import facts, made_report
 
 CUT = "Favourable if the favourable classes have a probability of at least 0.650."
 BEST = "The 200 with the best probability of the favourable classes get a favourable decision."
@@ -101,6 +102,17 @@ def test_ties_held_a_decision_back_if_the_score_goes_further_its_way_without_the
     assert held_back(found, report) is against
     sentence = direction(found, report, "these ties")
     assert ("moves the score further towards" in sentence) is against
+
+
+def test_the_page_says_how_scores_enter_the_objectives_and_only_of_scores() -> None:
+    view = subject_view(scored(), facts=facts(), level="auditor")
+    assert "a score counts as a normal distribution" in view.scores_note
+    assert view.histograms_title == "The score"
+    assert view.histograms is not None
+    assert "The score: 600.0 on the whole graph" in str(view.histograms)
+    plain = subject_view(made_report(), facts=facts(), level="auditor")
+    assert plain.scores_note == ""
+    assert plain.histograms_title == "Probability of each class"
 
 
 def test_options_of_a_score_model_say_what_becomes_of_the_score() -> None:

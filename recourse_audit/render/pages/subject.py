@@ -35,6 +35,10 @@ from recourse_audit.render.pages.subject_search import (
 from recourse_audit.render.pages.tables import AuditFacts, Column, Fact, Table, cells, provenance
 from recourse_audit.render.text import PROBE_MEANINGS, coverage_words, number, plain
 
+SCORES_NOTE = (
+    "The model gives scores: for both objectives, a score counts as a normal distribution around "
+    "it, with the standard deviation of everybody's scores."
+)
 NOTHING = "There is nothing to explain by ties."
 
 
@@ -54,6 +58,7 @@ class SubjectView:
     decision_facts: tuple[Fact, ...]
     histograms: Picture | None
     histograms_title: str
+    scores_note: str
     explanation: tuple[Fact, ...]
     remark: str
     nothing: str
@@ -101,6 +106,7 @@ def subject_view(
         summary=_summary(shown),
         decision_facts=_decision_facts(shown, (members or {}) if level == "auditor" else {}),
         histograms=histogram_picture(shown, looks),
+        scores_note=SCORES_NOTE if shown.decision.scored else "",
         histograms_title="The score" if shown.decision.scored else "Probability of each class",
         explanation=explanation_facts(shown, words),
         remark=remark_on(shown),
