@@ -18,6 +18,7 @@ from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, SUBJECT
+from recourse_audit.records.consistency import check_consistent
 from recourse_audit.records.groups import Communities
 from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
@@ -104,7 +105,7 @@ class StoredAudit:
         """The report on one subject."""
         find = "SELECT document FROM subjects WHERE number = ?"
         [[document]] = self.connection.execute(find, [number])
-        return SUBJECT.read(document)
+        return check_consistent(SUBJECT.read(document))
 
     def documents(self) -> dict[int, str]:
         """The documents of all subjects as they are kept, by number."""
@@ -117,7 +118,7 @@ class StoredAudit:
             "SELECT number, chunk, document FROM subjects ORDER BY number"
         )
         for number, chunk, document in rows:
-            report = SUBJECT.read(document)
+            report = check_consistent(SUBJECT.read(document))
             yield Result(subject=number, chunk=chunk, document=document, report=report)
 
     def groups_of(self, number: int) -> dict[str, str]:
