@@ -138,6 +138,7 @@ def test_settings_are_frozen() -> None:
         ({"zzzzz": 1}, "zzzzz: is not a known key; known keys here: model, graph"),
         ({"model": {"path": None}}, "model.path: is missing"),
         ({"model": {"path": 3}}, "model.path: must be a path, in quotes (got 3)"),
+        ({"model": {"path": "a\0b"}}, "model.path: holds a null character, which no path can"),
         ({"model": [1]}, "model: must be a table"),
         ({"model": {"roles": 3}}, "model.roles: must be a table: { name = value } (got 3)"),
         ({"model": {"roles": {"x": "feature"}}}, "model.roles.x: must be 'features', 'edges'"),

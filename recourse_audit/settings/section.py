@@ -14,6 +14,8 @@ from pydantic import (
 
 
 def _resolve(path: Path, info: ValidationInfo) -> Path:
+    if "\0" in str(path):
+        raise ValueError("holds a null character, which no path can; write the name of the file")
     folder: Path = (info.context or {}).get("folder", Path())
     return folder / path
 
