@@ -113,9 +113,11 @@ def _suppression(
 
 
 def nothing_shown(tables: Sequence[Cells]) -> Suppression:
-    """Everything is withheld: there are too few people in all."""
-    every = tuple(np.ones(len(table), dtype=bool) for table in tables)
-    hidden = Withheld(primary=every, all=every)
+    """Everything is withheld, for one reason: another would tell groups with few people apart."""
+    hidden = Withheld(
+        primary=tuple(np.zeros(len(table), dtype=bool) for table in tables),
+        all=tuple(np.ones(len(table), dtype=bool) for table in tables),
+    )
     return Suppression(
         people=hidden,
         outcomes=hidden,

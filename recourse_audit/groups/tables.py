@@ -80,9 +80,8 @@ def make_tables(
     """
     tables, left_out = tables_of(population, crossed=settings.crossed)
     smallest = settings.smallest
-    if population.people < smallest:
-        withheld = nothing_shown(tables)
-    else:
+    withheld = None
+    if population.people >= smallest:
         usable = int(population.audited.usable.sum())
         withheld = withhold(
             tables,
@@ -91,6 +90,10 @@ def make_tables(
             details=list(_details(population, served)),
             outcomes=usable >= smallest,
         )
+    if withheld is None or withheld.everything:
+        # Which combinations occur, and why each is withheld, would say how many people have them.
+        tables = tuple(table for table in tables if len(table.attributes) == 1)
+        withheld = nothing_shown(tables)
     return TableSet(tables=tables, withheld=withheld, left_out=tuple(left_out))
 
 

@@ -193,10 +193,15 @@ class System:
     def solver(self) -> Solver:
         rows = list(self._constraints())
         return Solver(
-            csr_array(np.array([row for row, _, _ in rows])),
-            np.array([low for _, low, _ in rows], float),
-            np.array([high for _, _, high in rows], float),
+            # Where nothing at all is published there is nothing to go by.
+            csr_array(np.array([row for row, _, _ in rows] or [np.zeros(self.width)])),
+            np.array([low for _, low, _ in rows] or [0], float),
+            np.array([high for _, _, high in rows] or [0], float),
         )
+
+    @property
+    def width(self) -> int:
+        return len(self.joint) * len(self.kinds)
 
     def _constraints(self) -> Iterator[tuple[Row, float, float]]:
         known = self.known
