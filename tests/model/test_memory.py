@@ -6,7 +6,9 @@ No question gets more memory than the limit, and one that wanted more keeps none
 import gc
 import shutil
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -123,8 +125,7 @@ def filled(megabytes: int) -> NDArray[np.uint8]:
     return np.ones(megabytes * MEGABYTE, np.uint8)
 
 
-@limited
-def test_what_calls_leave_behind_counts_until_it_is_freed() -> None:
+def what_calls_leave_behind_counts_until_it_is_freed(_folder: Path) -> None:
     gc.collect()  # what others left behind must not be freed meanwhile
     limit, kept = MemoryLimit(250), []
     kept.append(limit.hold(lambda: filled(100)))
@@ -138,17 +139,13 @@ def test_what_calls_leave_behind_counts_until_it_is_freed() -> None:
     assert len(limit.hold(lambda: filled(200))) == len(filled(200)), "and outside there is none"
 
 
-@limited
-def test_memory_that_others_hold_does_not_count() -> None:
+def memory_that_others_hold_does_not_count(_folder: Path) -> None:
     others = filled(300)
     assert len(MemoryLimit(250).hold(lambda: filled(200))) < len(others)
 
 
-@limited
-def test_a_question_past_the_limit_keeps_nothing_and_the_next_one_is_answered(
-    tmp_path: Path,
-) -> None:
-    path = sprung_network(tmp_path / "m.onnx", "growing", mark=77, people=40)
+def a_question_past_the_limit_keeps_nothing_and_the_next_one_is_answered(folder: Path) -> None:
+    path = sprung_network(folder / "m.onnx", "growing", mark=77, people=40)
     graph = random_graph(80, 90, 7)
     graph.features[3, -1] = 77
     batcher = QueryBatcher(open_model(path, memory=400), pool_of(graph))
@@ -162,12 +159,30 @@ def test_a_question_past_the_limit_keeps_nothing_and_the_next_one_is_answered(
         assert np.array_equal(batcher.ask_raw(sound, np.arange(80)), known)
 
 
-@limited
-def test_weights_past_the_limit_are_not_opened(tmp_path: Path) -> None:
+def weights_past_the_limit_are_not_opened(folder: Path) -> None:
     sheet = Sheet()
     x = sheet.input("x", "float32", ["N", 5])
     sheet.input("edge_index", "int64", [2, "E"])
     weights = sheet.constant(np.zeros((5, 5 * MEGABYTE)), "float32")
-    path = sheet.save(tmp_path / "m.onnx", sheet.op("MatMul", x, weights))
+    path = sheet.save(folder / "m.onnx", sheet.op("MatMul", x, weights))
     with pytest.raises(LimitError, match=r"m\.onnx: the model needs more memory to be opened than"):
         open_model(path, memory=64)
+
+
+LIMITED = {
+    one.__name__: one
+    for one in (
+        what_calls_leave_behind_counts_until_it_is_freed,
+        memory_that_others_hold_does_not_count,
+        a_question_past_the_limit_keeps_nothing_and_the_next_one_is_answered,
+        weights_past_the_limit_are_not_opened,
+    )
+}
+
+
+@limited
+@pytest.mark.parametrize("name", LIMITED)
+def test_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
+    """What other tests took and freed there could be taken again without asking the kernel."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(LIMITED[name], tmp_path).result()
