@@ -62,9 +62,12 @@ class CheckpointReader:
 
     def members(self) -> Iterator[Member]:
         """Everybody's groups, in order."""
-        yield from self._store.execute(
+        rows = self._store.execute(
             "SELECT person, attribute, value FROM members ORDER BY person, attribute"
         )
+        # `yield from` would close the cursor of a store that may be closed already, loudly.
+        for row in rows:  # noqa: UP028
+            yield row
 
     def groups(self, person: int) -> dict[str, str]:
         """One person's groups by attribute."""

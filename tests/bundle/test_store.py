@@ -1,11 +1,13 @@
 """What a finished audit keeps: a store and tables that say the same as `explain --json`."""
 
 import csv
+import gc
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -173,3 +175,20 @@ def test_every_field_is_in_the_documentation() -> None:
     page = (ROOT / "docs" / "bundle.md").read_text(encoding="utf-8")
     for name in (*COLUMNS, *STATUSES):
         assert f"`{name}`" in page, name
+
+
+def test_reading_that_is_given_up_says_nothing_when_the_checkpoint_closes(
+    audit: LoadedAudit, tmp_path: Path
+) -> None:
+    """As on a full disk: rows are left over when the database is closed, and then forgotten."""
+    known = found(tmp_path, audit, most=1)
+    work: Any = known.members.__self__  # type: ignore[attr-defined]  # a method of the checkpoint
+    loud: list[object] = []
+    with patch("sys.unraisablehook", loud.append):
+        begun: list[Any] = [known.members(), known.people(), known.results()]
+        for rows_left in begun:
+            next(rows_left)
+        work.close()
+        del begun, rows_left
+        gc.collect()
+    assert not loud
