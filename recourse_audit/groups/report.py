@@ -123,7 +123,7 @@ def group_report(
         done=done,
         total=total,
         ran=None if days is None else Days(first=days[0], last=days[1]),
-        agreement=None if agreement is None else replace(agreement, examples=(), by_group=()),
+        agreement=None if agreement is None else agreement.without_people(),
         communities=communities,
         smallest=settings.smallest,
         alpha=settings.alpha,

@@ -1,6 +1,6 @@
 """How far the decisions on record and the model's agree, and what may explain the rest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from recourse_audit.records.base import Record
@@ -72,6 +72,10 @@ class Agreement(Record):
     @property
     def disagreeing(self) -> int:
         return self.compared - self.agreeing
+
+    def without_people(self) -> "Agreement":
+        """The same without ids and groups, for readers who may not see them."""
+        return replace(self, examples=(), by_group=())
 
     @property
     def share(self) -> float:

@@ -1,7 +1,6 @@
 """The agreement of the record with the model in sentences: the first thing that an audit says."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 
 from recourse_audit.records.agreement import Agreement, BetterRule
@@ -13,11 +12,6 @@ MEANING = (
     "Where they differ, the file may not be the deployed model, or the data or the decision rule "
     "may not be the deployed ones."
 )
-
-
-def without_people(agreement: Agreement) -> Agreement:
-    """The same without ids and groups, for readers who may not see them."""
-    return replace(agreement, examples=(), by_group=())
 
 
 def agreement_sentences(agreement: Agreement) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.agreement import Agreement, BetterRule
-from recourse_audit.render.agreement import agreement_sentences, without_people
+from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -159,7 +159,7 @@ def test_groups_are_told_only_where_each_is_large_enough() -> None:
     said = " ".join(agreement_sentences(found))
     assert "Agreement by place: north 100.0%, south 66.7%." in said
     assert "For example" in said
-    quiet = " ".join(agreement_sentences(without_people(found)))
+    quiet = " ".join(agreement_sentences(found.without_people()))
     assert "north" not in quiet
     assert "For example" not in quiet
 

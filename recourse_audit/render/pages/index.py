@@ -12,7 +12,7 @@ from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.manifest import Command, Manifest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.records.summary import SummaryRow
-from recourse_audit.render.agreement import agreement_sentences, without_people
+from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.pages.index_rows import (
     Embedded,
     IndexColumns,
@@ -179,7 +179,7 @@ def _agreement(found: Agreement | None, level: Level) -> tuple[str, ...]:
     """What is said of decisions on record; only the auditor learns about whom they differ."""
     if found is None:
         return ()
-    return agreement_sentences(found if level == "auditor" else without_people(found))
+    return agreement_sentences(found if level == "auditor" else found.without_people())
 
 
 def _lead(manifest: Manifest, subjects: int, level: Level, *, sizes: bool) -> str:
