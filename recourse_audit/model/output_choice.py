@@ -1,7 +1,7 @@
 """Chooses the output that holds the decision, or says why none is beyond doubt.
 
 An audit of the wrong output is false from its first line, so one is taken only if it is the only
-one with a row per node, or if every other one demonstrably comes before it: its rows see farther
+one with one row per node, or if every other one demonstrably comes before it: its rows see farther
 than theirs, and it has as many columns as the settings declare classes. Outputs that hold the same
 decision in two forms (scores and their softmax) count as one.
 """
