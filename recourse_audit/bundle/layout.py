@@ -28,6 +28,7 @@ from recourse_audit.bundle.plain_files import (
     write_all,
     write_plain,
 )
+from recourse_audit.bundle.soundness import DAMAGE
 from recourse_audit.errors import InputError
 from recourse_audit.settings.paths import exists, is_folder
 
@@ -173,7 +174,7 @@ def writing(folder: Path) -> Iterator[None]:
                 f"{folder}: another command is reading its checkpoint; wait for it to end"
             ) from None
         raise InputError(_cannot(folder, str(error))) from None
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         raise InputError(
             f"{folder}: the checkpoint of finished work is damaged ({error}); restore it, or start "
             "over with --fresh"

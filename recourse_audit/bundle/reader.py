@@ -13,7 +13,7 @@ from recourse_audit.bundle.log import days_of
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.plain_files import BUNDLE, MARKER, is_marked, refuse_irregular
 from recourse_audit.bundle.seal import digest
-from recourse_audit.bundle.soundness import check_attributes
+from recourse_audit.bundle.soundness import DAMAGE, check_attributes
 from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.agreement import Agreement
@@ -224,7 +224,7 @@ def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[Settings, 
                 "and rerun the same command later"
             ) from None
         raise _unreadable(bundle, error) from None
-    except (sqlite3.DatabaseError, DocumentError) as error:
+    except (*DAMAGE, DocumentError) as error:
         raise _unreadable(bundle, error) from None
 
 

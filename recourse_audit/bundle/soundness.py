@@ -20,6 +20,8 @@ from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.recourse import STATUSES
 
 LARGEST = 1.7976931348623157e308
+# What reading a damaged database raises; SQLite's own message may quote bytes that are no text.
+DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class _Column(NamedTuple):

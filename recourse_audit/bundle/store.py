@@ -12,7 +12,7 @@ from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 
-from recourse_audit.bundle.soundness import check_tables
+from recourse_audit.bundle.soundness import DAMAGE, check_tables
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.recourse import Action, TieAction
 from recourse_audit.records.report import SubjectReport
@@ -171,7 +171,7 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
         try:
             [[version]] = store.execute("PRAGMA user_version").fetchall()
             store.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        except sqlite3.DatabaseError:
+        except DAMAGE:
             raise InputError(
                 f"{path}: is not a store, or is damaged; run the audit again into another --out"
             ) from None
@@ -184,7 +184,7 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
             found = path.stat()
             _check_once(path, found.st_ino, found.st_size, found.st_ctime_ns)
             yield store
-        except sqlite3.DatabaseError as error:
+        except DAMAGE as error:
             raise InputError(
                 f"{path}: is damaged ({error}); restore it, or run the audit again into another "
                 "--out"

@@ -94,3 +94,22 @@ def test_an_odd_checkpoint_is_refused_in_one_sentence(
         assert f"{out}: the checkpoint of finished work " in one_line(finished)
         assert reason in one_line(finished)
     assert contents(out) == before
+
+
+@pytest.mark.parametrize("database", ["bundle/store.sqlite", "unfinished/work/work.sqlite"])
+def test_a_schema_that_is_no_text_is_refused_in_one_sentence(
+    database: str, folder: Path, tmp_path: Path
+) -> None:
+    out = shutil.copytree(folder / Path(database).parts[0], tmp_path / "bundle")
+    file = out.joinpath(*Path(database).parts[1:])
+    content = file.read_bytes()
+    assert b"WITHOUT ROWID" in content
+    file.write_bytes(content.replace(b"WITHOUT ROWID", b"WITHOUT\xa0ROWID"))
+    if file.name == "store.sqlite":
+        seal_again(out)
+    before = contents(out)
+    for words in (("groups", out), ("letters", out, "--workers", "1")):
+        finished = command(*words)
+        assert finished.code == 2, words
+        assert "damaged" in one_line(finished) or "cannot be read" in one_line(finished)
+    assert contents(out) == before
