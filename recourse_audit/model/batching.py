@@ -154,12 +154,23 @@ class QueryBatcher:
         assert count is not None, "the output has been identified before anything is asked"
         return 1 if self.output_kind == "score" else count
 
-    def ask(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
+    def ask(
+        self,
+        union: Union,
+        rows: Ints,
+        *,
+        features: Floats | None = None,
+        stands_for: int | None = None,
+    ) -> Floats:
         """The answers for some nodes of the union, given by position in ascending order.
 
-        `features` replaces those of the pool, with one row per node of the union.
+        `features` replaces those of the pool, with one row per node of the union. A union of one
+        graph that `stands_for` many is counted as these.
         """
-        return as_answers(self.ask_raw(union, rows, features=features), self.output_kind)
+        raw = self.ask_raw(union, rows, features=features)
+        if stands_for is not None:
+            self._count.graphs += stands_for - len(union)
+        return as_answers(raw, self.output_kind)
 
     def ask_raw(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""

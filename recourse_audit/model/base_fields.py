@@ -1,0 +1,144 @@
+"""The base of a question about what-ifs: the part of the graph that some nodes' answers depend on.
+
+Nodes are grouped by their distance from those asked about, against the direction of arcs. A node's
+state up to layer m needs the arcs that lead to it and the states of their sources up to layer
+m - 1; so only arcs that lead to nodes near enough are part of the base.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.neighbourhoods import spans
+
+OUTSIDE = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseField:
+    """Nodes in ascending order; arcs in the graph's order, loops last; ends are places in `nodes`.
+
+    `arcs` numbers the arcs as in the graph, loops after all others. `distance` is how many arcs
+    lead from a node to the nearest one asked about, with every added arc in place.
+    """
+
+    depth: int
+    nodes: Ints
+    distance: NDArray[np.int8]
+    arcs: Ints
+    sources: Ints
+    targets: Ints
+    ties: Ints
+
+    def place(self, nodes: NDArray[np.integer]) -> Ints:
+        """The places of some nodes of the graph; `OUTSIDE` for those that are not in the field."""
+        return _places(self.nodes, nodes)
+
+    def arc_place(self, arcs: NDArray[np.integer]) -> Ints:
+        """The places of some arcs of the graph; `OUTSIDE` for those that are not in the field."""
+        return _places(self.arcs, arcs)
+
+    @cached_property
+    def arriving(self) -> tuple[Ints, Ints, Ints]:
+        """Arcs by the node they lead to: where each node's begin, their order, and its inverse."""
+        order = np.argsort(self.targets, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return _starts(self.targets, len(self.nodes)), order, place
+
+    @cached_property
+    def leaving(self) -> list[tuple[Ints, Ints]]:
+        """For layers 1 to the depth, arcs by the node they leave, without loops.
+
+        For layer m these are the arcs that lead to nodes at most depth - m away: where each node's
+        begin, and their order.
+        """
+        found = []
+        order = np.argsort(self.sources, kind="stable")
+        order = order[self.sources[order] != self.targets[order]]
+        for layer in range(1, self.depth + 1):
+            order = order[self.distance[self.targets[order]] <= self.depth - layer]
+            found.append((_starts(self.sources[order], len(self.nodes)), order))
+        return found
+
+
+def base_field(
+    graph: Graph, asked: NDArray[np.integer], depth: int, *, degrees: bool, added: Ints | None = None
+) -> BaseField:
+    """The field of some nodes for a model of a depth.
+
+    Parameters
+    ----------
+    degrees
+        Whether a sender's number of arriving arcs matters, so that senders at the edge of the
+        field need theirs too.
+    added
+        Sources and targets of arcs that edits may add.
+    """
+    nodes = np.unique(asked).astype(np.int64)
+    distance = np.zeros(len(nodes), np.int8)
+    frontier = nodes
+    arcs, loops = [], []
+    more = np.empty((2, 0), np.int64) if added is None else added
+    for hop in range(1, depth + 1 + int(degrees)):
+        arriving = _arriving(graph, frontier)
+        arcs.append(arriving)
+        loops.append(_loops(graph, frontier))
+        if hop <= depth:
+            reached = more[0, _places(frontier, more[1]) != OUTSIDE]
+        else:
+            reached = more[0, :0]
+        frontier = np.unique(np.concatenate((graph.arc_source[arriving], reached)))
+        frontier = frontier[_places(nodes, frontier) == OUTSIDE]
+        place = np.searchsorted(nodes, frontier)
+        nodes = np.insert(nodes, place, frontier)
+        distance = np.insert(distance, place, np.int8(hop))
+        if not len(frontier):
+            break
+    every = np.sort(np.concatenate(arcs)) if arcs else np.empty(0, np.int64)
+    loop = np.sort(np.concatenate(loops)) if loops else np.empty(0, np.int64)
+    own = graph.loop_node[loop]
+    return BaseField(
+        depth=depth,
+        nodes=nodes,
+        distance=distance,
+        arcs=np.concatenate((every, len(graph.arc_source) + loop)),
+        sources=np.searchsorted(nodes, np.concatenate((graph.arc_source[every], own))),
+        targets=np.searchsorted(nodes, np.concatenate((graph.arc_target[every], own))),
+        ties=np.concatenate((graph.arc_tie[every], graph.loop_tie[loop])).astype(np.int64),
+    )
+
+
+def _arriving(graph: Graph, nodes: Ints) -> Ints:
+    """The arcs that lead to some nodes."""
+    positions, owner = spans(graph.starts, nodes)
+    arcs, pair = spans(graph.pair_starts, graph.neighbour_pair[positions])
+    there = graph.arc_target[arcs] == nodes[owner[pair]]
+    return arcs[there]
+
+
+def _loops(graph: Graph, nodes: Ints) -> Ints:
+    """The loops on some nodes, which are in ascending order."""
+    if not len(graph.loop_node):
+        return np.empty(0, np.int64)
+    low = np.searchsorted(graph.loop_node, nodes, side="left")
+    high = np.searchsorted(graph.loop_node, nodes, side="right")
+    owner = np.repeat(np.arange(len(nodes)), high - low)
+    within = np.arange(len(owner)) - (np.cumsum(high - low) - (high - low))[owner]
+    return low[owner] + within
+
+
+def _starts(values: Ints, count: int) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.bincount(values, minlength=count))))
+
+
+def _places(ascending: Ints, values: NDArray[np.integer]) -> Ints:
+    """The places of values in an ascending array; `OUTSIDE` for those it lacks."""
+    if not len(ascending):
+        return np.full(len(values), OUTSIDE)
+    place = np.searchsorted(ascending, values)
+    there = ascending[np.minimum(place, len(ascending) - 1)] == values
+    return np.where(there, place, OUTSIDE)

@@ -1,0 +1,54 @@
+"""What-ifs about one graph, as flat arrays: what each changes, and whose answer is wanted.
+
+An edit drops and adds arcs and replaces features, of anybody. A tie that changes its weight, its
+attributes or its kind is dropped, and added with another row of the table of ties.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """Edits side by side; the first row of each array says to which edit a column belongs.
+
+    `dropped` has numbers of arcs in the graph; `added` has source, target and row of the table of
+    ties; `replaced` has a node and its row of `features`; `asked` has nodes.
+    """
+
+    count: int
+    dropped: Ints
+    added: Ints
+    replaced: Ints
+    features: Floats
+    asked: Ints
+
+
+def edits_of(
+    count: int,
+    asked: Sequence[Ints] | Ints,
+    *,
+    dropped: Sequence[Ints] | Ints = (),
+    added: Sequence[Ints] | Ints = (),
+    replaced: Sequence[Ints] | Ints = (),
+    features: Floats | None = None,
+) -> Edits:
+    """Edits from lists of columns; what is left out is empty."""
+    return Edits(
+        count=count,
+        dropped=_table(dropped, 2),
+        added=_table(added, 4),
+        replaced=_table(replaced, 3),
+        features=np.empty((0, 0), np.float32) if features is None else features,
+        asked=_table(asked, 2),
+    )
+
+
+def _table(rows: Sequence[Ints] | Ints, height: int) -> Ints:
+    if not len(rows):
+        return np.empty((height, 0), np.int64)
+    return np.asarray(rows, np.int64).reshape(height, -1)
