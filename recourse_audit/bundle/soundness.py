@@ -76,6 +76,9 @@ def check_tables(store: sqlite3.Connection, schema: Sequence[str]) -> None:
     [[people, last]] = store.execute("SELECT count(*), coalesce(max(number), -1) FROM people")
     if last != people - 1:
         raise sqlite3.IntegrityError("people are missing")
+    [[settled]] = store.execute("SELECT count(community) FROM people")
+    if settled not in (0, people):
+        raise sqlite3.IntegrityError("not everybody has a community")
     for name, columns in tables.items():
         for column in columns:
             _check_column(store, name, column, people)

@@ -21,6 +21,7 @@ EVERYWHERE = {
     "UPDATE people SET favourable = 2 WHERE number = 3": "an impossible value of favourable",
     "UPDATE people SET community = 1 << 62 WHERE number = 3": "an impossible value of community",
     "UPDATE people SET community = 'a' WHERE number = 3": "an impossible value of community",
+    "UPDATE people SET community = NULL WHERE number = 3": "not everybody has a community",
     "DELETE FROM people WHERE number = 3": "people are missing",
     "UPDATE members SET person = -1 WHERE person = 3": "an impossible value of person",
     "UPDATE members SET person = 9999 WHERE person = 3": "an impossible value of person",
