@@ -66,7 +66,12 @@ class BaseField:
 
 
 def base_field(
-    graph: Graph, asked: NDArray[np.integer], depth: int, *, degrees: bool, added: Ints | None = None
+    graph: Graph,
+    asked: NDArray[np.integer],
+    depth: int,
+    *,
+    degrees: bool,
+    added: Ints | None = None,
 ) -> BaseField:
     """The field of some nodes for a model of a depth.
 
@@ -87,11 +92,8 @@ def base_field(
         arriving = _arriving(graph, frontier)
         arcs.append(arriving)
         loops.append(_loops(graph, frontier))
-        if hop <= depth:
-            reached = more[0, _places(frontier, more[1]) != OUTSIDE]
-        else:
-            reached = more[0, :0]
-        frontier = np.unique(np.concatenate((graph.arc_source[arriving], reached)))
+        along = _places(frontier, more[1]) != OUTSIDE
+        frontier = np.unique(np.concatenate((graph.arc_source[arriving], more[0, along])))
         frontier = frontier[_places(nodes, frontier) == OUTSIDE]
         place = np.searchsorted(nodes, frontier)
         nodes = np.insert(nodes, place, frontier)
@@ -117,7 +119,8 @@ def _arriving(graph: Graph, nodes: Ints) -> Ints:
     positions, owner = spans(graph.starts, nodes)
     arcs, pair = spans(graph.pair_starts, graph.neighbour_pair[positions])
     there = graph.arc_target[arcs] == nodes[owner[pair]]
-    return arcs[there]
+    arriving: Ints = arcs[there]
+    return arriving
 
 
 def _loops(graph: Graph, nodes: Ints) -> Ints:
@@ -128,7 +131,8 @@ def _loops(graph: Graph, nodes: Ints) -> Ints:
     high = np.searchsorted(graph.loop_node, nodes, side="right")
     owner = np.repeat(np.arange(len(nodes)), high - low)
     within = np.arange(len(owner)) - (np.cumsum(high - low) - (high - low))[owner]
-    return low[owner] + within
+    loops: Ints = low[owner] + within
+    return loops
 
 
 def _starts(values: Ints, count: int) -> Ints:

@@ -154,6 +154,10 @@ class QueryBatcher:
         assert count is not None, "the output has been identified before anything is asked"
         return 1 if self.output_kind == "score" else count
 
+    def features_of(self, nodes: Ints) -> Floats:
+        """The features of some nodes as the model takes them, in an array of their own."""
+        return self._features[nodes]
+
     def ask(
         self,
         union: Union,

@@ -14,7 +14,7 @@ from recourse_audit.graph.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """Edits side by side; the first row of each array says to which edit a column belongs.
+    """Edits side by side; the first row of each array, ascending, says whose a column is.
 
     `dropped` has numbers of arcs in the graph; `added` has source, target and row of the table of
     ties; `replaced` has a node and its row of `features`; `asked` has nodes.
@@ -26,6 +26,17 @@ class Edits:
     replaced: Ints
     features: Floats
     asked: Ints
+
+    def part(self, first: int, last: int) -> "Edits":
+        """Some edits in a row, numbered from 0."""
+        return Edits(
+            count=last - first,
+            dropped=_between(self.dropped, first, last),
+            added=_between(self.added, first, last),
+            replaced=_between(self.replaced, first, last),
+            features=self.features,
+            asked=_between(self.asked, first, last),
+        )
 
 
 def edits_of(
@@ -51,4 +62,13 @@ def edits_of(
 def _table(rows: Sequence[Ints] | Ints, height: int) -> Ints:
     if not len(rows):
         return np.empty((height, 0), np.int64)
-    return np.asarray(rows, np.int64).reshape(height, -1)
+    table = np.asarray(rows, np.int64).reshape(height, -1)
+    ordered = bool((np.diff(table[0]) >= 0).all())
+    return table if ordered else table[:, np.argsort(table[0], kind="stable")]
+
+
+def _between(table: Ints, first: int, last: int) -> Ints:
+    low, high = np.searchsorted(table[0], (first, last))
+    part = table[:, low:high].copy()
+    part[0] -= first
+    return part

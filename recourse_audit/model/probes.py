@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, SealedModel
+from recourse_audit.model.form_probe import form_of, takes_shared_fields
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import guess_kind
 from recourse_audit.model.output_choice import choose_output
@@ -152,6 +153,7 @@ class Prober:
             packing=packing,
             depth=self.depth(),
         )
+        report = replace(report, sender_degree=self.sender_degree(report))
         notes = {name: NOTES[name] for name in report.failed}
         if report.depth is None:
             notes["depth"] = NOTES["depth"] if self._farthest == FARTHEST else NO_ROOM
@@ -238,6 +240,17 @@ class Prober:
             else:
                 reach = max(reach, *self._reaches(batcher, pool))
         return reach if reach < farthest else None
+
+    def sender_degree(self, found: ProbeReport) -> bool | None:
+        """Whether a sender's own number of ties weighs its message; see `form_probe`.
+
+        None if shared receptive fields cannot be used, because of this or any other probe.
+        """
+        sound = found.deterministic and found.node_order and found.tie_order and found.packing
+        if not sound or found.depth is None or not takes_shared_fields(self._alone[0]):
+            return None
+        form = form_of(self._model, self._pools, found.depth, self._generator, self._tolerance)
+        return None if form is None else form == "degree"
 
     def _reaches(self, batcher: QueryBatcher, pool: Pool) -> Iterator[int]:
         """The farthest node that moves the subject's answer, on one path after the other."""

@@ -17,6 +17,7 @@ features, layer and arriving arcs. Everything is done for all edits at once, wit
 one row per edit and one column per node that some edit can change.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -193,7 +194,7 @@ def _before(delta: Layers, arrivals: Arrivals, layer: int) -> Mask:
     return found
 
 
-def _placed(rows: Ints, places: dict[int, object]) -> Ints:
+def _placed(rows: Ints, places: dict[int, Callable[[Ints], Ints]]) -> Ints:
     """A table with the places of what some of its rows name; without columns that have none."""
     placed = rows.copy()
     for row, place in places.items():

@@ -75,6 +75,39 @@ class _Layer:
     ties: Ints
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Modified:
+    """In what states differ from their nodes in the base: three lists, each by state.
+
+    Arcs that are `gone` (from the states `drops`); arcs whose `source` is another node of the
+    question (of the states `along`); arcs that are `added`, from `new_source` (to `new`).
+    """
+
+    drops: Ints
+    gone: Ints
+    along: Ints
+    arc: Ints
+    source: Ints
+    new: Ints
+    added: Ints
+    new_source: Ints
+
+    def of(self, rank: Ints) -> "_Modified":
+        """The same for the states that have a rank, by it."""
+        drops, along, new = rank[self.drops], rank[self.along], rank[self.new]
+        gone, changed, more = drops != OUTSIDE, along != OUTSIDE, new != OUTSIDE
+        return _Modified(
+            drops=drops[gone],
+            gone=self.gone[gone],
+            along=along[changed],
+            arc=self.arc[changed],
+            source=self.source[changed],
+            new=new[more],
+            added=self.added[more],
+            new_source=self.new_source[more],
+        )
+
+
 class Copies:
     """Numbers the copies that edits need, and lists the arcs that lead to them.
 
@@ -107,127 +140,109 @@ class Copies:
         `needed` marks the states; `arrivals` has the arcs that lead to them from changed states,
         and those that edits add. None for layer 0.
         """
-        changes, field = self._changes, self._field
         edit, column = np.nonzero(needed)
         place = np.full(self._shape, OUTSIDE)
         place[edit, column] = np.arange(len(edit))
-        nodes, features = changes.nodes[column], self._features[edit, column]
-        first = arrivals is None
-        drops, gone, along, new = self._modified(place, arrivals)
-        # Two independent sums of words: states are told apart by one, and checked by the other.
-        words = [_mixed(nodes, features, salt) for salt in (1, 2)]
-        if first and self._degrees and self._ties_alike:
-            number = np.bincount(new.target, minlength=len(edit))
-            number = number - np.bincount(drops, minlength=len(edit))
-            words = [word + _mixed(number, number, salt) for salt, word in zip((3, 4), words)]
-        elif not first or self._degrees:
-            for word, salt in zip(words, (5, 8), strict=True):
-                np.add.at(word, drops, _mixed(gone, gone, salt))
-                np.add.at(word, along.target, _mixed(along.arc, along.source, salt + 1))
-                tie = changes.added[3, new.arc]
-                np.add.at(word, new.target, _mixed(tie, new.source, salt + 2))
+        nodes, features = self._changes.nodes[column], self._features[edit, column]
+        modified = self._modified(place, arrivals)
+        words = self._words(nodes, features, modified, first=arrivals is None)
         _, chosen, copy = np.unique(words[0], return_index=True, return_inverse=True)
         assert np.array_equal(words[1], words[1][chosen][copy]), "two states with one 64-bit key"
-        number = np.full(self._shape, OUTSIDE)
-        number[edit, column] = self._total + copy
-        layer = _Layer(
-            nodes=nodes[chosen],
-            features=features[chosen],
-            sources=np.empty(0, np.int64),
-            targets=np.empty(0, np.int64),
-            ties=np.empty(0, np.int64),
-        )
-        if not first or self._degrees:
+        sources = targets = ties = np.empty(0, np.int64)
+        if arrivals is not None or self._degrees:
             rank = np.full(len(edit), OUTSIDE)
             rank[chosen] = np.arange(len(chosen))
-            sources, targets, ties = self._arcs(layer.nodes, rank, drops, gone, along, new)
-            layer = _Layer(
-                nodes=layer.nodes,
-                features=layer.features,
+            sources, targets, ties = self._arcs(nodes[chosen], modified.of(rank))
+        self._layers.append(
+            _Layer(
+                nodes=nodes[chosen],
+                features=features[chosen],
                 sources=sources,
                 targets=targets,
                 ties=ties,
             )
-        self._layers.append(layer)
+        )
+        self._number = np.full(self._shape, OUTSIDE)
+        self._number[edit, column] = self._total + copy
         self._total += len(chosen)
-        self._number = number
 
-    def _modified(
-        self, place: Ints, arrivals: tuple[Arrivals, Arrivals] | None
-    ) -> tuple[Ints, Ints, Arrivals, Arrivals]:
-        """What differs in the arcs that lead to states.
+    def _words(
+        self, nodes: Ints, features: Ints, modified: "_Modified", *, first: bool
+    ) -> tuple[Words, Words]:
+        """Two independent keys for each state: states are told apart by one, checked by the other.
 
-        The arcs that are gone, each with its state; arcs with changed sources, and added arcs, both
-        with the states as targets and the numbers of nodes in the question as sources.
+        Both are sums of words over everything in which a state differs from its node in the base.
         """
+        keys = []
+        for salt in (0, 8):
+            key = _mixed(nodes, features, salt)
+            if first and self._degrees and self._ties_alike:
+                more = np.bincount(modified.new, minlength=len(nodes))
+                number = more - np.bincount(modified.drops, minlength=len(nodes))
+                key += _mixed(number, number, salt + 1)
+            elif not first or self._degrees:
+                np.add.at(key, modified.drops, _mixed(modified.gone, modified.gone, salt + 2))
+                np.add.at(key, modified.along, _mixed(modified.arc, modified.source, salt + 3))
+                tie = self._changes.added[3, modified.added]
+                np.add.at(key, modified.new, _mixed(tie, modified.new_source, salt + 4))
+            keys.append(key)
+        return keys[0], keys[1]
+
+    def _modified(self, place: Ints, arrivals: tuple[Arrivals, Arrivals] | None) -> "_Modified":
+        """What differs in the arcs that lead to the states at these places."""
         changes = self._changes
         states = place[changes.dropped[0], self._dropped_column]
-        here = states != OUTSIDE
-        drops, gone = states[here], changes.dropped[1, here]
+        drops, gone = states[states != OUTSIDE], changes.dropped[1, states != OUTSIDE]
+        nothing = np.empty(0, np.int64)
         if arrivals is None:
             states = place[changes.added[0], changes.added[2]]
-            here = states != OUTSIDE
-            new = Arrivals(
-                edit=changes.added[0, here],
-                source=changes.added[1, here],
-                target=states[here],
-                arc=np.flatnonzero(here),
-            )
-            return drops, gone, new.chosen(np.zeros(len(new.edit), bool)), new
-        along, added = arrivals
-        along = Arrivals(
-            edit=along.edit,
-            source=self._number[along.edit, along.source],
-            target=place[along.edit, along.target],
-            arc=along.arc,
+            added = np.flatnonzero(states != OUTSIDE)
+            along = arc = source = nothing
+            new, new_source = states[added], changes.added[1, added]
+        else:
+            carried, joined = arrivals
+            source = self._number[carried.edit, carried.source]
+            along, arc = place[carried.edit, carried.target], carried.arc
+            added, new = joined.arc, place[joined.edit, joined.target]
+            there = joined.source != OUTSIDE
+            new_source = changes.added[1, added]
+            copies = self._number[joined.edit[there], joined.source[there]]
+            new_source[there] = np.where(copies == OUTSIDE, new_source[there], copies)
+        return _Modified(
+            drops=drops,
+            gone=gone,
+            along=along,
+            arc=arc,
+            source=source,
+            new=new,
+            added=added,
+            new_source=new_source,
         )
-        base = changes.added[1, added.arc]
-        source = np.where(
-            added.source == OUTSIDE, OUTSIDE, self._number[added.edit, added.source]
-        )
-        new = Arrivals(
-            edit=added.edit,
-            source=np.where(source == OUTSIDE, base, source),
-            target=place[added.edit, added.target],
-            arc=added.arc,
-        )
-        return drops, gone, along, new
 
-    def _arcs(
-        self, nodes: Ints, rank: Ints, drops: Ints, gone: Ints, along: Arrivals, new: Arrivals
-    ) -> tuple[Ints, Ints, Ints]:
+    def _arcs(self, nodes: Ints, modified: "_Modified") -> tuple[Ints, Ints, Ints]:
         """The arcs that lead to the copies of a layer, in canonical order, copy after copy."""
         field = self._field
         starts, order, position = field.arriving
         listed, owner = spans(starts, nodes)
         arcs = order[listed]
-        first = np.cumsum(starts[nodes + 1] - starts[nodes]) - (starts[nodes + 1] - starts[nodes])
-        sources = field.sources[arcs].copy()
-        senders = sources
+        number = starts[nodes + 1] - starts[nodes]
+        first = np.cumsum(number) - number - starts[nodes]
+        senders = field.sources[arcs]
         targets = self._total + owner
         keep = np.ones(len(arcs), bool)
-
-        def at(copies: Ints, arc: Ints) -> Ints:
-            """Where an arc of the base stands among those of a copy."""
-            return first[copies] + position[arc] - starts[nodes[copies]]
-
-        own = rank[drops] != OUTSIDE
-        keep[at(rank[drops[own]], gone[own])] = False
+        keep[first[modified.drops] + position[modified.gone]] = False
+        sources, ties = senders.copy(), field.ties[arcs]
+        sources[first[modified.along] + position[modified.arc]] = modified.source
         loops = senders == nodes[owner]
-        senders = senders.copy() if len(new.edit) else senders
-        own = rank[along.target] != OUTSIDE
-        sources[at(rank[along.target[own]], along.arc[own])] = along.source[own]
         sources[loops] = targets[loops]
-        ties = field.ties[arcs]
-        if not len(new.edit):
+        if not len(modified.new):
             return sources[keep], targets[keep], ties[keep]
-        own = rank[new.target] != OUTSIDE
-        place = new.arc[own]
-        sender = np.concatenate((senders[keep], self._changes.added[1, place]))
-        late = np.concatenate((loops[keep], np.zeros(len(place), bool)))
-        sources = np.concatenate((sources[keep], new.source[own]))
-        targets = np.concatenate((targets[keep], self._total + rank[new.target[own]]))
-        ties = np.concatenate((ties[keep], self._changes.added[3, place]))
+        added = self._changes.added[:, modified.added]
+        sender = np.concatenate((senders[keep], added[1]))
+        late = np.concatenate((loops[keep], np.zeros(added.shape[1], bool)))
+        sources = np.concatenate((sources[keep], modified.new_source))
+        targets = np.concatenate((targets[keep], self._total + modified.new))
+        ties = np.concatenate((ties[keep], added[3]))
         ordered = np.lexsort((sender, late, targets))
         return sources[ordered], targets[ordered], ties[ordered]
 

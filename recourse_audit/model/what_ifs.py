@@ -8,6 +8,10 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits
 from recourse_audit.model.shared_fields import Form, SharedFields
 
+MOST_EDITS = 512
+MOST_ARCS = 2**17
+MUCH_LESS = 8
+
 
 class WhatIfs:
     """Asks about edits of one graph; the field of the last nodes asked about is kept."""
@@ -21,22 +25,35 @@ class WhatIfs:
         self._kept: BaseField | None = None
 
     def ask(self, edits: Edits) -> Floats:
-        """One answer for each node that an edit asks about."""
-        shared = SharedFields(
-            self._field(edits), self._form, ties_alike=not self._batcher.needs_ties
-        )
+        """One answer for each node that an edit asks about, edit after edit."""
+        answers: list[Floats] = [np.empty((0, self._batcher.answer_width))]
+        first, size = 0, MOST_EDITS
+        while first < edits.count:
+            part = edits.part(first, min(first + size, edits.count))
+            field = self._field(part)
+            if first == 0:
+                # No edit copies more than the field for every layer, and nearly all copy far less.
+                size = _fitting(field, len(field.arcs) * self._depth / MUCH_LESS)
+                part = edits.part(first, min(first + size, edits.count))
+            answer, arcs = self._asked_at_once(field, part)
+            answers.append(answer)
+            first += part.count
+            size = _fitting(field, arcs / part.count)
+        return np.concatenate(answers)
+
+    def _asked_at_once(self, field: BaseField, edits: Edits) -> tuple[Floats, int]:
+        """The answers to one question, and how many arcs it has besides those of the field."""
+        shared = SharedFields(field, self._form, ties_alike=not self._batcher.needs_ties)
         question = shared.question(edits)
-        features = None
+        union, features = question.union, None
         if question.replaced.shape[1]:
             with np.errstate(over="ignore"):
-                kind = self._batcher.model.feature_type
-                features = self._graph.features[question.union.nodes].astype(kind)
-                features[question.replaced[0]] = edits.features[question.replaced[1]]
+                replaced: Floats = edits.features.astype(self._batcher.model.feature_type)
+            features = self._batcher.features_of(union.nodes)
+            features[question.replaced[0]] = replaced[question.replaced[1]]
         rows, back = np.unique(question.rows, return_inverse=True)
-        answers = self._batcher.ask(
-            question.union, rows, features=features, stands_for=edits.count
-        )
-        return answers[back]
+        answers = self._batcher.ask(union, rows, features=features, stands_for=edits.count)
+        return answers[back], len(union.sources) - len(field.arcs)
 
     def _field(self, edits: Edits) -> BaseField:
         asked = np.unique(edits.asked[1])
@@ -49,3 +66,9 @@ class WhatIfs:
     def _around(self, asked: Ints, added: Ints | None) -> BaseField:
         degrees = self._form == "degree"
         return base_field(self._graph, asked, self._depth, degrees=degrees, added=added)
+
+
+def _fitting(field: BaseField, arcs_per_edit: float) -> int:
+    """How many edits go into one question: the base is worth asking about, and memory suffices."""
+    room = max(MOST_ARCS, len(field.arcs))
+    return max(1, min(MOST_EDITS, int(room / max(arcs_per_edit, 1.0))))

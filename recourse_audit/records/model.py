@@ -41,7 +41,10 @@ NO_REPEATS = Repeats()
 class ProbeReport(Record):
     """What may be relied on when asking a model; true is good.
 
-    `notes` has a sentence for every false, and for what else a reader must know first.
+    `sender_degree` says whether a sender's own number of ties weighs its message, and is neither
+    good nor bad: it tells in which form one question can hold many what-ifs. None where no form
+    can, so that every what-if is asked by itself. `notes` has a sentence for every probe that
+    failed, and for what else a reader must know first.
     """
 
     deterministic: bool
@@ -50,6 +53,7 @@ class ProbeReport(Record):
     ties_matter: bool
     packing: bool
     depth: int | None
+    sender_degree: bool | None = None
     notes: dict[str, str] = field(default_factory=dict)
 
     @property
