@@ -7,6 +7,7 @@ from recourse_audit.model.base_fields import BaseField, base_field
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits
 from recourse_audit.model.shared_fields import Form, SharedFields
+from recourse_audit.records.model import ProbeReport
 
 MOST_EDITS = 512
 MOST_ARCS = 2**17
@@ -66,6 +67,14 @@ class WhatIfs:
     def _around(self, asked: Ints, added: Ints | None) -> BaseField:
         degrees = self._form == "degree"
         return base_field(self._graph, asked, self._depth, degrees=degrees, added=added)
+
+
+def what_ifs_of(graph: Graph, batcher: QueryBatcher, probes: ProbeReport) -> WhatIfs | None:
+    """What asks about edits, if a probe found a form that gives the model's answers."""
+    if probes.sender_degree is None or probes.depth is None:
+        return None
+    form: Form = "degree" if probes.sender_degree else "plain"
+    return WhatIfs(graph, batcher, depth=probes.depth, form=form)
 
 
 def _fitting(field: BaseField, arcs_per_edit: float) -> int:
