@@ -42,6 +42,10 @@ class WhatIfs:
             size = _fitting(field, arcs / part.count)
         return np.concatenate(answers)
 
+    def size(self, edits: Edits) -> int:
+        """How many arcs matter to the nodes that edits ask about."""
+        return len(self._field(edits).arcs)
+
     def _asked_at_once(self, field: BaseField, edits: Edits) -> tuple[Floats, int]:
         """The answers to one question, and how many arcs it has besides those of the field."""
         shared = SharedFields(field, self._form, ties_alike=not self._batcher.needs_ties)

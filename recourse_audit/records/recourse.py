@@ -216,12 +216,42 @@ class DroppableTie(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Compared(Record):
+    """How many answers about changes were asked again on the whole graph.
+
+    `largest` is the largest difference of a probability (of a score, if the model gives scores).
+    """
+
+    answers: int = 0
+    largest: float = 0.0
+
+    def __str__(self) -> str:
+        """The result in words."""
+        if not self.answers:
+            return "no answer about changes was compared with the whole graph's"
+        answers = "1 answer" if self.answers == 1 else f"{self.answers:,} answers"
+        if not self.largest:
+            return f"{answers} about changes compared with the whole graph's, all equal"
+        return (
+            f"{answers} about changes compared with the whole graph's; the largest difference in a "
+            f"probability or score is {self.largest:.2g}"
+        )
+
+    def with_more(self, more: "Compared") -> "Compared":
+        """Both together."""
+        return Compared(
+            answers=self.answers + more.answers, largest=max(self.largest, more.largest)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Recourse(Record):
     """What a subject could change, or how sure it is that there is nothing.
 
     `margin` is that of the decision as it stands. `evaluations` counts the combinations that the
     search for options put to the model, `evaluated_on` says on what, and is None where nothing
-    was. `droppable` are all ties that could have been dropped, in the order of the graph.
+    was; `compared` are those that were asked again on the whole graph. `droppable` are all ties
+    that could have been dropped, in the order of the graph.
     """
 
     status: RecourseStatus
@@ -230,6 +260,7 @@ class Recourse(Record):
     options: tuple[Option, ...] = ()
     evaluations: int = 0
     evaluated_on: AskedOn | None = None
+    compared: Compared = Compared()
     reason: str = ""
     droppable: tuple[DroppableTie, ...] = ()
 

@@ -5,6 +5,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything
@@ -25,21 +26,29 @@ class RecourseContext:
         batcher: QueryBatcher,
         probes: ProbeReport,
         decisions: Decisions,
+        *,
+        compare: float = 0.0,
+        seed: int = 0,
     ) -> None:
-        """`decisions` are those on everybody in the whole graph."""
+        """`decisions` are those on everybody in the whole graph.
+
+        A share of answers, `compare`, is asked again on the whole graph; the seed draws them.
+        """
         self.graph = graph
         self.batcher = batcher.with_more_ties(new_ties(graph)) if batcher.needs_ties else batcher
         self.whole = decisions.everybody
         self.decisions = decisions
         self.depth = probes.depth if neighbourhoods_suffice(probes) else None
+        self.what_ifs = what_ifs_of(graph, self.batcher, probes)
         self.reach = probes.depth
         self.noise = noise_of(batcher)
+        self.compare = compare
+        self.seed = seed
         self._everything: tuple[ReceptiveField, Floats] | None = None
 
     def features(self, nodes: Ints) -> Floats:
         """Features as the model takes them, in an array of their own."""
-        with np.errstate(over="ignore"):
-            return self.graph.features[nodes].astype(self.batcher.model.feature_type)
+        return self.batcher.features_of(nodes)
 
     @property
     def room(self) -> int:

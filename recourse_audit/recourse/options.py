@@ -16,6 +16,7 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Certificate,
+    Compared,
     LeftOut,
     Option,
     Recourse,
@@ -33,9 +34,10 @@ from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.typed_changes import Change
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.verification import Verifier, Way
 from recourse_audit.recourse.what_if import try_changes
 from recourse_audit.search.results import Naming, shown
+from recourse_audit.settings.recourse import BUDGET, BUDGET_ONE_BY_ONE
 
 CONFIRMED_ARCS = 200_000
 NOTHING_PERMITTED = "The policy permits this person no change."
@@ -61,7 +63,9 @@ class RecourseSearch:
     ) -> None:
         """`decisions` are those on everybody in the whole graph."""
         settings = policy.settings
-        self._context = RecourseContext(graph, batcher, probes, decisions)
+        self._context = RecourseContext(
+            graph, batcher, probes, decisions, compare=settings.compare, seed=seed
+        )
         self._policy = policy
         self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
         self._robustness = RobustnessTest(
@@ -97,7 +101,7 @@ class RecourseSearch:
             )
         conditions = self._policy.conditions
         kept = SubjectConditions(conditions, table) if conditions and table.moves else None
-        trials, verifier, options, spent = self._tried(table, now, search, kept)
+        trials, verifier, options, spent, compared = self._tried(table, now, search, kept)
         certificate = self._certificate(table, trials, kept)
         return Recourse(
             status=_status(options, certificate),
@@ -106,6 +110,7 @@ class RecourseSearch:
             options=options,
             evaluations=spent,
             evaluated_on=verifier.asked_on,
+            compared=compared,
             droppable=table.droppable,
         )
 
@@ -115,21 +120,22 @@ class RecourseSearch:
         now: Floats,
         search: SearchResult | None,
         kept: SubjectConditions | None,
-    ) -> tuple[Trials, Verifier, tuple[Option, ...], int]:
-        """Search on the neighbourhood; if the whole graph contradicts an option, search there.
+    ) -> tuple[Trials, Verifier, tuple[Option, ...], int, Compared]:
+        """Search in the fastest way; if the whole graph contradicts it, search in the next.
 
-        Also says how many evaluations both took together, which is never more than the budget.
+        Also says how many evaluations all took together, which is never more than the budget.
         """
         settings, decisions = self._policy.settings, self._context.decisions
-        spent = 0
-        for whole in (False, True):
-            verifier = Verifier(self._context, table, whole=whole)
+        spent, compared = 0, Compared()
+        way: Way | None = "shared"
+        while way is not None:
+            verifier = Verifier(self._context, table, way)
             trials = Trials(
                 verifier,
                 decisions,
                 table,
                 now,
-                settings.budget - spent,
+                self._budget(verifier) - spent,
                 None if kept is None else kept.allowed,
             )
             trials.follow(_counterfactuals(table, search, settings.max_changes))
@@ -138,7 +144,9 @@ class RecourseSearch:
             rows = _as_rows([success for success, _ in chosen])
             answers, on_whole = self._confirmed(verifier, rows, [one.answer for one, _ in chosen])
             spent += verifier.evaluations
-            if len(answers) == 0 or verifier.reached(rows, answers).all():
+            compared = compared.with_more(verifier.compared)
+            way = verifier.next_way
+            if not verifier.contradicted and verifier.reached(rows, answers).all():
                 break
         options = tuple(
             self._option(
@@ -148,7 +156,14 @@ class RecourseSearch:
                 zip(chosen, answers, on_whole, strict=True)
             )
         )
-        return trials, verifier, options, spent
+        return trials, verifier, options, spent, compared
+
+    def _budget(self, verifier: Verifier) -> int:
+        """How many combinations may be tried for a subject."""
+        given = self._policy.settings.budget
+        if given is not None:
+            return given
+        return BUDGET if verifier.way == "shared" else BUDGET_ONE_BY_ONE
 
     def _confirmed(
         self, verifier: Verifier, rows: Ints, found: Sequence[Floats]

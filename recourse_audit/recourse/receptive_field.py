@@ -21,8 +21,8 @@ OUTSIDE = -1
 class ReceptiveField:
     """Nodes in ascending order, arcs as in the graph, then loops; ends are places in `nodes`.
 
-    `arcs` are the numbers of the arcs in the graph, without loops; `full` are the nodes that have
-    all of their ties in the field.
+    `arcs` are the numbers of the arcs in the graph, with loops after all others; `full` are the
+    nodes that have all of their ties in the field.
     """
 
     nodes: Ints
@@ -51,7 +51,7 @@ def everything(graph: Graph) -> ReceptiveField:
     return ReceptiveField(
         nodes=union.nodes,
         full=union.nodes,
-        arcs=np.arange(len(graph.arc_source)),
+        arcs=np.arange(len(graph.arc_source) + len(graph.loop_node)),
         sources=union.sources,
         targets=union.targets,
         ties=union.ties,
@@ -71,7 +71,7 @@ def with_every_tie(graph: Graph, full: Ints, more: Ints) -> ReceptiveField:
     return ReceptiveField(
         nodes=nodes,
         full=full,
-        arcs=arcs,
+        arcs=np.concatenate((arcs, len(graph.arc_source) + loops)),
         sources=np.searchsorted(nodes, sources),
         targets=np.searchsorted(nodes, targets),
         ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),

@@ -8,18 +8,22 @@ stays as it is. Where features follow from columns, numbers among the columns sh
 follow; a category stays what it is, because half a category means nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.queries import Union
 from recourse_audit.records.recourse import Robustness, survival
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.attributes import column_of
 from recourse_audit.recourse.context import RecourseContext
+from recourse_audit.recourse.edited import ActionEdits
 from recourse_audit.recourse.encoded_rows import changed_columns, columns_of
 from recourse_audit.recourse.variants import Question
 
@@ -28,12 +32,30 @@ MOST_DRAWN_ARCS = 20_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionGraph:
-    """A receptive field with an option applied; the subject's place in it; how far everyone is."""
+    """A receptive field with an option applied; the subject's place in it; how far everyone is.
+
+    `arcs` numbers the union's arcs as in the graph; `NONE` for those that the option adds.
+    """
 
     union: Union
     features: Floats
+    arcs: NDArray[np.integer]
     subject: int
     hops: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draws:
+    """Versions of an option's graph, some at a time.
+
+    `ends` and `keep` say where each arc leads and which are left, one row per version; `near` are
+    the places whose features are replaced, by the rows of `features`, version after version.
+    """
+
+    ends: Ints
+    keep: Mask
+    near: Ints
+    features: Floats
 
 
 class RobustnessTest:
@@ -79,54 +101,68 @@ class RobustnessTest:
     ) -> Robustness:
         option_graph = self._option_graph(question)
         generator = np.random.default_rng((self._seed, table.subject, place))
-        fixed = _columns(table, combination)
-        with_ties = with_attributes = 0
-
-        def working(union: Union, features: Floats) -> int:
-            answers = self._answers(option_graph, union, features)
-            return int(decisions.favourable(answers, table.subject).sum())
-
         copies = max(1, self._context.batcher.node_room // len(option_graph.hops))
+        with_ties, with_attributes = [], []
         for first in range(0, self._draws, copies):
             count = min(copies, self._draws - first)
-            drawn = self._with_other_ties(option_graph, generator, count)
-            same = np.tile(option_graph.features, (count, 1))
-            with_ties += working(drawn, same)
-            plain = self._copies(option_graph, count)
-            shifted = (
-                self._shifted(option_graph, generator, count, fixed)
+            with_ties.append(self._with_other_ties(option_graph, generator, count))
+            near, shifted = (
+                self._shifted(option_graph, generator, count, _columns(table, combination))
                 if table.encoder is None
                 else self._shifted_columns(option_graph, generator, count, table, combination)
             )
-            with_attributes += working(plain, shifted)
+            with_attributes.append(_unmoved(option_graph, count, near, shifted))
+        working = [
+            self._working(table, combination, option_graph, draws, decisions)
+            for draws in (with_ties, with_attributes)
+        ]
         return Robustness(
             draws=self._draws,
-            ties=survival(with_ties, self._draws),
-            attributes=survival(with_attributes, self._draws),
+            ties=survival(working[0], self._draws),
+            attributes=survival(working[1], self._draws),
         )
+
+    def _working(
+        self,
+        table: ActionTable,
+        combination: Ints,
+        option_graph: OptionGraph,
+        draws: list[_Draws],
+        decisions: Decisions,
+    ) -> int:
+        """In how many versions the decision is favourable."""
+        what_ifs = self._context.what_ifs
+        if what_ifs is not None:
+            own = option_graph.features[option_graph.subject]
+            option = ActionEdits(table, own).of(combination[None])
+            answers = what_ifs.ask(_edits(table.subject, option, option_graph, draws))
+        else:
+            answers = np.concatenate([self._answers(option_graph, some) for some in draws])
+        return int(decisions.favourable(answers, table.subject).sum())
 
     def _option_graph(self, question: Question) -> OptionGraph:
         subject, depth = int(question.rows[0]), self._context.depth
         return OptionGraph(
             union=question.union,
             features=question.features,
+            arcs=question.arcs,
             subject=subject,
             hops=_hops(question.union, subject, depth),
         )
 
-    def _answers(self, option_graph: OptionGraph, union: Union, features: Floats) -> Floats:
-        """The subject's answers in some versions."""
-        rows = np.arange(len(union)) * len(option_graph.hops) + option_graph.subject
+    def _answers(self, option_graph: OptionGraph, draws: _Draws) -> Floats:
+        """The subject's answers in some versions, each of them a graph of its own."""
+        union = _union(option_graph, draws.ends, draws.keep)
+        size = len(option_graph.hops)
+        features = np.tile(option_graph.features, (len(union), 1))
+        inside = features.reshape(len(union), size, -1)
+        inside[:, draws.near] = draws.features.reshape(len(union), len(draws.near), -1)
+        rows = np.arange(len(union)) * size + option_graph.subject
         return self._context.batcher.ask(union, rows, features=features)
-
-    def _copies(self, option_graph: OptionGraph, count: int) -> Union:
-        every = np.ones((count, len(option_graph.union.sources)), bool)
-        ends = np.stack((option_graph.union.sources, option_graph.union.targets))
-        return _union(option_graph, np.broadcast_to(ends[:, None], (2, *every.shape)), every)
 
     def _with_other_ties(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int
-    ) -> Union:
+    ) -> _Draws:
         """Versions in which other people's ties are gone or lead elsewhere."""
         union, hops = option_graph.union, option_graph.hops
         ends = np.stack((union.sources, union.targets))
@@ -150,20 +186,24 @@ class RobustnessTest:
         for end in (0, 1):
             own = drawn[end][:, others]
             drawn[end][:, others] = np.where(move[:, tie] & (own == left[:, tie]), to[:, tie], own)
-        return _union(option_graph, drawn, keep)
+        nobody = np.empty(0, np.int64)
+        return _Draws(ends=drawn, keep=keep, near=nobody, features=option_graph.features[:0])
 
     def _shifted(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int, fixed: Ints
-    ) -> Floats:
-        """Features with noise for everyone the model looks at, except on what the option sets."""
-        size, depth = len(option_graph.hops), self._context.depth
+    ) -> tuple[Ints, Floats]:
+        """Features with noise for everyone the model looks at, except on what the option sets.
+
+        Says who these are, and gives their features, version after version.
+        """
+        depth = self._context.depth
         near = np.flatnonzero(option_graph.hops <= (1 if depth is None else depth))
         shape = (count, len(near), option_graph.features.shape[1])
         noise = generator.standard_normal(shape, dtype=np.float32) * self._spread * self._jitter
         noise[:, np.searchsorted(near, option_graph.subject), fixed] = 0
-        features = np.tile(option_graph.features, (count, 1))
-        features.reshape(count, size, -1)[:, near] += noise.astype(features.dtype)
-        return features
+        features = np.tile(option_graph.features[near], (count, 1, 1))
+        features += noise.astype(features.dtype)
+        return near, features.reshape(count * len(near), -1)
 
     def _shifted_columns(
         self,
@@ -172,14 +212,14 @@ class RobustnessTest:
         count: int,
         table: ActionTable,
         combination: Ints,
-    ) -> Floats:
-        """Features after noise on the numbers that they follow from.
+    ) -> tuple[Ints, Floats]:
+        """The same with noise on the numbers that features follow from.
 
         Somebody whose features would have no finite value after it keeps theirs.
         """
         encoder, graph = table.encoder, self._context.graph
         assert encoder is not None
-        size, depth = len(option_graph.hops), self._context.depth
+        depth = self._context.depth
         near = np.flatnonzero(option_graph.hops <= (1 if depth is None else depth))
         columns = columns_of(graph, encoder.columns, option_graph.union.nodes[near])
         own = int(np.searchsorted(near, option_graph.subject))
@@ -197,13 +237,11 @@ class RobustnessTest:
                 if name in encoder.whole:
                     drawn[name] = np.rint(drawn[name])
         shifted = encoder.encode(drawn).reshape(count, len(near), -1)
-        features = np.tile(option_graph.features, (count, 1))
-        inside = features.reshape(count, size, -1)
+        known = option_graph.features[near]
         with np.errstate(over="ignore"):
-            shifted = shifted.astype(features.dtype)
+            shifted = shifted.astype(known.dtype)
         finite = np.isfinite(shifted).all(axis=2, keepdims=True)
-        inside[:, near] = np.where(finite, shifted, inside[:, near])
-        return features
+        return near, np.where(finite, shifted, known).reshape(count * len(near), -1)
 
     def _spread_of(self, name: str) -> float:
         """The standard deviation of a column."""
@@ -232,6 +270,54 @@ def _hops(union: Union, subject: int, depth: int | None) -> Ints:
             next_to = ends[1][hops[ends[0]] == hop - 1]
             hops[next_to] = np.minimum(hops[next_to], hop)
     return hops
+
+
+def _unmoved(option_graph: OptionGraph, count: int, near: Ints, features: Floats) -> _Draws:
+    """Versions with all ties as they are, and other features."""
+    ends = np.stack((option_graph.union.sources, option_graph.union.targets))
+    keep = np.ones((count, ends.shape[1]), bool)
+    ends = np.broadcast_to(ends[:, None], (2, *keep.shape))
+    return _Draws(ends=ends, keep=keep, near=near, features=features)
+
+
+def _edits(
+    subject: int, option: Edits, option_graph: OptionGraph, draws: Sequence[_Draws]
+) -> Edits:
+    """What all versions change in the graph as it is: the option, then what was drawn."""
+    union = option_graph.union
+    before = np.stack((union.sources, union.targets))
+    count = sum(len(some.keep) for some in draws)
+    dropped, added = [_for_each(option.dropped, count)], [_for_each(option.added, count)]
+    replaced = [_for_each(option.replaced, 0 if len(draws[0].near) else count)]
+    features = [option.features]
+    first, row = 0, len(option.features)
+    for some in draws:
+        moved = some.keep & (some.ends != before[:, None]).any(axis=0)
+        version, arc = np.nonzero(~some.keep | moved)
+        dropped.append(np.stack((first + version, option_graph.arcs[arc])))
+        version, arc = np.nonzero(moved)
+        source, target = union.nodes[some.ends[:, version, arc]]
+        added.append(np.stack((first + version, source, target, union.ties[arc])))
+        version = np.repeat(np.arange(len(some.keep)), len(some.near))
+        who = np.tile(union.nodes[some.near], len(some.keep))
+        replaced.append(np.stack((first + version, who, row + np.arange(len(who)))))
+        features.append(some.features)
+        first, row = first + len(some.keep), row + len(some.features)
+    return edits_of(
+        count,
+        np.stack((np.arange(count), np.full(count, subject))),
+        dropped=np.concatenate(dropped, axis=1),
+        added=np.concatenate(added, axis=1),
+        replaced=np.concatenate(replaced, axis=1),
+        features=np.concatenate(features),
+    )
+
+
+def _for_each(one: Ints, count: int) -> Ints:
+    """What a single edit changes, once for each of many edits."""
+    every = np.tile(one, count)
+    every[0] = np.repeat(np.arange(count), one.shape[1])
+    return every
 
 
 def _union(option_graph: OptionGraph, ends: Ints, keep: Mask) -> Union:

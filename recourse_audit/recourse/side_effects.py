@@ -14,6 +14,7 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.recourse import SideEffects
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.context import CLOSE, RecourseContext
+from recourse_audit.recourse.edited import ActionEdits
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
 from recourse_audit.recourse.variants import Variants
 
@@ -45,9 +46,33 @@ class OtherPeople:
         RoomError
             An export of fixed size has no room for the graph with these changes.
         """
-        context, table = self._context, self._table
+        table = self._table
         ends = (table.source[combination], table.target[combination], [table.subject])
         touched = np.unique(np.concatenate(ends))
+        shared = self._shared(combination, touched, most_arcs)
+        return shared or self._by_itself(combination, touched, most_arcs)
+
+    def _shared(
+        self, combination: Ints, touched: Ints, most_arcs: int | None
+    ) -> tuple[Ints, Floats] | None:
+        """The answers by shared receptive fields; None if there are none, or they are too large."""
+        context, table = self._context, self._table
+        what_ifs, depth = context.what_ifs, context.depth
+        if what_ifs is None or depth is None:
+            return None
+        affected = reach(context.graph, touched, depth).astype(np.int64)
+        own = context.features(np.array([table.subject]))[0]
+        asked = np.stack((np.zeros(len(affected), np.int64), affected))
+        edits = ActionEdits(table, own).of(combination[None], asked)
+        if most_arcs is not None and what_ifs.size(edits) > most_arcs:
+            return None
+        return affected, what_ifs.ask(edits)
+
+    def _by_itself(
+        self, combination: Ints, touched: Ints, most_arcs: int | None
+    ) -> tuple[Ints, Floats] | None:
+        """The answers on a part of the graph, or the whole of it, with the changes applied."""
+        context, table = self._context, self._table
         around, affected = self._affected(touched, most_arcs)
         if around is None:
             return None

@@ -42,11 +42,15 @@ def _median(values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Versions side by side, the rows to read, and the features of all nodes."""
+    """Versions side by side, the rows to read, and the features of all nodes.
+
+    `arcs` numbers the union's arcs as in the graph, loops after all others; `NONE` for new ones.
+    """
 
     union: Union
     rows: Ints
     features: Floats
+    arcs: NDArray[np.integer]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +63,7 @@ class _Draft:
     sources: NDArray[np.integer]
     targets: NDArray[np.integer]
     ties: NDArray[np.integer]
+    arcs: NDArray[np.integer]
     keep: Mask
 
 
@@ -103,6 +108,7 @@ class Variants:
             self._nodes = np.tile(around.nodes, self._copies)
             self._sources, self._targets = self._sources + shift, self._targets + shift
         self._ties = np.broadcast_to(around.ties, self._sources.shape)
+        self._arcs = np.broadcast_to(around.arcs, self._sources.shape)
         self._arc = np.searchsorted(around.arcs, table.arc)
         self._encoded = EncodedRows(table) if table.encoder is not None else None
         self._extensions: dict[int, FieldExtension] = {}
@@ -165,6 +171,7 @@ class Variants:
             ),
             rows=rows,
             features=draft.features,
+            arcs=draft.arcs[draft.keep],
         )
 
     def restore(self) -> None:
@@ -182,6 +189,7 @@ class Variants:
             sources=sources,
             targets=self._targets[:count],
             ties=self._ties[:count],
+            arcs=self._arcs[:count],
             keep=np.ones(sources.shape, bool),
         )
 
@@ -208,11 +216,13 @@ class Variants:
             found[missing] = outside[np.searchsorted(key, wanted)]
             return found
 
-        version, sources, targets, ties = self._more_arcs(row, parts, several, placed)
-        new = self._new_arcs(row, action, placed)
-        version, sources, targets, ties = (
+        version, *more = (
             np.concatenate(both)
-            for both in zip((version, sources, targets, ties), new, strict=True)
+            for both in zip(
+                self._more_arcs(row, parts, several, placed),
+                self._new_arcs(row, action, placed),
+                strict=True,
+            )
         )
         draft = _Draft(
             starts=starts,
@@ -221,38 +231,38 @@ class Variants:
             sources=self.around.sources + starts[:-1, None],
             targets=self.around.targets + starts[:-1, None],
             ties=np.broadcast_to(self.around.ties, (count, len(self.around.ties))),
+            arcs=np.broadcast_to(self.around.arcs, (count, len(self.around.ties))),
             keep=np.ones((count, len(self.around.ties)), bool),
         )
         draft.nodes[starts[:-1, None] + np.arange(self._size)] = self.around.nodes
         draft.nodes[outside] = key % total
-        _widen(draft, version, sources, targets, ties)
+        _widen(draft, version, *more)
         return draft
 
     def _more_arcs(
         self, row: Ints, parts: list[FieldExtension], several: bool, placed: Callable[..., Ints]
-    ) -> tuple[Ints, Ints, Ints, Ints]:
+    ) -> tuple[Ints, ...]:
         """The arcs of the extensions, each of them once per version."""
         version = np.repeat(row, [len(part.arc) for part in parts])
         ends = np.concatenate([part.ends for part in parts], axis=1)
         places = np.concatenate([part.places for part in parts], axis=1)
         ties = np.concatenate([part.ties for part in parts])
+        arcs = np.concatenate([part.arc for part in parts])
         if several:
             graph = self._table.graph
-            arc = np.concatenate([part.arc for part in parts])
-            arc += version * (len(graph.arc_source) + len(graph.loop_node))
-            _, once = np.unique(arc, return_index=True)
-            version, ties = version[once], ties[once]
+            key = arcs + version * (len(graph.arc_source) + len(graph.loop_node))
+            _, once = np.unique(key, return_index=True)
+            version, ties, arcs = version[once], ties[once], arcs[once]
             ends, places = ends[:, once], places[:, once]
         return (
             version,
             placed(version, ends[0], places[0]),
             placed(version, ends[1], places[1]),
             ties,
+            arcs,
         )
 
-    def _new_arcs(
-        self, row: Ints, action: Ints, placed: Callable[..., Ints]
-    ) -> tuple[Ints, Ints, Ints, Ints]:
+    def _new_arcs(self, row: Ints, action: Ints, placed: Callable[..., Ints]) -> tuple[Ints, ...]:
         """The arcs of the new ties, both ways unless ties have a direction."""
         table = self._table
         source, target = (
@@ -261,12 +271,13 @@ class Variants:
         )
         tie = len(table.graph.ties) + table.kind[action]
         if table.graph.directed:
-            return row, source, target, tie
+            return row, source, target, tie, np.full(len(row), NONE)
         return (
             np.repeat(row, 2),
             np.column_stack((source, target)).ravel(),
             np.column_stack((target, source)).ravel(),
             np.repeat(tie, 2),
+            np.full(2 * len(row), NONE),
         )
 
     def _features(self, starts: Ints, outside: Ints, nodes: Ints) -> Floats:
@@ -291,7 +302,9 @@ class Variants:
         return self._extensions[far]
 
 
-def _widen(draft: _Draft, version: Ints, sources: Ints, targets: Ints, ties: Ints) -> None:
+def _widen(
+    draft: _Draft, version: Ints, sources: Ints, targets: Ints, ties: Ints, arcs: Ints
+) -> None:
     """Append more arcs to those of each version."""
     order = np.argsort(version, kind="stable")
     version = version[order]
@@ -301,7 +314,8 @@ def _widen(draft: _Draft, version: Ints, sources: Ints, targets: Ints, ties: Int
     keep = np.zeros(shape, bool)
     keep[version, column] = True
     draft.keep = np.concatenate((draft.keep, keep), axis=1)
-    for name, values in (("sources", sources), ("targets", targets), ("ties", ties)):
+    columns = {"sources": sources, "targets": targets, "ties": ties, "arcs": arcs}
+    for name, values in columns.items():
         more = np.zeros(shape, np.int64)
         more[version, column] = values[order]
         setattr(draft, name, np.concatenate((getattr(draft, name), more), axis=1))

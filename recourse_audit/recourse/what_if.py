@@ -36,7 +36,7 @@ def try_changes(
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
     table, actions = _table(policy, subject, changes)
-    verifier = Verifier(context, table, whole=True)
+    verifier = Verifier(context, table, "whole")
     every = np.arange(len(table))
     answer = verifier.on_whole_graph(every[None])
     before = context.whole[subject][None]

@@ -7,6 +7,10 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from recourse_audit.settings.formulas import parse_condition
 from recourse_audit.settings.section import FilePath, Section
 
+# How many combinations of changes are tried for a subject, unless the settings say.
+BUDGET = 40_000
+BUDGET_ONE_BY_ONE = 5_000
+
 
 class TieRule(Section):
     """Which ties of a kind may be dropped or added, at what cost; the first match applies."""
@@ -226,12 +230,21 @@ class RecourseSettings(Section):
         default=3, ge=1, le=6, description="Maximum number of changes in one option."
     )
     options: int = Field(default=3, ge=1, le=10, description="Maximum number of options offered.")
-    budget: int = Field(
-        default=5000,
+    budget: int | None = Field(
+        default=None,
         ge=1,
         description="Maximum number of combinations of changes put to the model for one subject. "
         "Each is evaluated on the subject's neighbourhood where that is proven to give the same "
-        "answer, otherwise on the whole graph.",
+        "answer, otherwise on the whole graph. If absent: 40,000, which is every set of up to "
+        "three of 60 changes; or 5,000 for a model that can be asked only about one at a time.",
+    )
+    compare: float = Field(
+        default=0.0005,
+        ge=0,
+        le=1,
+        description="Share of the answers about changes that are asked again on the whole graph; "
+        "one for each subject at least, and every option, where the graph has at most 200,000 "
+        "arcs. 0 for none but the options.",
     )
     never: tuple[str, ...] = Field(
         default=(),
