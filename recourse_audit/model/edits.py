@@ -48,10 +48,10 @@ def edits_of(
     replaced: Sequence[Ints] | Ints = (),
     features: Floats | None = None,
 ) -> Edits:
-    """Edits from lists of columns; what is left out is empty."""
+    """Edits from lists of columns; what is left out is empty, and no edit drops an arc twice."""
     return Edits(
         count=count,
-        dropped=_table(dropped, 2),
+        dropped=_once(_table(dropped, 2)),
         added=_table(added, 4),
         replaced=_table(replaced, 3),
         features=np.empty((0, 0), np.float32) if features is None else features,
@@ -65,6 +65,12 @@ def _table(rows: Sequence[Ints] | Ints, height: int) -> Ints:
     table = np.asarray(rows, np.int64).reshape(height, -1)
     ordered = bool((np.diff(table[0]) >= 0).all())
     return table if ordered else table[:, np.argsort(table[0], kind="stable")]
+
+
+def _once(table: Ints) -> Ints:
+    """Columns in ascending order, without repetitions."""
+    span = int(table[1].max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(table[0] * span + table[1]), span))
 
 
 def _between(table: Ints, first: int, last: int) -> Ints:

@@ -83,6 +83,7 @@ class SharedFields:
         nodes = np.flatnonzero(self._touched(replaced[1], ends, added))
         columns = np.full(len(field.nodes), OUTSIDE)
         columns[nodes] = np.arange(len(nodes))
+        added[1] = np.where(added[1] == added[2], OUTSIDE, added[1])
         added[2], replaced[1] = columns[added[2]], columns[replaced[1]]
         return Changes(
             nodes=nodes,
@@ -122,7 +123,7 @@ class SharedFields:
         delta[changes.replaced[0], changes.replaced[1]] = 0
         added = Arrivals(
             edit=changes.added[0],
-            source=columns[changes.added[1]],
+            source=np.where(changes.added[1] == OUTSIDE, OUTSIDE, columns[changes.added[1]]),
             target=changes.added[2],
             arc=np.arange(changes.added.shape[1]),
         )

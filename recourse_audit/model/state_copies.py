@@ -19,8 +19,9 @@ class Changes:
     """Edits in terms of a field, each array with the number of the edit in its first row.
 
     `nodes` are the places of all nodes that some edit can change; a column is a place among them.
-    `dropped` has places of arcs; `added` has the source's place, the target's column and the row of
-    the tie; `replaced` has columns and rows of features; `asked` has places.
+    `dropped` has places of arcs; `added` has the source's place (`OUTSIDE` for a loop, whose source
+    is the copy itself), the target's column and the row of the tie; `replaced` has columns and rows
+    of features; `asked` has places.
     """
 
     nodes: Ints
@@ -177,9 +178,7 @@ class Copies:
         for salt in (0, 8):
             key = _mixed(nodes, features, salt)
             if first and self._degrees and self._ties_alike:
-                more = np.bincount(modified.new, minlength=len(nodes))
-                number = more - np.bincount(modified.drops, minlength=len(nodes))
-                key += _mixed(number, number, salt + 1)
+                key += _mixed(*self._numbers(modified, len(nodes)), salt + 1)
             elif not first or self._degrees:
                 np.add.at(key, modified.drops, _mixed(modified.gone, modified.gone, salt + 2))
                 np.add.at(key, modified.along, _mixed(modified.arc, modified.source, salt + 3))
@@ -187,6 +186,20 @@ class Copies:
                 np.add.at(key, modified.new, _mixed(tie, modified.new_source, salt + 4))
             keys.append(key)
         return keys[0], keys[1]
+
+    def _numbers(self, modified: "_Modified", count: int) -> tuple[Ints, Ints]:
+        """How many more arcs lead to each state than to its node, and how many more loops.
+
+        Models that give every node a loop of its own do not count those that are there.
+        """
+        field = self._field
+        loop = modified.new_source == OUTSIDE
+        gone = field.sources[modified.gone] == field.targets[modified.gone]
+        arcs = np.bincount(modified.new[~loop], minlength=count)
+        arcs -= np.bincount(modified.drops[~gone], minlength=count)
+        loops = np.bincount(modified.new[loop], minlength=count)
+        loops -= np.bincount(modified.drops[gone], minlength=count)
+        return arcs, loops
 
     def _modified(self, place: Ints, arrivals: tuple[Arrivals, Arrivals] | None) -> "_Modified":
         """What differs in the arcs that lead to the states at these places."""
@@ -238,10 +251,12 @@ class Copies:
         if not len(modified.new):
             return sources[keep], targets[keep], ties[keep]
         added = self._changes.added[:, modified.added]
-        sender = np.concatenate((senders[keep], added[1]))
-        late = np.concatenate((loops[keep], np.zeros(added.shape[1], bool)))
-        sources = np.concatenate((sources[keep], modified.new_source))
-        targets = np.concatenate((targets[keep], self._total + modified.new))
+        own = added[1] == OUTSIDE
+        to = self._total + modified.new
+        sender = np.concatenate((senders[keep], np.where(own, len(field.nodes), added[1])))
+        late = np.concatenate((loops[keep], own))
+        sources = np.concatenate((sources[keep], np.where(own, to, modified.new_source)))
+        targets = np.concatenate((targets[keep], to))
         ties = np.concatenate((ties[keep], added[3]))
         ordered = np.lexsort((sender, late, targets))
         return sources[ordered], targets[ordered], ties[ordered]
@@ -254,8 +269,10 @@ class Copies:
         features = np.concatenate([one.features for one in layers])
         sources = np.concatenate([field.sources, *(one.sources for one in layers)])
         edit, asked = changes.asked
-        column = changes.columns[asked]
-        copy = np.where(column == OUTSIDE, OUTSIDE, self._number[edit, column])
+        rows = np.where(changes.columns[asked] == OUTSIDE, asked, OUTSIDE)
+        maybe = np.flatnonzero(rows == OUTSIDE)
+        copy = self._number[edit[maybe], changes.columns[asked[maybe]]]
+        rows[maybe] = np.where(copy == OUTSIDE, asked[maybe], copy)
         changed = np.flatnonzero(features != OUTSIDE)
         return SharedQuestion(
             union=Union(
@@ -266,7 +283,7 @@ class Copies:
                 ties=np.concatenate([field.ties, *(one.ties for one in layers)]),
                 arc_starts=np.array([0, len(sources)]),
             ),
-            rows=np.where(copy == OUTSIDE, asked, copy),
+            rows=rows,
             replaced=np.stack((len(field.nodes) + changed, features[changed])),
         )
 
