@@ -49,7 +49,13 @@ class Network:
         return sent if self.kept is None else self.sheet.op("Mul", sent, self.column(self.kept))
 
     def received(
-        self, messages: str, width: int, *, at: str | None = None, how: str = "add", empty: float = 0
+        self,
+        messages: str,
+        width: int,
+        *,
+        at: str | None = None,
+        how: str = "add",
+        empty: float = 0,
     ) -> str:
         """Messages added up (or the largest of them) where arcs end."""
         sheet = self.sheet

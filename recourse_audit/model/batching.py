@@ -171,12 +171,17 @@ class QueryBatcher:
         `features` replaces those of the pool, with one row per node of the union. A union of one
         graph that `stands_for` many is counted as these.
         """
-        raw = self.ask_raw(union, rows, features=features)
-        if stands_for is not None:
-            self._count.graphs += stands_for - len(union)
+        raw = self.ask_raw(union, rows, features=features, stands_for=stands_for)
         return as_answers(raw, self.output_kind)
 
-    def ask_raw(self, union: Union, rows: Ints, *, features: Floats | None = None) -> Floats:
+    def ask_raw(
+        self,
+        union: Union,
+        rows: Ints,
+        *,
+        features: Floats | None = None,
+        stands_for: int | None = None,
+    ) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""
         answers: Floats | None = None
         first, done = 0, 0
@@ -188,7 +193,8 @@ class QueryBatcher:
                 last = self._last_that_fits(union, first)
                 until = int(rows.searchsorted(union.node_starts[last]))
             if until > done:
-                answer = self._run(union, first, last, rows[done:until], features)
+                graphs = last - first if stands_for is None else stands_for
+                answer = self._run(union, first, last, rows[done:until], features, graphs)
                 if answers is None:
                     answers = np.empty((len(rows), answer.shape[1]), answer.dtype)
                 answers[done:until] = answer
@@ -201,7 +207,13 @@ class QueryBatcher:
         return np.empty((0, output.columns or 0), output.dtype)
 
     def _run(
-        self, union: Union, first: int, last: int, rows: Ints, features: Floats | None
+        self,
+        union: Union,
+        first: int,
+        last: int,
+        rows: Ints,
+        features: Floats | None,
+        graphs: int,
     ) -> Floats:
         low, high = int(union.node_starts[first]), int(union.node_starts[last])
         arcs = slice(int(union.arc_starts[first]), int(union.arc_starts[last]))
@@ -219,16 +231,17 @@ class QueryBatcher:
             kind=None if self._kind is None else self._kind[ties],
             node_starts=union.node_starts[first : last + 1],
             rows=rows - low,
+            graphs=graphs,
         )
-        answer = self._counted(query, last - first)
+        answer = self._counted(query)
         if self.repeater.wants():
-            again = self._counted(query, last - first)
+            again = self._counted(query)
             self.repeater.compare(answer, again, self.output_kind)
         return answer
 
-    def _counted(self, query: Query, graphs: int) -> Floats:
+    def _counted(self, query: Query) -> Floats:
         answer = self.model.ask(query)
-        self._count.graphs += graphs
+        self._count.graphs += query.graphs
         self._count.runs += 1
         return answer
 

@@ -44,7 +44,8 @@ class Query:
     """One complete question, which a model adapter turns into its inputs.
 
     `ends` has the sources of arcs in its first row and their targets in the second. `node_starts`
-    says where its graphs begin, with any offset; ends and rows count from its first node.
+    says where its graphs begin, with any offset; ends and rows count from its first node. `graphs`
+    is how many graphs it asks about: more than it has, if one holds several what-ifs.
     """
 
     features: Floats
@@ -55,6 +56,7 @@ class Query:
     kind: NDArray[np.integer] | None
     node_starts: Ints
     rows: Ints
+    graphs: int
 
     @property
     def arc_count(self) -> int:

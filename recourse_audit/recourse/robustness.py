@@ -156,7 +156,8 @@ class RobustnessTest:
         size = len(option_graph.hops)
         features = np.tile(option_graph.features, (len(union), 1))
         inside = features.reshape(len(union), size, -1)
-        inside[:, draws.near] = draws.features.reshape(len(union), len(draws.near), -1)
+        if len(draws.near):
+            inside[:, draws.near] = draws.features.reshape(len(union), len(draws.near), -1)
         rows = np.arange(len(union)) * size + option_graph.subject
         return self._context.batcher.ask(union, rows, features=features)
 

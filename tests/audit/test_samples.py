@@ -25,6 +25,14 @@ def test_every_sample_model_has_a_card() -> None:
     assert {path.stem for path in (SAMPLES / "cards").glob("*.md")} == set(MODELS)
 
 
+# Whether a sender's own number of ties weighs its message; unknown for exports of fixed shape. The
+# one that is normalised outside weighs nothing itself.
+SENDER_DEGREE = {
+    **dict.fromkeys(("gcn", "sigmoid"), True),
+    **dict.fromkeys(("gat", "sage", "gin", "outside_normalised"), False),
+}
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_decisions_agree_with_the_card(model: str, tmp_path: Path) -> None:
     settings = lending_audit(tmp_path, model, more=PREPARED.get(model, ""), max_nodes=2)
@@ -61,9 +69,10 @@ def test_inspect_gives_the_documented_names(model: str) -> None:
     assert {"name", "kind", "classes"} <= set(document["output"])
     probes = document["probes"]
     names = ["deterministic", "node_order", "tie_order", "ties_matter", "packing", "depth"]
-    assert list(probes) == [*names, "notes"]
+    assert list(probes) == [*names, "sender_degree", "notes"]
     assert all(probes[name] is True for name in names[:-1])
     assert probes["depth"] == 2
+    assert probes["sender_degree"] is SENDER_DEGREE.get(model)
     assert document["output"]["classes"] == 2
     assert document["output"]["kind"] == ("probabilities" if model == "sigmoid" else "logits")
 

@@ -278,13 +278,14 @@ def test_draws_shift_numbers_and_never_a_category(
     search = recourse_search(audit, audit.rule.over(whole_answers(audit, np.arange(9))))
     seen: list[Floats] = []
     test = search._robustness
-    honest = test._answers
+    honest = test._shifted_columns
 
-    def watched(option_graph: Any, union: Any, features: Floats) -> Floats:
+    def watched(*given: Any) -> Any:
+        near, features = honest(*given)
         seen.append(features.copy())
-        return honest(option_graph, union, features)
+        return near, features
 
-    monkeypatch.setattr(test, "_answers", watched)
+    monkeypatch.setattr(test, "_shifted_columns", watched)
     options = [option for s in range(9) for option in search.run(s, None).options]
     assert options
     rows = np.concatenate(seen)

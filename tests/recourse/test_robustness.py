@@ -10,6 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Robustness, SideEffects, survival, wilson
 from recourse_audit.recourse import robustness
 from recourse_audit.recourse.context import RecourseContext
@@ -77,6 +78,28 @@ def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
+def test_draws_hold_as_often_when_they_share_a_question(directed: bool, tmp_path: Path) -> None:
+    graph, batcher, policy, shared = world(tmp_path, directed=directed)
+    alone = context_of(graph, batcher, sound())
+    assert shared.what_ifs is not None
+    assert alone.what_ifs is None
+    found = set()
+    for subject in range(0, graph.node_count, 3):
+        table = action_table(policy, subject, 2)
+        for row in some_combinations(table, subject, count=3):
+            combination = chosen(row)
+            held = []
+            for context in (shared, alone):
+                question = Verifier(context, table).question(combination)
+                test = RobustnessTest(context, draws=30, jitter=0.4, seed=1)
+                held.append(test.of(table, combination, question, 0, context.decisions))
+            assert held[0] == held[1]
+            assert held[0] is not None
+            found.add((held[0].ties.count, held[0].attributes.count))
+    assert len(found) > 5
+
+
+@pytest.mark.parametrize("directed", [False, True])
 def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_path: Path) -> None:
     _, _, policy, context = world(tmp_path, directed=directed)
     table = action_table(policy, 3, 2)
@@ -85,7 +108,6 @@ def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_p
     shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
     option_graph = shaky._option_graph(verifier.question(combination))
     drawn = shaky._with_other_ties(option_graph, np.random.default_rng(0), 200)
-    size = len(option_graph.hops)
     before = sorted(
         zip(
             option_graph.union.sources,
@@ -97,9 +119,9 @@ def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_p
     own = [arc for arc in before if option_graph.subject in arc[:2] or arc[0] == arc[1]]
     fewer = moved = 0
     for copy in range(200):
-        arcs = slice(drawn.arc_starts[copy], drawn.arc_starts[copy + 1])
-        sources, targets = drawn.sources[arcs] - copy * size, drawn.targets[arcs] - copy * size
-        after = sorted(zip(sources, targets, drawn.ties[arcs], strict=True))
+        keep = drawn.keep[copy]
+        sources, targets = drawn.ends[:, copy, keep]
+        after = sorted(zip(sources, targets, option_graph.union.ties[keep], strict=True))
         assert [arc for arc in after if option_graph.subject in arc[:2] or arc[0] == arc[1]] == own
         if not directed:
             assert after == sorted((b, a, tie) for a, b, tie in after)
@@ -123,14 +145,14 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     option_graph = shaky._option_graph(Verifier(context, table).question(combination))
     fixed = robustness._columns(table, combination)
     assert fixed.tolist() == [graph.feature_names.index(name) for name in ("income", "debt")]
-    shifted = shaky._shifted(option_graph, np.random.default_rng(0), 30, fixed)
-    shifted = shifted.reshape(30, len(option_graph.hops), -1)
-    apart = shifted - option_graph.features
-    assert (apart[:, option_graph.subject, fixed] == 0).all()
-    assert (apart[:, option_graph.subject, 2:] != 0).all()
-    assert (apart[:, option_graph.hops > 2] == 0).all()
-    near = apart[:, (option_graph.hops <= 2) & (option_graph.hops > 0)]
-    assert near.std(axis=(0, 1)) == pytest.approx(0.4 * graph.features.std(axis=0), rel=0.2)
+    near, shifted = shaky._shifted(option_graph, np.random.default_rng(0), 30, fixed)
+    apart = shifted.reshape(30, len(near), -1) - option_graph.features[near]
+    own = near.tolist().index(option_graph.subject)
+    assert (apart[:, own, fixed] == 0).all()
+    assert (apart[:, own, 2:] != 0).all()
+    assert near.tolist() == np.flatnonzero(option_graph.hops <= 2).tolist()
+    others = np.delete(apart, own, axis=1)
+    assert others.std(axis=(0, 1)) == pytest.approx(0.4 * graph.features.std(axis=0), rel=0.2)
 
 
 def flips(
@@ -154,12 +176,12 @@ def flips(
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("depth", [2, None])
+@pytest.mark.parametrize("probes", [sound(2, sender_degree=False), sound(2), sound(None)])
 def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
-    depth: int | None, directed: bool, tmp_path: Path
+    probes: ProbeReport, directed: bool, tmp_path: Path
 ) -> None:
     graph, batcher, policy, _ = world(tmp_path, directed=directed)
-    context = context_of(graph, batcher, sound(depth))
+    context = context_of(graph, batcher, probes)
     seen = SideEffects(measured=True)
     flipped = 0
     for subject in range(0, graph.node_count, 3):

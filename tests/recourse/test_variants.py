@@ -14,7 +14,7 @@ from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.verification import Verifier, Way
 from tests.audits import lending_audit
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -74,13 +74,16 @@ def test_a_changed_neighbourhood_answers_like_the_rebuilt_graph(
     )
     policy = policy_of(graph, **ANYTHING)
     context = context_of(graph, batcher)
+    ways: tuple[Way, ...] = ("nearby",) if form in ("dense", "target") else ("shared", "nearby")
     for subject in (0, 5, 11):
         table = action_table(policy, subject, 2)
         assert set(table.do.tolist()) == {DROP, ADD, SET}
-        verifier = Verifier(context, table)
-        assert verifier.asked_on == "neighbourhood"
-        rows = some_combinations(table, seed=subject)
-        assert_like_rebuilt(policy, table, verifier, batcher, rows)
+        for way in ways:
+            verifier = Verifier(context, table, way)
+            assert verifier.way == way
+            assert verifier.asked_on == "neighbourhood"
+            rows = some_combinations(table, seed=subject)
+            assert_like_rebuilt(policy, table, verifier, batcher, rows)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

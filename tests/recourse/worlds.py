@@ -9,6 +9,7 @@ import numpy as np
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.context import RecourseContext
@@ -82,11 +83,18 @@ def policy_of(
     return open_policy(settings_with(folder, groups, **recourse), graph)
 
 
-def sound(depth: int | None = 2, **failed: bool) -> ProbeReport:
+def sound(
+    depth: int | None = 2, *, sender_degree: bool | None = None, **failed: bool
+) -> ProbeReport:
     """What probes would say of a model of this depth, apart from what failed."""
     names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
     good: dict[str, Any] = {name: failed.get(name, True) for name in names}
-    return ProbeReport(**good, depth=depth)
+    return ProbeReport(**good, depth=depth, sender_degree=sender_degree)
+
+
+def sound_for(batcher: QueryBatcher) -> ProbeReport:
+    """What probes would say of a sum of two layers, whose messages no degree weighs."""
+    return sound(sender_degree=False if takes_shared_fields(batcher) else None)
 
 
 def context_of(
@@ -96,4 +104,4 @@ def context_of(
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = ("no", "maybe", "yes")[-answers.shape[1] :]
     decisions = decisions_over(answers, classes[-1:], classes, graph=graph)
-    return RecourseContext(graph, batcher, probes or sound(), decisions)
+    return RecourseContext(graph, batcher, probes or sound_for(batcher), decisions)
