@@ -11,7 +11,7 @@ from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import Positions, near_matches
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import QueryBatcher, sharing_of
 from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.model.onnx import OnnxModel
@@ -124,6 +124,7 @@ def assemble(
             model,
             pool_of(graph),
             graphs_per_query=None if probes.packing else 1,
+            sharing=sharing_of(probes),
             # Of a model that fails the probe it is known.
             repeater=Repeater(settings.model.repeat if probes.deterministic else 0, search.seed),
         ),

@@ -17,10 +17,16 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.output import as_answers
 from recourse_audit.model.queries import Pool, Query, Union
 from recourse_audit.model.repeats import Repeater
+from recourse_audit.model.shared_fields import Form
+from recourse_audit.model.shared_states import shared_union
 from recourse_audit.model.signature import Signature
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import OutputKind
 
 NODES_PER_QUERY = 2048
+NODES_SHARED = 2**14
+# Where more of the nodes are asked about, there is too little to share.
+MOST_ASKED = 0.7
 FEWEST_NODES = 512
 NODES_IN_MATRIX = 128
 BYTES_PER_QUERY = 2**20
@@ -64,6 +70,21 @@ class QueryCount:
     runs: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """For models whose small graphs may share states: the depth, and the form (`shared_fields`)."""
+
+    depth: int
+    form: Form
+
+
+def sharing_of(probes: ProbeReport) -> Sharing | None:
+    """What the probes found out about sharing states, if they allow it."""
+    if probes.sender_degree is None or not probes.depth:
+        return None
+    return Sharing(depth=probes.depth, form="degree" if probes.sender_degree else "plain")
+
+
 class QueryBatcher:
     """Asks a model about the nodes of one pool, in packed queries.
 
@@ -71,6 +92,8 @@ class QueryBatcher:
     ----------
     graphs_per_query
         1 for a model whose answer depends on what is packed beside it.
+    sharing
+        How small graphs share states; None if they must not.
     repeater
         Draws the queries that are asked twice.
     """
@@ -81,12 +104,14 @@ class QueryBatcher:
         pool: Pool,
         *,
         graphs_per_query: int | None = None,
+        sharing: Sharing | None = None,
         repeater: Repeater | None = None,
     ) -> None:
         self.model = model
         self.repeater = repeater or Repeater()
         self._count = QueryCount()
         self._graphs_per_query = graphs_per_query
+        self._sharing = sharing
         with np.errstate(over="ignore"):
             features: Floats = np.ascontiguousarray(pool.features, dtype=model.feature_type)
         self._features = features
@@ -183,6 +208,13 @@ class QueryBatcher:
         stands_for: int | None = None,
     ) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""
+        if (
+            self._sharing is not None
+            and features is None
+            and len(union) > 1
+            and len(rows) <= MOST_ASKED * len(union.nodes)
+        ):
+            return self._ask_shared(union, rows, self._sharing)
         answers: Floats | None = None
         first, done = 0, 0
         while done < len(rows):
@@ -200,6 +232,27 @@ class QueryBatcher:
                 answers[done:until] = answer
             first, done = last, until
         return self.no_rows() if answers is None else answers
+
+    def _ask_shared(self, union: Union, rows: Ints, sharing: Sharing) -> Floats:
+        """Ask about some nodes of small graphs that share their states."""
+        answers = [self.no_rows()]
+        first = 0
+        while first < len(union):
+            limit = union.node_starts[first] + NODES_SHARED
+            last = max(int(union.node_starts.searchsorted(limit, "right")) - 1, first + 1)
+            low, high = rows.searchsorted(union.node_starts[[first, last]])
+            part = union.part(first, last)
+            shared, places = shared_union(
+                part,
+                rows[low:high] - union.node_starts[first],
+                sharing.depth,
+                sharing.form,
+                ties_alike=not self.needs_ties,
+            )
+            places, back = np.unique(places, return_inverse=True)
+            answers.append(self.ask_raw(shared, places, stands_for=len(part))[back])
+            first = last
+        return np.concatenate(answers)
 
     def no_rows(self) -> Floats:
         """The raw answer for no rows, in the same form as any other."""

@@ -28,6 +28,19 @@ class Union:
     def __len__(self) -> int:
         return len(self.node_starts) - 1
 
+    def part(self, first: int, last: int) -> "Union":
+        """Some graphs in a row, by themselves."""
+        nodes = slice(int(self.node_starts[first]), int(self.node_starts[last]))
+        arcs = slice(int(self.arc_starts[first]), int(self.arc_starts[last]))
+        return Union(
+            nodes=self.nodes[nodes],
+            node_starts=self.node_starts[first : last + 1] - nodes.start,
+            sources=self.sources[arcs] - nodes.start,
+            targets=self.targets[arcs] - nodes.start,
+            ties=self.ties[arcs] if len(self.ties) else self.ties,
+            arc_starts=self.arc_starts[first : last + 1] - arcs.start,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:

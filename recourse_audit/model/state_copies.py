@@ -176,14 +176,14 @@ class Copies:
         """
         keys = []
         for salt in (0, 8):
-            key = _mixed(nodes, features, salt)
+            key = mixed(nodes, features, salt)
             if first and self._degrees and self._ties_alike:
-                key += _mixed(*self._numbers(modified, len(nodes)), salt + 1)
+                key += mixed(*self._numbers(modified, len(nodes)), salt + 1)
             elif not first or self._degrees:
-                np.add.at(key, modified.drops, _mixed(modified.gone, modified.gone, salt + 2))
-                np.add.at(key, modified.along, _mixed(modified.arc, modified.source, salt + 3))
+                np.add.at(key, modified.drops, mixed(modified.gone, modified.gone, salt + 2))
+                np.add.at(key, modified.along, mixed(modified.arc, modified.source, salt + 3))
                 tie = self._changes.added[3, modified.added]
-                np.add.at(key, modified.new, _mixed(tie, modified.new_source, salt + 4))
+                np.add.at(key, modified.new, mixed(tie, modified.new_source, salt + 4))
             keys.append(key)
         return keys[0], keys[1]
 
@@ -288,7 +288,7 @@ class Copies:
         )
 
 
-def _mixed(one: Ints, other: Ints, salt: int) -> Words:
+def mixed(one: NDArray[np.integer], other: NDArray[np.integer], salt: int) -> Words:
     """A word for each pair of numbers that looks random (the finaliser of splitmix64, twice)."""
     with np.errstate(over="ignore"):
         word = _stirred(one.astype(np.uint64) + np.uint64(salt) * _ODD)
