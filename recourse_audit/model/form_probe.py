@@ -13,9 +13,9 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
-from recourse_audit.model.batching import QueryBatcher, SealedModel
+from recourse_audit.model.batching import QueryBatcher, SealedModel, Sharing
 from recourse_audit.model.edits import Edits, edits_of
-from recourse_audit.model.queries import Pool, Union, pool_of, whole
+from recourse_audit.model.queries import Pool, Union, pool_of, side_by_side, whole, with_pairs
 from recourse_audit.model.shared_fields import Form
 from recourse_audit.model.what_ifs import WhatIfs
 
@@ -23,6 +23,8 @@ GRAPHS = 3
 NODES = 14
 CHORDS = 9
 EDITS = 10
+TREES = 20
+ASKED = 0.4
 
 
 def form_of(
@@ -36,14 +38,34 @@ def form_of(
     forms: list[Form] = ["plain", "degree"]
     for graph in _graphs(pools, generator):
         batcher = QueryBatcher(model, pool_of(graph))
+        trees = _trees(graph, generator)
+        rows = np.flatnonzero(generator.random(len(trees.nodes)) < ASKED)
+        alone = batcher.ask(trees, rows)
         edits = _edits(graph, batcher, generator)
         right = np.concatenate([_edited(graph, batcher, edits, one) for one in range(edits.count)])
         forms = [
             form
             for form in forms
             if _same(WhatIfs(graph, batcher, depth=depth, form=form).ask(edits), right, tolerance)
+            and _same(_sharing(graph, batcher, depth, form).ask(trees, rows), alone, tolerance)
         ]
     return forms[0] if forms else None
+
+
+def _sharing(graph: Graph, batcher: QueryBatcher, depth: int, form: Form) -> QueryBatcher:
+    """A batcher whose small graphs share states."""
+    sharing = Sharing(depth=depth, form=form) if depth else None
+    return QueryBatcher(batcher.model, pool_of(graph), sharing=sharing)
+
+
+def _trees(graph: Graph, generator: np.random.Generator) -> Union:
+    """Small parts of a graph side by side: some of its pairs each, with their nodes."""
+    parts = []
+    for _ in range(TREES):
+        pairs = np.unique(generator.integers(0, graph.pair_count, 3))
+        nodes = np.unique(np.concatenate((graph.pair_low[pairs], graph.pair_high[pairs])))
+        parts.append(with_pairs(graph, nodes, pairs))
+    return side_by_side(parts, [np.empty(0, np.int64)] * len(parts))[0]
 
 
 def takes_shared_fields(batcher: QueryBatcher) -> bool:
