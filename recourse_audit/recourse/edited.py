@@ -20,13 +20,20 @@ class ActionEdits:
         self._own = own
         self._encoded = EncodedRows(table) if table.encoder is not None else None
 
-    def of(self, combinations: Ints, asked: Ints | None = None) -> Edits:
-        """One edit for each combination; `asked` are edits and nodes, by default the subject."""
-        table, count = self._table, len(combinations)
+    def of(self, combinations: Ints, asked: Ints | None = None, *, checked: bool = False) -> Edits:
+        """One edit for each combination; `asked` are edits and nodes, by default the subject.
+
+        If `checked`, two more edits that change nothing come last: the graph as it is, and a copy
+        of the subject with the features that it has.
+        """
+        table, count = self._table, len(combinations) + 2 * checked
         do = np.where(combinations == NONE, NONE, table.do[combinations])
         if asked is None:
             asked = np.stack((np.arange(count), np.full(count, table.subject)))
         changed, row, features = self._replaced(combinations, do)
+        if checked:
+            changed, row = np.append(changed, count - 1), np.append(row, len(features))
+            features = np.concatenate((features, self._own[None]))
         return edits_of(
             count,
             asked,
@@ -34,16 +41,6 @@ class ActionEdits:
             added=self._added(combinations, do),
             replaced=np.stack((changed, np.full(len(changed), table.subject), row)),
             features=features,
-        )
-
-    def unchanged(self) -> Edits:
-        """The graph as it is; and a copy of the subject with the features that it has."""
-        subject = self._table.subject
-        return edits_of(
-            2,
-            np.array([[0, 1], [subject, subject]]),
-            replaced=np.array([[1], [subject], [0]]),
-            features=self._own[None],
         )
 
     def _dropped(self, combinations: Ints, do: Ints) -> Ints:

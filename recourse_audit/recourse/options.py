@@ -6,6 +6,7 @@ is offered, and asked about again on the whole graph where that is small enough.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -135,7 +136,7 @@ class RecourseSearch:
                 decisions,
                 table,
                 now,
-                self._budget(verifier) - spent,
+                partial(self._budget, verifier, spent),
                 None if kept is None else kept.allowed,
             )
             trials.follow(_counterfactuals(table, search, settings.max_changes))
@@ -158,12 +159,12 @@ class RecourseSearch:
         )
         return trials, verifier, options, spent, compared
 
-    def _budget(self, verifier: Verifier) -> int:
-        """How many combinations may be tried for a subject."""
-        given = self._policy.settings.budget
-        if given is not None:
-            return given
-        return BUDGET if verifier.way == "shared" else BUDGET_ONE_BY_ONE
+    def _budget(self, verifier: Verifier, spent: int) -> int:
+        """How many combinations may be tried for a subject, after those that were."""
+        most = self._policy.settings.budget
+        if most is None:
+            most = BUDGET if verifier.way == "shared" else BUDGET_ONE_BY_ONE
+        return most - spent
 
     def _confirmed(
         self, verifier: Verifier, rows: Ints, found: Sequence[Floats]

@@ -52,11 +52,12 @@ class Trials:
         decisions: Decisions,
         table: ActionTable,
         now: Floats,
-        budget: int,
+        budget: Callable[[], int],
         allowed: Callable[[Ints], Mask] | None = None,
     ) -> None:
         """`now` is the subject's answer before any change.
 
+        `budget` is how many evaluations the verifier may make, which depends on how it asks.
         `allowed` says which combinations keep to the policy's conditions; all, if there is none.
         """
         self.complete_up_to = 0
@@ -87,7 +88,7 @@ class Trials:
     @property
     def left(self) -> int:
         """How many evaluations the budget still has."""
-        return self._budget - self._verifier.evaluations
+        return self._budget() - self._verifier.evaluations
 
     def follow(self, combinations: Iterable[Combination]) -> None:
         """Try what the search for explanations would remove, in its order."""

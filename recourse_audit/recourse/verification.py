@@ -41,8 +41,8 @@ WAYS: tuple[Way, ...] = ("shared", "nearby", "whole")
 class _Asker(Protocol):
     """A way to ask that does not take the whole graph."""
 
-    def unchanged(self) -> Floats:
-        """Answers that must be the subject's own, one row each."""
+    def checked(self, combinations: Ints) -> tuple[Floats, Mask, Floats]:
+        """The answers, and some about the unchanged graph, which must be the subject's own."""
 
     def answers(self, combinations: Ints) -> tuple[Floats, Mask]:
         """One row per combination, and which of them fit into the model."""
@@ -56,8 +56,10 @@ class _Shared:
         own = context.batcher.features_of(np.array([table.subject]))[0]
         self._edits = ActionEdits(table, own)
 
-    def unchanged(self) -> Floats:
-        return self._what_ifs.ask(self._edits.unchanged())
+    def checked(self, combinations: Ints) -> tuple[Floats, Mask, Floats]:
+        answers = self._what_ifs.ask(self._edits.of(combinations, checked=True))
+        count = len(combinations)
+        return answers[:count], np.ones(count, bool), answers[count:]
 
     def answers(self, combinations: Ints) -> tuple[Floats, Mask]:
         answers = self._what_ifs.ask(self._edits.of(combinations))
@@ -71,8 +73,9 @@ class _Nearby:
         self._batcher = context.batcher
         self._variants = variants
 
-    def unchanged(self) -> Floats:
-        return self.answers(np.array([[NONE]]))[0]
+    def checked(self, combinations: Ints) -> tuple[Floats, Mask, Floats]:
+        unchanged, _ = self.answers(np.array([[NONE]]))
+        return *self.answers(combinations), unchanged
 
     def answers(self, combinations: Ints) -> tuple[Floats, Mask]:
         """Ask batch by batch; one for which an export of fixed size has no room is marked."""
@@ -100,24 +103,20 @@ class Verifier:
     """
 
     def __init__(self, context: RecourseContext, table: ActionTable, first: Way = "shared") -> None:
-        self.evaluations = 0
         self.contradicted = False
         self.others = OtherPeople(context, table)
         self._context = context
         self._table = table
         self._whole: Variants | None = None
         self._near: Variants | None = None
+        self.way: Way = "whole"
+        self._asker: _Asker | None = None
         self._fresh = True
         self.compared = Compared()
         self._draw = np.random.default_rng((SALT, context.seed, table.subject))
-        self.way: Way = "whole"
-        self._asker: _Asker | None = None
-        for way in WAYS[WAYS.index(first) : -1]:
-            self._asker = self._asking(way)
-            if self._asker is not None and self._agrees(self._asker):
-                self.way = way
-                break
-            self._asker = None
+        self._choose(first)
+        # The check of the unchanged graph is one of the evaluations.
+        self.evaluations = 0 if self._asker is None else 1
 
     @property
     def asked_on(self) -> AskedOn:
@@ -135,10 +134,9 @@ class Verifier:
         A row is NaN where an export of fixed size has no room for the graph with these changes.
         """
         self.evaluations += len(combinations)
+        answers, fits = self._asked(combinations)
         if self._asker is None:
-            unknown = np.full((len(combinations), self._context.batcher.answer_width), np.nan)
-            return self._where_it_fits(combinations, unknown)[0]
-        answers, fits = self._asker.answers(combinations)
+            return answers
         within = CLOSE * self._context.noise
         close = np.flatnonzero(self._context.decisions.close(answers, self._table.subject, within))
         if len(close):
@@ -148,6 +146,25 @@ class Verifier:
         self._compare_some(combinations, answers, fits)
         self._numbers(answers[fits], combinations[fits])
         return answers
+
+    def _asked(self, combinations: Ints) -> tuple[Floats, Mask]:
+        """Ask in the way that was chosen; the first time, in the first way that proves right."""
+        while self._asker is not None and self._fresh:
+            answers, fits, unchanged = self._asker.checked(combinations)
+            if self._agree(unchanged):
+                return answers, fits
+            self._choose(WAYS[WAYS.index(self.way) + 1])
+        if self._asker is not None:
+            return self._asker.answers(combinations)
+        unknown = np.full((len(combinations), self._context.batcher.answer_width), np.nan)
+        return self._where_it_fits(combinations, unknown)
+
+    def _choose(self, first: Way) -> None:
+        """Take the first way, from this one on, that the probes allow."""
+        for way in WAYS[WAYS.index(first) :]:
+            self.way, self._asker = way, self._asking(way)
+            if self._asker is not None:
+                break
 
     def _compare_some(self, combinations: Ints, answers: Floats, fits: Mask) -> None:
         """Ask some again on the whole graph: a drawn share, and one of the first that are asked."""
@@ -254,7 +271,9 @@ class Verifier:
         if way == "shared":
             what_ifs = context.what_ifs
             return None if what_ifs is None else _Shared(context, self._table, what_ifs)
-        return None if context.depth is None else _Nearby(context, self._variants())
+        if way == "nearby" and context.depth is not None:
+            return _Nearby(context, self._variants())
+        return None
 
     def _variants(self) -> Variants:
         """Versions of the subject's receptive field."""
@@ -269,14 +288,12 @@ class Verifier:
             )
         return self._near
 
-    def _agrees(self, asker: _Asker) -> bool:
-        """Whether the model gives the whole graph's answer for the unchanged graph in this way."""
-        self.evaluations += 1
+    def _agree(self, unchanged: Floats) -> bool:
+        """Whether answers for the unchanged graph are the whole graph's."""
         whole = self._context.whole[self._table.subject]
         scores = self._context.decisions.rule.scores
         return all(
-            same_answer(near, whole, self._context.noise, scores=scores)
-            for near in asker.unchanged()
+            same_answer(near, whole, self._context.noise, scores=scores) for near in unchanged
         )
 
     def _numbers(self, answers: Floats, combinations: Ints) -> Floats:
