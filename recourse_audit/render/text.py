@@ -10,6 +10,8 @@ from recourse_audit.records.search import Counterfactual, SearchExtent
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from recourse_audit.records.model import ProbeReport
+
 HELD_BACK = "held it back"
 PROBE_MEANINGS = {
     "deterministic": "the same question gets the same answer",
@@ -18,6 +20,13 @@ PROBE_MEANINGS = {
     "ties_matter": "answers move when ties do",
     "packing": "a graph's answer does not depend on what is asked beside it",
 }
+
+
+def sender_degree_words(probes: "ProbeReport") -> str:
+    """What the probe of `sender_degree` means for an audit."""
+    if probes.sender_degree is None:
+        return "what-ifs are asked one at a time"
+    return "a sender's own number of ties weighs its message; many what-ifs go into one question"
 
 
 def columns(*names: str, show_header: bool = True, title: str | None = None) -> "Table":

@@ -37,6 +37,7 @@ from recourse_audit.render.text import (
     coverage_words,
     number,
     plain,
+    sender_degree_words,
     share,
 )
 
@@ -98,6 +99,13 @@ def _outputs(outputs: Sequence[ListedOutput]) -> RenderableType:
     return table
 
 
+def _weighs(probes: ProbeReport) -> str:
+    """Whether a sender's own number of ties weighs its message."""
+    if probes.sender_degree is None:
+        return "unknown"
+    return "yes" if probes.sender_degree else "no"
+
+
 def _probes(probes: ProbeReport) -> RenderableType:
     table = columns("", "", "", show_header=False)
     for name, meaning in PROBE_MEANINGS.items():
@@ -106,6 +114,7 @@ def _probes(probes: ProbeReport) -> RenderableType:
         table.add_row(mark, name, meaning)
     reach = "unlimited" if probes.depth is None else str(probes.depth)
     table.add_row(Text(reach, style="cyan"), "depth", "hops within which a node can matter")
+    table.add_row(Text(_weighs(probes), style="cyan"), "sender_degree", sender_degree_words(probes))
     parts: list[RenderableType] = [table]
     parts += [Text(f"\n{plain(sentence)}", style="yellow") for sentence in probes.notes.values()]
     return Group(*parts)
