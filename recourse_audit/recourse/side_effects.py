@@ -5,6 +5,8 @@ answer stays what it is. Under a quota that is not all: whoever gets in takes so
 may live at the other end of the graph.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from recourse_audit.errors import RoomError
@@ -12,13 +14,14 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.recourse import SideEffects
-from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.context import CLOSE, RecourseContext
 from recourse_audit.recourse.edited import ActionEdits
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
 from recourse_audit.recourse.variants import Variants
 
 MOST_ARCS = 200_000
+AT_ONCE = 32
 
 
 class OtherPeople:
@@ -27,6 +30,7 @@ class OtherPeople:
     def __init__(self, context: RecourseContext, table: ActionTable) -> None:
         self._context = context
         self._table = table
+        self._edits = ActionEdits(table, context.features(np.array([table.subject]))[0])
         self._reached: dict[int, int] = {}
 
     def count(self, combination: Ints) -> int:
@@ -46,24 +50,27 @@ class OtherPeople:
         RoomError
             An export of fixed size has no room for the graph with these changes.
         """
-        table = self._table
-        ends = (table.source[combination], table.target[combination], [table.subject])
-        touched = np.unique(np.concatenate(ends))
+        touched = self._touched(combination)
         shared = self._shared(combination, touched, most_arcs)
         return shared or self._by_itself(combination, touched, most_arcs)
+
+    def _touched(self, combination: Ints) -> Ints:
+        """The subject, and both ends of every tie that a combination drops or adds."""
+        table = self._table
+        ends = (table.source[combination], table.target[combination], [table.subject])
+        return np.unique(np.concatenate(ends))
 
     def _shared(
         self, combination: Ints, touched: Ints, most_arcs: int | None
     ) -> tuple[Ints, Floats] | None:
         """The answers by shared receptive fields; None if there are none, or they are too large."""
-        context, table = self._context, self._table
+        context = self._context
         what_ifs, depth = context.what_ifs, context.depth
         if what_ifs is None or depth is None:
             return None
         affected = reach(context.graph, touched, depth).astype(np.int64)
-        own = context.features(np.array([table.subject]))[0]
         asked = np.stack((np.zeros(len(affected), np.int64), affected))
-        edits = ActionEdits(table, own).of(combination[None], asked)
+        edits = self._edits.of(combination[None], asked)
         if most_arcs is not None and what_ifs.size(edits) > most_arcs:
             return None
         return affected, what_ifs.ask(edits)
@@ -80,6 +87,28 @@ class OtherPeople:
         question = variants.ask(combination[None])
         rows = around.place(affected)
         return affected, context.batcher.ask(question.union, rows, features=question.features)
+
+    def every_decision(self, combinations: Sequence[Ints]) -> Iterator[Decisions]:
+        """The decisions after each of many combinations, some of them in one question."""
+        what_ifs, depth = self._context.what_ifs, self._context.depth
+        if what_ifs is None or depth is None:
+            yield from map(self.decisions, combinations)
+            return
+        for first in range(0, len(combinations), AT_ONCE):
+            some = combinations[first : first + AT_ONCE]
+            affected = [
+                reach(self._context.graph, self._touched(one), depth).astype(np.int64)
+                for one in some
+            ]
+            counts = [len(people) for people in affected]
+            asked = np.stack((np.repeat(np.arange(len(some)), counts), np.concatenate(affected)))
+            width = max(len(one) for one in some)
+            rows = [np.pad(one, (0, width - len(one)), constant_values=NONE) for one in some]
+            answers = what_ifs.ask(self._edits.of(np.array(rows), asked))
+            for people, part in zip(
+                affected, np.split(answers, np.cumsum(counts)[:-1]), strict=True
+            ):
+                yield self._after(people, part)
 
     def decisions(self, combination: Ints) -> Decisions:
         """The decisions after the actions; under any rule but a quota, those before them."""

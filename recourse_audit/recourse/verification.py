@@ -116,7 +116,7 @@ class Verifier:
         self._draw = np.random.default_rng((SALT, context.seed, table.subject))
         self._choose(first)
         # The check of the unchanged graph is one of the evaluations.
-        self.evaluations = 0 if self._asker is None else 1
+        self.evaluations = int(self.way != "whole")
 
     @property
     def asked_on(self) -> AskedOn:
@@ -185,13 +185,17 @@ class Verifier:
         if not decisions.depends_on_others:
             return decisions.favourable(answers, subject)
         reached = np.zeros(len(answers), bool)
-        for place, row in enumerate(combinations):
-            chosen, own = row[row != NONE], answers[[place]]
-            inside, outside = decisions.settled(own, subject, self.others.count(chosen))
-            if not (inside | outside)[0]:
-                after = self.others.decisions(chosen)
-                inside = after.favourable(own, subject)
+        unsettled: list[int] = []
+        chosen = [row[row != NONE] for row in combinations]
+        for place, actions in enumerate(chosen):
+            own = answers[[place]]
+            inside, outside = decisions.settled(own, subject, self.others.count(actions))
             reached[place] = inside[0]
+            if not (inside | outside)[0]:
+                unsettled.append(place)
+        every = self.others.every_decision([chosen[place] for place in unsettled])
+        for place, after in zip(unsettled, every, strict=True):
+            reached[place] = after.favourable(answers[[place]], subject)[0]
         return reached
 
     def confirmed(
