@@ -32,7 +32,7 @@ class Edit:
 
 
 def random_graph(random: np.random.Generator, *, features: int, largest: int = 18) -> Graph:
-    """A graph with everything awkward: loops, parallel ties, nodes without ties, sometimes a hub."""
+    """A graph with loops, parallel ties, nodes without ties and, sometimes, a hub."""
     nodes = int(random.integers(2, largest + 1))
     ties = int(random.integers(0, 2 * nodes + 1))
     ends = random.integers(0, nodes, (2, ties))
@@ -46,6 +46,7 @@ def random_graph(random: np.random.Generator, *, features: int, largest: int = 1
         ends = np.sort(ends, axis=0)
     count = ends.shape[1]
     told = _told(random, count)
+    assert told.kind is not None
     return build_graph(
         ids=as_strings(np.arange(nodes).astype(str)),
         features=random.normal(size=(nodes, features)),
@@ -85,10 +86,10 @@ class World:
         loops = len(graph.arc_source) + np.arange(len(graph.loop_node))
         ties = [arcs.tolist() for arcs in np.arange(len(graph.arc_source)).reshape(-1, undirected)]
         self.ties: list[list[int]] = ties + [[loop] for loop in loops.tolist()]
-        self.arcs: list[Arc] = [
-            *zip(*(one.tolist() for one in (graph.arc_source, graph.arc_target, graph.arc_tie))),
-            *zip(*(one.tolist() for one in (graph.loop_node, graph.loop_node, graph.loop_tie))),
-        ]
+        ends = (graph.arc_source, graph.arc_target, graph.arc_tie)
+        own = (graph.loop_node, graph.loop_node, graph.loop_tie)
+        listed = np.concatenate((np.stack(ends), np.stack(own)), axis=1).T.tolist()
+        self.arcs: list[Arc] = [(source, target, tie) for source, target, tie in listed]
 
     def packed(self, edits: Sequence[Edit]) -> Edits:
         """Edits in the arrays that the program takes."""
