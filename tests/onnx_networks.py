@@ -97,12 +97,21 @@ def network(
         for each kind of tie), attributes (messages read the tie's), out_degree (messages weighed by
         how many arcs leave their sender), sender_degree (by how many arrive there), bare_mean (a
         node to which no arc leads gets NaN), own_degree and degrees (how many arcs arrive is one
-        more feature, of the first layer and of every layer)
+        more feature, of the first layer and of every layer), second_degree (how many arcs arrive at
+        the nodes from which arcs arrive is), both_ways (arcs carry messages back as well),
+        weighed_mean (a mean weighed by the senders' degrees), degree_of_some (the sender's degree
+        weighs a message only where its first feature is positive)
     """
     loops = "replaced" if kind in ("gcn", "gat") else "as_given"
     net = Network(features=features, seed=seed, dtype=dtype, loops=loops)
     if kind == "own_degree":
         _append_degree(net)
+    if kind == "second_degree":
+        _append(net, net.received(net.sent(net.degree()), 1))
+    if kind == "both_ways":
+        there, back = net.source, net.target
+        net.source = net.sheet.op("Concat", there, back, axis=0)
+        net.target = net.sheet.op("Concat", back, there, axis=0)
     extra = _inputs_of_ties(net, kind)
     for layer in range(layers):
         wide = classes if layer == layers - 1 else hidden
@@ -130,7 +139,11 @@ def _inputs_of_ties(net: Network, kind: str) -> str:
 
 
 def _append_degree(net: Network) -> None:
-    net.values = net.sheet.op("Concat", net.values, net.degree(), axis=1)
+    _append(net, net.degree())
+
+
+def _append(net: Network, column: str) -> None:
+    net.values = net.sheet.op("Concat", net.values, column, axis=1)
     net.width += 1
 
 
@@ -231,6 +244,21 @@ def _by_sender_degree(net: Network, wide: int, _: str) -> None:
     _weighed(net, wide, net.degree())
 
 
+def _weighed_mean(net: Network, wide: int, _: str) -> None:
+    sheet, number = net.sheet, net.degree()
+    total = net.received(net.sent(sheet.op("Mul", net.values, number)), net.width)
+    weight = sheet.op("Max", net.received(net.sent(number), 1), net.number(1))
+    _combined(net, sheet.op("Div", total, weight), wide)
+
+
+def _degree_of_some(net: Network, wide: int, _: str) -> None:
+    sheet = net.sheet
+    first = sheet.op("Gather", net.features, sheet.constant([0], "int64"), axis=1)
+    positive = sheet.op("Greater", first, net.number(0))
+    number = sheet.op("Where", positive, net.degree(), net.number(1))
+    _weighed(net, wide, number)
+
+
 _LAYERS = {
     "gcn": _gcn,
     "weighted_gcn": _gcn,
@@ -244,5 +272,9 @@ _LAYERS = {
     "sender_degree": _by_sender_degree,
     "bare_mean": _bare_mean,
     "own_degree": _gin,
+    "second_degree": _gin,
+    "both_ways": _gin,
+    "weighed_mean": _weighed_mean,
+    "degree_of_some": _degree_of_some,
     "degrees": _gin,
 }
