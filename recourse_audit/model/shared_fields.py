@@ -137,13 +137,12 @@ class SharedFields:
             near = field.distance[changes.nodes[added.target]] <= field.depth - layer
             new = added.chosen(near)
             carried = new.chosen(_before(delta, new, layer))
-            for edit, target in (
-                (along.edit, along.target),
-                (carried.edit, carried.target),
-                own if layer == 1 else own[:, :0],
-            ):
-                later = delta[edit, target] > layer
-                delta[edit[later], target[later]] = layer
+            reached = np.zeros(delta.shape, bool)
+            reached[along.edit, along.target] = True
+            reached[carried.edit, carried.target] = True
+            if layer == 1:
+                reached[own[0], own[1]] = True
+            np.minimum(delta, layer, out=delta, where=reached)
             arrivals.append((along, new))
         return delta, arrivals
 
@@ -156,12 +155,12 @@ class SharedFields:
         edit, asked = changes.asked[0], changes.columns[changes.asked[1]]
         edit, asked = edit[asked != OUTSIDE], asked[asked != OUTSIDE]
         needed[depth][edit, asked] = delta[edit, asked] <= depth
-        gone = _Dropped(changes.dropped, len(self.field.arcs))
+        gone = _Dropped(changes.dropped, len(delta), len(self.field.arcs))
         kept: list[tuple[Arrivals, Arrivals]] = []
         for layer in range(depth, 0, -1):
             along, new = arrivals[layer - 1]
-            along = along.chosen(needed[layer][along.edit, along.target])
-            along = along.chosen(~gone.hold(along.edit, along.arc))
+            wanted = needed[layer][along.edit, along.target]
+            along = along.chosen(wanted & ~gone.hold(along.edit, along.arc))
             new = new.chosen(needed[layer][new.edit, new.target])
             carried = new.chosen(_before(delta, new, layer))
             needed[layer - 1][along.edit, along.source] = True
@@ -173,18 +172,15 @@ class SharedFields:
 class _Dropped:
     """Tells which edits drop which arcs."""
 
-    def __init__(self, dropped: Ints, arcs: int) -> None:
+    def __init__(self, dropped: Ints, count: int, arcs: int) -> None:
         some, place = np.unique(dropped[1], return_inverse=True)
-        self._column = np.full(arcs, OUTSIDE)
+        self._column = np.full(arcs, len(some))  # a column of arcs that nobody drops
         self._column[some] = np.arange(len(some))
-        rows = int(dropped[0].max(initial=-1)) + 1
-        self._there: Mask = np.zeros((rows, len(some)), bool)
+        self._there: Mask = np.zeros((count, len(some) + 1), bool)
         self._there[dropped[0], place] = True
 
     def hold(self, edit: Ints, arc: Ints) -> Mask:
-        column = self._column[arc]
-        found: Mask = (column != OUTSIDE) & (edit < len(self._there))
-        found[found] = self._there[edit[found], column[found]]
+        found: Mask = self._there[edit, self._column[arc]]
         return found
 
 
