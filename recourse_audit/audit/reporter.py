@@ -12,6 +12,7 @@ from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
 from recourse_audit.records.report import (
@@ -27,8 +28,10 @@ from recourse_audit.records.report import (
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.options import RecourseSearch, failure
 from recourse_audit.recourse.typed_changes import Change, read_changes
+from recourse_audit.search.carriers import on_whole_graph
 from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Naming, Outcome, shown
+from recourse_audit.search.whole_graph import Removals
 
 DISAGREES = (
     "The decision on record is {recorded}, but the model decides {decided}. Until it is known why, "
@@ -118,6 +121,8 @@ class Reporter:
         self._decisions = decisions
         self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
         self.search = Search(audit.graph, audit.batcher, decisions, audit.scope)
+        what_ifs = what_ifs_of(audit.graph, batcher, audit.probes)
+        self._removals = Removals(audit.graph, batcher, audit.probes, decisions, what_ifs)
         self._recourse = recourse_search(audit, decisions)
         self._caveats = Caveats(
             audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
@@ -167,7 +172,7 @@ class Reporter:
         before = batcher.graphs
         with batcher.repeater.working_on(subject):
             report = replace(
-                begun,
+                self._with_whole_graph(subject, begun),
                 caveats=() if found is None else self._caveats_on(found, begun.subject),
                 recourse=self._disagreement(subject) or self._recourse.run(subject, found),
                 what_if=self._recourse.what_if(subject, changes) if changes else None,
@@ -210,6 +215,16 @@ class Reporter:
             baselines=found.baselines,
             objective_grid=found.objective_grid,
         )
+
+    def _with_whole_graph(self, subject: int, report: SubjectReport) -> SubjectReport:
+        """What the counterfactuals do on the whole graph, and which ties carry the decision."""
+        if report.search is None:
+            return report
+        budget = self._audit.settings.search.carrier_budget
+        shown, carriers = on_whole_graph(
+            self._removals, subject, report.counterfactuals, budget
+        )
+        return replace(report, counterfactuals=shown, carriers=carriers)
 
     def _caveats_on(self, found: SearchResult, decision: Decision) -> tuple[Caveat, ...]:
         return self._caveats.on(found, self._decisions.classes.index(decision.decision))

@@ -184,6 +184,23 @@ def subject_from_3(data: Json) -> Json:
     return {**data, "format": 4, "repeats": {"calls": 0, "differed": 0, "largest": 0.0}}
 
 
+def subject_from_4(data: Json) -> Json:
+    """A subject's document of format 4 as one of format 5."""
+    return {**_without_whole_graph(data), "format": 5}
+
+
+def _without_whole_graph(data: Json) -> Json:
+    """That format did not ask about counterfactuals on the whole graph, nor for a form."""
+    if "carriers" in data:
+        raise KeyError("carriers")
+    return {
+        **data,
+        "counterfactuals": [{**one, "whole_graph": None} for one in data["counterfactuals"]],
+        "carriers": None,
+        "probes": {"sender_degree": None, **data["probes"]},
+    }
+
+
 def _recourse_from_2(data: Json) -> Json:
     """That format counted only what could be tried, and did not say what had been left out."""
     nothing = {"implications": 0, "conditions": 0, "formulas": 0, "why": []}
@@ -207,7 +224,7 @@ SUBJECT = Document(
     "subject",
     SubjectReport,
     format=SUBJECT_FORMAT,
-    upgrades=(subject_from_2, subject_from_3),
+    upgrades=(subject_from_2, subject_from_3, subject_from_4),
 )
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)

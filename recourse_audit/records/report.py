@@ -8,6 +8,7 @@ from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
+    Carriers,
     Counterfactual,
     Explanation,
     FrontPair,
@@ -31,8 +32,9 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
 # hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
 # compares (`decision`, `score`); categories are text in actions; certificates say what was left
-# out. 4: repeated calls of the model.
-FORMAT = 4
+# out. 4: repeated calls of the model. 5: what counterfactuals do on the whole graph, and the ties
+# that carry the decision there; in which form one question can hold many what-ifs.
+FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -116,7 +118,8 @@ class EgoNetwork(Record):
 class SubjectReport(Record):
     """All that was found about one subject.
 
-    `explanation` is that of the first counterfactual. `note` says why ties explain nothing, where
+    `explanation` is that of the first counterfactual. `carriers` is None where there are no ties
+    within reach, or where they were not searched for. `note` says why ties explain nothing, where
     they do not; `error` says what went wrong. `queries` counts every graph that the model was
     asked about for this subject, those that were asked twice included twice. Without any ties there
     is no ego network.
@@ -130,6 +133,7 @@ class SubjectReport(Record):
     counterfactuals: tuple[Counterfactual, ...] = ()
     front: tuple[FrontPair, ...] = ()
     front_size: int = 0
+    carriers: Carriers | None = None
     baselines: dict[str, FrontPair]
     objective_grid: ObjectiveGrid | None = None
     ego_network: EgoNetwork | None = None

@@ -33,6 +33,23 @@ class Ranks(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WholeGraph(Record):
+    """What the model answers for the subject on the whole graph without some ties.
+
+    `effect` is how far the probability of the subject's decision moves, or the score of a score
+    model: the figure without the ties minus that of the subject. `decision` is by the audit's own
+    rule; under a quota, at the line as it stands, everybody else being as they are. `flips` says
+    whether it is another decision than the subject's.
+    """
+
+    probabilities: dict[str, float]
+    score: float | None = None
+    effect: float
+    decision: str
+    flips: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Counterfactual(Record):
     """An explanation with some ties removed, and what removing them does.
 
@@ -41,6 +58,10 @@ class Counterfactual(Record):
     `relevance` is |μ|. The sign of `signed_relevance` says on which side of the whole graph's
     answer the rest lies (above 0: farther from it than the explanation), and nothing of whether
     the decision gains or loses: that is in `probabilities`.
+
+    All of that is about the explanation alone. `whole_graph` is what removing the same ties, every
+    parallel one included, does on the whole graph; None where it was not asked about, or where the
+    model's answer there is not a number.
     """
 
     explanation: Explanation
@@ -55,6 +76,60 @@ class Counterfactual(Record):
     dominates_baselines: dict[str, bool]
     probabilities: dict[str, float]
     score: float | None = None
+    whole_graph: WholeGraph | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CarryingSet(Record):
+    """Ties within the model's reach, and what removing all of them does on the whole graph.
+
+    `size` is the number of ties; several ties between two people are one. The other fields are
+    those of `WholeGraph`.
+    """
+
+    removed: tuple[Tie, ...]
+    size: int
+    probabilities: dict[str, float]
+    score: float | None = None
+    effect: float
+    decision: str
+    flips: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SetsTried(Record):
+    """How many sets of one size were tried, of all that the ties within reach make up.
+
+    `own_tried` and `own_of` count those of the subject's own ties alone.
+    """
+
+    size: int
+    tried: int
+    of: int
+    own_tried: int
+    own_of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Carriers(Record):
+    """The ties that carry the decision on the whole graph: small sets that move it most.
+
+    `front` has the best set of each size, smallest first: the one that moves the answer farthest
+    away from the decision. A size is left out if no set of it moves the answer farther than a
+    smaller set does, so the front is empty where nothing that was tried moves it that way.
+    `smallest_flip` is the smallest set found that changes the decision; of several, the one that
+    moves the answer farthest. `own_ties` of the `ties_in_reach` are the subject's own. `coverage`
+    is exhaustive if every set of up to `max_ties` of them was tried; if not, larger sets were grown
+    from the best smaller ones, and `tried` says how many of how many.
+    """
+
+    front: tuple[CarryingSet, ...]
+    smallest_flip: CarryingSet | None
+    own_ties: int
+    ties_in_reach: int
+    max_ties: int
+    coverage: Literal["exhaustive", "beam"]
+    tried: tuple[SetsTried, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -1,6 +1,6 @@
 """How far the search for explanations goes, and how caveats are measured."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -35,6 +35,18 @@ class SearchSettings(Section):
         ge=1,
         le=20,
         description="Maximum number of diverse counterfactuals shown for one subject.",
+    )
+    carrier_budget: int = Field(
+        default=256,
+        ge=0,
+        le=100_000,
+        description="Maximum number of sets of ties whose removal is tried on the whole graph for "
+        "one subject, to find the ties that carry the decision there; 0 for none.",
+    )
+    prefer: Literal["paper", "whole_graph"] = Field(
+        default="paper",
+        description="What pages and the terminal show first: the paper's counterfactuals, or the "
+        "ties that carry the decision on the whole graph.",
     )
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED, description="Seed of all random draws.")
 
