@@ -221,9 +221,7 @@ class Reporter:
         if report.search is None:
             return report
         budget = self._audit.settings.search.carrier_budget
-        shown, carriers = on_whole_graph(
-            self._removals, subject, report.counterfactuals, budget
-        )
+        shown, carriers = on_whole_graph(self._removals, subject, report.counterfactuals, budget)
         return replace(report, counterfactuals=shown, carriers=carriers)
 
     def _caveats_on(self, found: SearchResult, decision: Decision) -> tuple[Caveat, ...]:

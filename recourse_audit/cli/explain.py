@@ -43,7 +43,9 @@ def explain(
         warn(audit.warnings)
     else:
         for place, report in enumerate(reports):
-            show_subject(view(), report, () if place else audit.warnings)
+            show_subject(
+                view(), report, () if place else audit.warnings, prefer=audit.settings.search.prefer
+            )
     failed = [report.subject.id for report in reports if report.error]
     if failed:
         say(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")

@@ -29,7 +29,14 @@ from recourse_audit.records.report import (
     EgoTie,
     SubjectReport,
 )
-from recourse_audit.records.search import Counterfactual, Explanation, FrontPair, Tie
+from recourse_audit.records.search import (
+    Carriers,
+    CarryingSet,
+    Counterfactual,
+    Explanation,
+    FrontPair,
+    Tie,
+)
 from recourse_audit.render.answers import watched
 from recourse_audit.render.text import printable
 
@@ -92,6 +99,7 @@ class _Redaction:
             counterfactuals=found,
             front=tuple(self._pair(pair) for pair in report.front),
             front_size=report.front_size,
+            carriers=None if report.carriers is None else self._carriers(report.carriers),
             baselines={name: self._pair(pair) for name, pair in report.baselines.items()},
             objective_grid=report.objective_grid,
             ego_network=self._ego_network(report.ego_network),
@@ -166,6 +174,30 @@ class _Redaction:
             dominates_baselines=found.dominates_baselines,
             probabilities=found.probabilities,
             score=found.score,
+            whole_graph=found.whole_graph,  # about the subject alone
+        )
+
+    def _carriers(self, found: Carriers) -> Carriers:
+        flip = found.smallest_flip
+        return Carriers(
+            front=tuple(self._carrying(one) for one in found.front),
+            smallest_flip=None if flip is None else self._carrying(flip),
+            own_ties=found.own_ties,
+            ties_in_reach=found.ties_in_reach,
+            max_ties=found.max_ties,
+            coverage=found.coverage,
+            tried=found.tried,
+        )
+
+    def _carrying(self, found: CarryingSet) -> CarryingSet:
+        return CarryingSet(
+            removed=self._ties(found.removed),
+            size=found.size,
+            probabilities=found.probabilities,
+            score=found.score,
+            effect=found.effect,
+            decision=found.decision,
+            flips=found.flips,
         )
 
     def _pair(self, pair: FrontPair) -> FrontPair:

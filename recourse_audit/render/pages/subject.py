@@ -14,6 +14,11 @@ from recourse_audit.render.charts.histograms import Look, looks_of
 from recourse_audit.render.charts.neighbourhood import Pair
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.pages.redaction import SAID, Level, redacted
+from recourse_audit.render.pages.subject_carriers import (
+    CarriersView,
+    carriers_view,
+    disagreements,
+)
 from recourse_audit.render.pages.subject_recourse import (
     CaveatView,
     RecourseView,
@@ -66,6 +71,9 @@ class SubjectView:
     limit: str
     people: Table | None
     counterfactuals: Table | None
+    disagreements: tuple[str, ...]
+    carriers: CarriersView | None
+    carriers_first: bool
     objective_grid: Picture | None
     recourse: RecourseView | None
     caveats: tuple[CaveatView, ...]
@@ -115,6 +123,9 @@ def subject_view(
         limit=limit_sentence(near),
         people=people_table(near),
         counterfactuals=counterfactual_table(shown, words),
+        disagreements=disagreements(shown),
+        carriers=carriers_view(report, shown, level),
+        carriers_first=facts.prefer == "whole_graph",
         objective_grid=objective_picture(shown),
         recourse=recourse_view(shown, shown.recourse, level) if shown.recourse else None,
         caveats=caveat_views(shown, level),

@@ -38,6 +38,7 @@ from recourse_audit.render.text import (
     number,
     plain,
 )
+from recourse_audit.render.whole_graph import NOT_ASKED, then_decided, whole_effect
 
 PEOPLE = "People by the label at their mark, nearest first"
 # Ties of up to this many letters are not broken over lines.
@@ -189,13 +190,13 @@ def tie_words(report: SubjectReport, shown: SubjectReport, level: Level) -> tupl
     `report` still has all names: kinds and numbers of ties between two people can be looked up in
     it alone, because the subject's copy does not tell others apart. None of its names gets out.
     """
-    between = _ties_between(report)
+    between = ties_between(report)
     pairs = zip(report.counterfactuals, shown.counterfactuals, strict=True)
     return tuple(
         TieWords(
-            explanation=_ties(one.explanation.edges, other.explanation.edges, between, level),
-            removed=_ties(one.removed, other.removed, between, level),
-            on_whole_graph=_on_whole_graph(report, one.removed, between),
+            explanation=shown_ties(one.explanation.edges, other.explanation.edges, between, level),
+            removed=shown_ties(one.removed, other.removed, between, level),
+            on_whole_graph=_on_whole_graph(report, one, between),
         )
         for one, other in pairs
     )
@@ -266,7 +267,7 @@ def counterfactual_table(shown: SubjectReport, words: Sequence[TieWords]) -> Tab
 Between = Mapping[frozenset[str], Sequence[EgoTie]]
 
 
-def _ties_between(report: SubjectReport) -> Between:
+def ties_between(report: SubjectReport) -> Between:
     """The ties between two people by kind, as far as the report has them."""
     found: dict[frozenset[str], list[EgoTie]] = {}
     for tie in report.ego_network.ties if report.ego_network else ():
@@ -275,18 +276,28 @@ def _ties_between(report: SubjectReport) -> Between:
 
 
 def _on_whole_graph(
+    report: SubjectReport, found: Counterfactual, between: Between
+) -> tuple[str, ...]:
+    """The effect on the whole graph, and the decision there; or that it was not asked about."""
+    if found.whole_graph is None:
+        return _by_an_option(report, found.removed, between)
+    words = whole_effect(report, found.whole_graph)
+    return (words, f"decision {then_decided(found.whole_graph)}")
+
+
+def _by_an_option(
     report: SubjectReport, removed: Sequence[Tie], between: Between
 ) -> tuple[str, ...]:
     """The effect of an option that drops these ties and nothing else, if there is such an option.
 
-    A counterfactual removes everything between two people, so an option has the same effect only
-    if it drops every one of the parallel ties between them.
+    Bundles of older versions know no other. A counterfactual removes everything between two people,
+    so an option has the same effect only if it drops every one of the parallel ties between them.
     """
     wanted = Counter[frozenset[str]]()
     for tie in removed:
         ends = frozenset(tie)
         if ends not in between:
-            return ("not asked",)
+            return (NOT_ASKED,)
         wanted[ends] = sum(parallel.count for parallel in between[ends])
     for option in report.recourse.options if report.recourse else ():
         if _dropped(option) == wanted:
@@ -294,7 +305,7 @@ def _on_whole_graph(
             words = f"{figure(report, before)} → {figure(report, after)}"
             asked_there = option.verified_on == "whole graph"
             return (words,) if asked_there else (words, "asked on the neighbourhood")
-    return ("not asked",)
+    return (NOT_ASKED,)
 
 
 def _dropped(option: Option) -> Counter[frozenset[str]] | None:
@@ -307,7 +318,7 @@ def _dropped(option: Option) -> Counter[frozenset[str]] | None:
     return dropped
 
 
-def _ties(
+def shown_ties(
     ties: Sequence[Tie], shown: Sequence[Tie], between: Between, level: Level
 ) -> tuple[str, ...]:
     """Ties by their ends; in the subject's own copy by kind and count only."""

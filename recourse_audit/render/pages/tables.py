@@ -46,7 +46,7 @@ def cells(*values: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """The audit that a page belongs to; digests are SHA-256."""
+    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`."""
 
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
@@ -56,6 +56,7 @@ class AuditFacts:
     settings: str
     seed: int
     versions: Mapping[str, str]
+    prefer: Literal["paper", "whole_graph"] = "paper"
 
 
 def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
@@ -69,6 +70,7 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         settings=fingerprint.settings,
         seed=fingerprint.seed,
         versions=fingerprint.versions,
+        prefer=settings.search.prefer,
     )
 
 

@@ -5,6 +5,7 @@ terminal tables become lists, so that no figure is cut off.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -27,6 +28,7 @@ from recourse_audit.render.answers import (
     rule_sentence,
     value_of,
 )
+from recourse_audit.render.terminal.carriers import show_carriers
 from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
@@ -39,6 +41,12 @@ from recourse_audit.render.text import (
     plain,
     sender_degree_words,
     share,
+)
+from recourse_audit.render.whole_graph import (
+    NOT_ASKED,
+    disagreement,
+    then_decided,
+    whole_effect,
 )
 
 BAR = 24
@@ -120,8 +128,18 @@ def _probes(probes: ProbeReport) -> RenderableType:
     return Group(*parts)
 
 
-def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str] = ()) -> None:
-    """One subject: decision, explanation, counterfactuals, what could change it, caveats."""
+def show_subject(
+    console: Console,
+    report: SubjectReport,
+    warnings: Sequence[str] = (),
+    *,
+    prefer: Literal["paper", "whole_graph"] = "paper",
+) -> None:
+    """One subject: decision, explanation, counterfactuals, what could change it, caveats.
+
+    `prefer` says what comes first: the paper's counterfactuals, or the ties that carry the decision
+    on the whole graph.
+    """
     for warning in warnings:
         console.print(Text(f"! {plain(warning)}", style="yellow"))
     console.print(_headline(report))
@@ -134,8 +152,12 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
         console.print(Padding(Text(plain(report.error), style="red"), (0, 2)))
     if report.note:
         console.print(Padding(Text(plain(report.note)), (0, 2)))
+    if prefer == "whole_graph":
+        show_carriers(console, report)
     if report.search is not None and report.counterfactuals:
         _show_search(console, report, report.search)
+    if prefer == "paper":
+        show_carriers(console, report)
     if report.recourse is not None:
         show_recourse(console, report, report.recourse)
     if report.what_if is not None:
@@ -177,6 +199,8 @@ def _show_search(console: Console, report: SubjectReport, search: SearchExtent) 
     choices = _choices if console.width >= WIDTH_OF_TABLE else _listed_choices
     if against := direction(winner, report, "the ties marked ✂"):
         console.print(Padding(Text(plain(against), style="yellow"), (0, 2, 1, 2)))
+    if apart := disagreement(winner, report, "the ties marked ✂"):
+        console.print(Padding(Text(plain(apart), style="yellow"), (0, 2, 1, 2)))
     console.print(Padding(choices(report, search), (0, 2)))
     console.print(extent)
 
@@ -243,6 +267,7 @@ def _choices(report: SubjectReport, search: SearchExtent) -> Table:
         "simulatability ν",
         "relevance |μ|",
         f"effect on {_affected(report)}",
+        "on the whole graph",
         "ranks",
         "layer",
         "dominates",
@@ -257,6 +282,7 @@ def _choices(report: SubjectReport, search: SearchExtent) -> Table:
             f"{found.simulatability:.6f}",
             f"{found.relevance:.6f}",
             _effect(found, report, "\n"),
+            _on_whole_graph(found, report, "\n"),
             f"{found.ranks.simulatability} + {found.ranks.relevance}",
             str(found.layer),
             f"{found.dominates:,} of {search.pairs:,}" + (f"\n{beaten}" if beaten else ""),
@@ -275,6 +301,7 @@ def _listed_choices(report: SubjectReport, search: SearchExtent) -> Table:
             f"simulatability ν {found.simulatability:.6f}",
             f"relevance |μ| {found.relevance:.6f}",
             f"effect on {_affected(report)}: {_effect(found, report, ', ')}",
+            f"on the whole graph: {_on_whole_graph(found, report, ', ')}",
             f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
             f"dominates {found.dominates:,} of {search.pairs:,} {beaten}".rstrip(),
         ]
@@ -290,6 +317,14 @@ def _effect(found: Counterfactual, report: SubjectReport, between: str) -> str:
     """The effect of a removal, with a remark where it speaks for the decision even more."""
     against = found.relevance and held_back(found, report)
     return effect(found, report) + (f"{between}({HELD_BACK})" if against else "")
+
+
+def _on_whole_graph(found: Counterfactual, report: SubjectReport, between: str) -> str:
+    """What removing the same ties does on the whole graph."""
+    there = found.whole_graph
+    if there is None:
+        return NOT_ASKED
+    return f"{whole_effect(report, there)}{between}{then_decided(there)}"
 
 
 def _extent(report: SubjectReport, search: SearchExtent) -> Text:
