@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.bundle.store import Findings, Result, StoreWriter
 from recourse_audit.records.spreadsheets import csv_lines
-from recourse_audit.records.summary import COLUMNS, ColumnType, Value, summary_of
+from recourse_audit.records.summary import (
+    COLUMNS,
+    WINNERS_EFFECTS,
+    ColumnType,
+    Value,
+    summary_of,
+    winners_effects,
+)
 from recourse_audit.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,8 +50,8 @@ def write_tables(findings: Findings, settings: Settings, files: dict[str, Path])
 
 
 def columns_of(settings: Settings) -> dict[str, ColumnType]:
-    """The summary, then a probability for each class, then a value for each protected attribute."""
-    columns = dict(COLUMNS)
+    """The summary and the winner's effects, then a probability for each class, then the groups."""
+    columns = COLUMNS | WINNERS_EFFECTS
     columns |= {f"probability_{name}": float for name in settings.decision.classes}
     return columns | {f"group_{name}": str for name in settings.groups.attributes}
 
@@ -53,6 +60,7 @@ def row_of(result: Result, groups: dict[str, str], settings: Settings) -> dict[s
     """One subject's row, by column."""
     chances = result.report.subject.probabilities
     row: dict[str, Value] = dict(zip(COLUMNS, summary_of(result.report).values(), strict=True))
+    row |= zip(WINNERS_EFFECTS, winners_effects(result.report), strict=True)
     row |= {f"probability_{name}": chances.get(name) for name in settings.decision.classes}
     return row | {f"group_{name}": groups[name] for name in settings.groups.attributes}
 

@@ -29,7 +29,7 @@ def demo(
     found = audit.inspect()
     show_model(view(), found.name, found.report)
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
-        show_subject(view(), report, ())
+        show_subject(view(), report, (), prefer=audit.loaded.settings.search.prefer)
     with resumable(folder / "bundle"):
         bundle = audit.run(
             folder / "bundle", sample=DEMO_AUDIT, stratify="origin", fresh=True, progress=True

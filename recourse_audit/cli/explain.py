@@ -44,7 +44,10 @@ def explain(
     else:
         for place, report in enumerate(reports):
             show_subject(
-                view(), report, () if place else audit.warnings, prefer=audit.settings.search.prefer
+                view(),
+                report,
+                () if place else audit.warnings,
+                prefer=audit.loaded.settings.search.prefer,
             )
     failed = [report.subject.id for report in reports if report.error]
     if failed:

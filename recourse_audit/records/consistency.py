@@ -8,7 +8,18 @@ from collections.abc import Iterable, Iterator
 
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.report import EgoNetwork, SubjectReport
-from recourse_audit.records.search import Counterfactual, Explanation, ObjectiveGrid, Tie
+from recourse_audit.records.search import (
+    Carriers,
+    CarryingSet,
+    Counterfactual,
+    Explanation,
+    ObjectiveGrid,
+    Tie,
+    WholeGraph,
+)
+
+# Figures are rounded to six digits.
+ROUNDING = 2e-6
 
 
 def check_consistent(report: SubjectReport) -> SubjectReport:
@@ -26,6 +37,8 @@ def _problems(report: SubjectReport) -> Iterator[str]:
     for number, found in enumerate(report.counterfactuals, start=1):
         wrong = _of_counterfactual(found, report, listed)
         yield from (f"counterfactual {number}: {problem}" for problem in wrong)
+    if report.carriers is not None:
+        yield from _of_carriers(report.carriers, report)
     if report.objective_grid is not None:
         yield from _of_grid(report.objective_grid)
     yield from _of_answers(report)
@@ -72,6 +85,42 @@ def _of_counterfactual(
         yield "its probabilities are of other classes"
     if report.decision.scored and None in (found.score, explanation.score):
         yield "it has no score"
+    if found.whole_graph is not None:
+        yield from _of_whole_graph(found.whole_graph, report)
+
+
+def _of_whole_graph(found: WholeGraph | CarryingSet, report: SubjectReport) -> Iterator[str]:
+    """Its figures are of the same classes, and say what its effect and its flip say."""
+    subject, scored = report.subject, report.decision.scored
+    if found.probabilities.keys() != subject.probabilities.keys():
+        yield "the whole graph's probabilities are of other classes"
+        return
+    before, after = report.decision.score, found.score
+    if not scored:
+        if not {subject.decision, found.decision} <= found.probabilities.keys():
+            yield f"there is no probability of {found.decision!r} on the whole graph"
+            return
+        before = subject.probabilities[subject.decision]
+        after = found.probabilities[subject.decision]
+    if before is None or after is None:
+        yield "there is no score on the whole graph"
+    elif not abs(after - before - found.effect) <= ROUNDING * (1 + abs(before)):
+        yield "the effect on the whole graph is not what its answers say"
+    if found.flips != (found.decision != subject.decision):
+        yield "whether the decision changes on the whole graph is not what it says"
+
+
+def _of_carriers(found: Carriers, report: SubjectReport) -> Iterator[str]:
+    sizes = [one.size for one in found.front]
+    if sizes != sorted({*sizes}) or any(not 1 <= size <= found.max_ties for size in sizes):
+        yield "the sets that carry the decision are not one of each size, smallest first"
+    flips = () if found.smallest_flip is None else (found.smallest_flip,)
+    for one in (*found.front, *flips):
+        if one.size != len({frozenset(tie) for tie in one.removed}):
+            yield "a set that carries the decision is of another size"
+        yield from _of_whole_graph(one, report)
+    if flips and not flips[0].flips:
+        yield "the smallest set that changes the decision does not change it"
 
 
 def _strangers(ties: Iterable[Tie], known: set[str], whose: str) -> Iterator[str]:

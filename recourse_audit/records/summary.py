@@ -7,7 +7,9 @@ from typing import get_args, get_type_hints
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.search import Counterfactual
 
+DIGITS = 6
 # (person's number, attribute, group); "" is unknown.
 Member = tuple[int, str, str]
 
@@ -115,6 +117,40 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         exhaustive=certificate.exhaustive if certificate else None,
         evaluations=recourse.evaluations if recourse else None,
     )
+
+
+# What tables have besides the summary: how far removing the winner's ties moves the probability of
+# the decision, or the score, in the explanation and on the whole graph.
+WINNERS_EFFECTS: dict[str, ColumnType] = {
+    "effect_in_explanation": float,
+    "effect_on_whole_graph": float,
+    "flips_on_whole_graph": bool,
+}
+
+
+def winners_effects(report: SubjectReport) -> tuple[Value, ...]:
+    """The values of these columns; None where there is no winner, or the model was not asked."""
+    if not report.counterfactuals:
+        return (None, None, None)
+    winner = report.counterfactuals[0]
+    whole = winner.whole_graph
+    return (
+        _effect_inside(report, winner),
+        None if whole is None else whole.effect,
+        None if whole is None else whole.flips,
+    )
+
+
+def _effect_inside(report: SubjectReport, winner: Counterfactual) -> float | None:
+    before: float | None
+    after: float | None
+    if report.decision.scored:
+        before, after = winner.explanation.score, winner.score
+    else:
+        decided = report.subject.decision
+        before = winner.explanation.probabilities.get(decided)
+        after = winner.probabilities.get(decided)
+    return None if before is None or after is None else round(after - before, DIGITS) + 0.0
 
 
 def grade_of_winner(caveats: tuple[Caveat, ...]) -> str | None:

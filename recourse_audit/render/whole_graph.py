@@ -104,11 +104,9 @@ def _reaches(found: Explanation | Counterfactual, report: SubjectReport) -> bool
 def per_tie(report: SubjectReport, found: CarryingSet) -> str:
     """The effect divided by the number of ties, with its sign."""
     effect = found.effect / found.size
-    return (
-        f"{'+' if effect > 0 else ''}{amount(effect)}"
-        if report.decision.scored
-        else f"{effect:+.3f}"
-    )
+    if report.decision.scored:
+        return f"{'+' if effect > 0 else ''}{amount(effect)}"
+    return f"{effect:+.3f}"
 
 
 def carriers_sentence(report: SubjectReport, found: Carriers) -> str:

@@ -227,7 +227,8 @@ class SubjectRemovals:
             ties=union.ties[kept],
             arc_starts=np.array([0, int(kept.sum())]),
         )
-        return self._removals.batcher.ask(left, np.array([self._subject]))[0]
+        answer: Floats = self._removals.batcher.ask(left, np.array([self._subject]))[0]
+        return answer
 
 
 def padded(sets: Sequence[Ints]) -> Ints:

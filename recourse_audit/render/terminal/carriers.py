@@ -22,9 +22,8 @@ def show_carriers(console: Console, report: SubjectReport) -> None:
     found = report.carriers
     if found is None:
         return
-    console.print(
-        Padding(Text(f"{CARRIERS}: {_lower(carriers_sentence(report, found))}"), (1, 2, 0, 2))
-    )
+    words = f"{CARRIERS}. {carriers_sentence(report, found)}"
+    console.print(Padding(Text(words), (1, 2, 0, 2)))
     if found.front:
         table = columns("ties", "removed", f"effect on {watched(report)}", "per tie", "decision")
         for one in found.front:
@@ -37,7 +36,3 @@ def show_carriers(console: Console, report: SubjectReport) -> None:
             )
         console.print(Padding(table, (1, 4)))
     console.print(Padding(Text(carriers_coverage(found), style="dim"), (0, 2)))
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

@@ -4,7 +4,7 @@ Ids, names and classes are the user's: they are shown as text, whatever they con
 terminal tables become lists, so that no figure is cut off.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from rich.console import Console, Group, RenderableType
@@ -16,25 +16,22 @@ from rich.tree import Tree
 from recourse_audit.records.caveats import StabilityPoint, StabilityReport
 from recourse_audit.records.model import ListedOutput, ModelReport, ProbeReport
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
+from recourse_audit.records.search import Counterfactual, SearchExtent
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.answers import (
     amount,
     decided_words,
     decision_sentence,
     direction,
-    effect,
-    held_back,
     rule_sentence,
     value_of,
 )
 from recourse_audit.render.terminal.carriers import show_carriers
+from recourse_audit.render.terminal.counterfactuals import choice_list, choice_table
 from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
-    HELD_BACK,
     PROBE_MEANINGS,
-    beaten_baselines,
     columns,
     coverage_words,
     number,
@@ -43,17 +40,13 @@ from recourse_audit.render.text import (
     share,
 )
 from recourse_audit.render.whole_graph import (
-    NOT_ASKED,
     disagreement,
-    then_decided,
-    whole_effect,
 )
 
 BAR = 24
 SHORTEST_BAR = 4
 CLASSES_SHOWN = 8
 WIDTH_OF_TABLE = 100
-CHOICES = "Diverse counterfactuals"
 
 
 def show_model(console: Console, name: str, report: ModelReport) -> None:
@@ -196,7 +189,7 @@ def _show_search(console: Console, report: SubjectReport, search: SearchExtent) 
     console.print(Padding(_tree(decision.id, winner), (0, 4)))
     bars = _scores if report.decision.scored else _histograms
     console.print(Padding(bars(report, winner, console.width - 8), (1, 4)))
-    choices = _choices if console.width >= WIDTH_OF_TABLE else _listed_choices
+    choices = choice_table if console.width >= WIDTH_OF_TABLE else choice_list
     if against := direction(winner, report, "the ties marked ✂"):
         console.print(Padding(Text(plain(against), style="yellow"), (0, 2, 1, 2)))
     if apart := disagreement(winner, report, "the ties marked ✂"):
@@ -259,74 +252,6 @@ def _bar(part: float, size: int) -> Text:
     return Text.assemble(f"{share(part)} ", *bar)
 
 
-def _choices(report: SubjectReport, search: SearchExtent) -> Table:
-    table = columns(
-        "",
-        "explanation",
-        "removed",
-        "simulatability ν",
-        "relevance |μ|",
-        f"effect on {_affected(report)}",
-        "on the whole graph",
-        "ranks",
-        "layer",
-        "dominates",
-        title=CHOICES,
-    )
-    for place, found in enumerate(report.counterfactuals, start=1):
-        beaten = plain(beaten_baselines(found))
-        table.add_row(
-            str(place),
-            "\n".join(_ties(found.explanation.edges)),
-            "\n".join(_ties(found.removed)),
-            f"{found.simulatability:.6f}",
-            f"{found.relevance:.6f}",
-            _effect(found, report, "\n"),
-            _on_whole_graph(found, report, "\n"),
-            f"{found.ranks.simulatability} + {found.ranks.relevance}",
-            str(found.layer),
-            f"{found.dominates:,} of {search.pairs:,}" + (f"\n{beaten}" if beaten else ""),
-        )
-    return table
-
-
-def _listed_choices(report: SubjectReport, search: SearchExtent) -> Table:
-    """The same choices for a narrow terminal, one paragraph each."""
-    table = columns("", "", show_header=False, title=CHOICES)
-    for place, found in enumerate(report.counterfactuals, start=1):
-        beaten = plain(beaten_baselines(found))
-        lines = [
-            f"explanation: {', '.join(_ties(found.explanation.edges))}",
-            f"removed: {', '.join(_ties(found.removed))}",
-            f"simulatability ν {found.simulatability:.6f}",
-            f"relevance |μ| {found.relevance:.6f}",
-            f"effect on {_affected(report)}: {_effect(found, report, ', ')}",
-            f"on the whole graph: {_on_whole_graph(found, report, ', ')}",
-            f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
-            f"dominates {found.dominates:,} of {search.pairs:,} {beaten}".rstrip(),
-        ]
-        table.add_row(str(place), "\n".join(lines))
-    return table
-
-
-def _affected(report: SubjectReport) -> str:
-    return "the score" if report.decision.scored else plain(report.subject.decision)
-
-
-def _effect(found: Counterfactual, report: SubjectReport, between: str) -> str:
-    """The effect of a removal, with a remark where it speaks for the decision even more."""
-    against = found.relevance and held_back(found, report)
-    return effect(found, report) + (f"{between}({HELD_BACK})" if against else "")
-
-
-def _on_whole_graph(found: Counterfactual, report: SubjectReport, between: str) -> str:
-    """What removing the same ties does on the whole graph."""
-    there = found.whole_graph
-    if there is None:
-        return NOT_ASKED
-    return f"{whole_effect(report, there)}{between}{then_decided(there)}"
-
-
 def _extent(report: SubjectReport, search: SearchExtent) -> Text:
     return Text(
         f"{coverage_words(search)} of up to {search.max_nodes} people within "
@@ -335,10 +260,6 @@ def _extent(report: SubjectReport, search: SearchExtent) -> Text:
         f"{report.queries:,} queries{f'; {report.repeats}' if report.repeats.calls else ''}.",
         style="dim",
     )
-
-
-def _ties(ties: Iterable[Tie]) -> list[str]:
-    return [f"{plain(a)} - {plain(b)}" for a, b in ties]
 
 
 def _shape(shape: tuple[int | str | None, ...]) -> str:
