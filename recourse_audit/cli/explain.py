@@ -42,13 +42,9 @@ def explain(
         print_json(documents[0] if len(documents) == 1 else documents)
         warn(audit.warnings)
     else:
+        prefer = audit.loaded.settings.search.prefer
         for place, report in enumerate(reports):
-            show_subject(
-                view(),
-                report,
-                () if place else audit.warnings,
-                prefer=audit.loaded.settings.search.prefer,
-            )
+            show_subject(view(), report, () if place else audit.warnings, prefer=prefer)
     failed = [report.subject.id for report in reports if report.error]
     if failed:
         say(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")

@@ -2,11 +2,11 @@
 
 Sets of one tie are tried first: the subject's own, then others within the model's reach, nearest
 first. For each larger size, every set is tried if there are few enough; otherwise every set of two
-own ties, and sets grown from the best smaller ones (beam search). Which sets are grown is decided
-by an estimate: what the smaller set moved, plus what the added tie moved alone. Sets are compared
-by how far they move what effects are measured on, away from the decision, in multiples of 1e-6; of
-equals, the first in the canonical order of ties. The search is deterministic, and its cost is one
-question per size.
+own ties (of more, if these are few), and sets grown from the best smaller ones (beam search). Which
+sets are grown is decided by an estimate: what the smaller set moved, plus what the added tie moved
+alone. Sets are compared by how far they move what effects are measured on, away from the decision,
+in multiples of 1e-6; of equals, the first in the canonical order of ties. The search is
+deterministic, and costs one question per size.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,8 @@ from recourse_audit.search.whole_graph import Removals, SubjectRemovals, padded
 
 MAX_TIES = 4
 BEAM = 16
+# How many sets are ranked for each that is tried.
+ENOUGH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,7 @@ def on_whole_graph(
     """
     asking = removals.of(subject, len(found))
     given = [removals.pairs(one.removed) for one in found]
-    search = _CarrierSearch(asking, budget) if budget else None
+    search = _CarrierSearch(asking, budget, len(found)) if budget else None
     singles = np.empty((0, 1), np.int64) if search is None else search.singles()
     if not given and not len(singles):
         return (), None
@@ -79,13 +81,14 @@ def on_whole_graph(
 class _CarrierSearch:
     """The search for one subject, size by size, within a number of sets to try."""
 
-    def __init__(self, asking: SubjectRemovals, budget: int) -> None:
+    def __init__(self, asking: SubjectRemovals, budget: int, given: int) -> None:
+        """`given` sets are asked about besides, before any other."""
         self._asking = asking
-        self._left = budget
-        self.reach = asking.in_reach()
-        own = asking.is_own(self.reach)
-        # Own ties that others' follow: what is nearest is tried first.
-        self.reach = np.concatenate((self.reach[own], self.reach[~own]))
+        room = asking.room
+        self._left = budget if room is None else min(budget, max(room - given, 0))
+        reach = asking.in_reach()
+        own = asking.is_own(reach)
+        self.reach = np.concatenate((reach[own], reach[~own]))
         self.own = int(own.sum())
         self.largest = min(MAX_TIES, len(self.reach))
 
@@ -103,6 +106,8 @@ class _CarrierSearch:
             if not len(sets):
                 break
             answers = self._asking.answers(sets)
+            if not len(answers):
+                break
             self._left -= len(answers)
             found.append(self._tried(sets[: len(answers)], answers))
         return found
@@ -124,10 +129,10 @@ class _CarrierSearch:
         )
 
     def _candidates(self, size: int, found: list[Tried]) -> Ints:
-        """The sets of a size to try: all of them, or own pairs and what is grown.
+        """The sets of a size to try: all of them, or own ties alone and what is grown.
 
-        What is left of the budget is shared equally by the sizes to come; all pairs of own ties
-        come first, whatever their share.
+        What is left of the budget is shared equally by the sizes to come. All sets of two own ties
+        come first, whatever their share; larger ones if they take up to half of it.
         """
         room = self._asking.room
         left = self._left if room is None else min(self._left, room)
@@ -135,18 +140,21 @@ class _CarrierSearch:
         if comb(len(self.reach), size) <= share:
             return _every(np.sort(self.reach), size)
         own = np.empty((0, size), np.int64)
-        if size == 2:
-            own = self._own_pairs(found[0], left)
+        if size == 2 or comb(self.own, size) <= share // 2:
+            own = self._own_sets(size, found[0], left)
         grown = self._grown(found, max(share - len(own), 0), own)
         return np.unique(np.concatenate((own, grown)), axis=0)
 
-    def _own_pairs(self, singles: Tried, most: int) -> Ints:
-        """All sets of two own ties; the most promising ones, where there are too many."""
-        tried = np.isin(singles.sets[:, 0], self.reach[: self.own])
-        pairs = _every(np.flatnonzero(tried), 2)
-        estimate = singles.away[pairs].sum(axis=1)
+    def _own_sets(self, size: int, singles: Tried, most: int) -> Ints:
+        """All sets of own ties; the most promising ones, where there are too many."""
+        tried = np.isin(singles.sets[singles.best_first, 0], self.reach[: self.own])
+        ties = singles.best_first[tried]
+        while comb(len(ties), size) > ENOUGH * most and len(ties) > size:
+            ties = ties[:-1]
+        places = _every(np.sort(ties), size)
+        estimate = singles.away[places].sum(axis=1)
         best = np.argsort(-estimate, kind="stable")[:most]
-        sets: Ints = singles.sets[pairs[best], 0]
+        sets: Ints = singles.sets[places[best], 0]
         return sets
 
     def _grown(self, found: list[Tried], most: int, known: Ints) -> Ints:

@@ -14,6 +14,7 @@ CHOICES = "Diverse counterfactuals"
 
 
 def choice_table(report: SubjectReport, search: SearchExtent) -> Table:
+    """Each counterfactual with its figures, one per row."""
     table = columns(
         "",
         "explanation",
