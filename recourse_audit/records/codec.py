@@ -186,19 +186,35 @@ def subject_from_3(data: Json) -> Json:
 
 def subject_from_4(data: Json) -> Json:
     """A subject's document of format 4 as one of format 5."""
-    return {**_without_whole_graph(data), "format": 5}
+    return {**_without_comparisons(_without_whole_graph(data)), "format": 5}
 
 
 def _without_whole_graph(data: Json) -> Json:
     """That format did not ask about counterfactuals on the whole graph, nor for a form."""
-    if "carriers" in data:
+    if "carriers" in data or "sender_degree" in data["probes"]:
         raise KeyError("carriers")
     return {
         **data,
-        "counterfactuals": [{**one, "whole_graph": None} for one in data["counterfactuals"]],
+        "counterfactuals": [_not_asked(one) for one in data["counterfactuals"]],
         "carriers": None,
         "probes": {"sender_degree": None, **data["probes"]},
     }
+
+
+def _not_asked(counterfactual: Json) -> Json:
+    if "whole_graph" in counterfactual:
+        raise KeyError("whole_graph")
+    return {**counterfactual, "whole_graph": None}
+
+
+def _without_comparisons(data: Json) -> Json:
+    """That format did not count the answers that were asked again on the whole graph."""
+    recourse = data["recourse"]
+    if recourse is None:
+        return data
+    if "compared" in recourse:
+        raise KeyError("compared")
+    return {**data, "recourse": {**recourse, "compared": {"answers": 0, "largest": 0.0}}}
 
 
 def _recourse_from_2(data: Json) -> Json:

@@ -65,9 +65,9 @@ def _compared(inside: float, whole: float, least: float) -> str:
     if larger < least or not larger:
         return ""
     if abs(whole) < MUCH_SMALLER * larger:
-        return "hardly moves it"
+        return "hardly moves it" if abs(whole) < least else "moves it far less"
     if abs(inside) < MUCH_SMALLER * larger:
-        return "moves it much farther"
+        return "moves it far more"
     return "moves it the other way" if inside * whole < 0 else ""
 
 
@@ -125,6 +125,9 @@ def carriers_sentence(report: SubjectReport, found: Carriers) -> str:
     if found.smallest_flip is None:
         return f"{most} No set that was tried changes the decision."
     flip = found.smallest_flip
+    if flip == best:
+        changed = f"this one does, to {plain(flip.decision)}"
+        return f"{most} No smaller set that was tried changes the decision; {changed}."
     return (
         f"{most} The smallest set found that changes the decision (to {plain(flip.decision)}) has "
         f"{number(flip.size, 'tie')}: {whole_effect(report, flip)}."

@@ -16,6 +16,7 @@ from recourse_audit.records import codec
 from recourse_audit.records.base import Record
 from recourse_audit.records.codec import SCHEMAS, SUBJECT, Document
 from recourse_audit.records.model import NO_REPEATS
+from recourse_audit.records.recourse import Compared
 from recourse_audit.records.report import SubjectReport
 from tests.audits import lending_audit
 
@@ -111,7 +112,10 @@ def _without_first(data: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": 5}, "has format 5, and this version of recourse-audit reads 2, 3 and 4; use"),
+        (
+            {"format": 6},
+            "has format 6, and this version of recourse-audit reads 2, 3, 4 and 5; use",
+        ),
         ({"format": 1}, "has format 1, and this version"),
         ({"format": True}, "has format True, and this version"),
         ({"format": 3}, "document of format 3 was changed, or is damaged"),
@@ -140,7 +144,8 @@ def test_format_2_is_read_as_the_same_findings(tmp_path: Path) -> None:
     audit = load_audit(lending_audit(tmp_path, max_nodes=3, more="repeat = 0"))
     new = explain(audit, [one.subject.id for one in old], what_if=["savings=9000"])
     assert [one.status for one in new] == ["verified", "already_favourable"]
-    assert old == new
+    assert [one.queries for one in old] != [one.queries for one in new]
+    assert old == [_as_of_format_4(one, like=other) for one, other in zip(new, old, strict=True)]
     assert lonely.subject.id == "lonely"
     assert lonely.ego_network is None
     assert "not a number" in failed.error
@@ -149,9 +154,49 @@ def test_format_2_is_read_as_the_same_findings(tmp_path: Path) -> None:
 
 def test_format_3_is_read_as_a_report_without_repeats(report: SubjectReport) -> None:
     assert report.repeats.calls
-    data = report.to_dict() | {"format": 3}
+    data = format_4(report) | {"format": 3}
     del data["repeats"]
-    assert SUBJECT.read(json.dumps(data)) == replace(report, repeats=NO_REPEATS)
+    old = _as_of_format_4(report, like=report)
+    assert SUBJECT.read(json.dumps(data)) == replace(old, repeats=NO_REPEATS)
+
+
+def format_4(report: SubjectReport) -> dict[str, Any]:
+    """The report as the version before wrote it."""
+    data = report.to_dict() | {"format": 4}
+    del data["carriers"], data["probes"]["sender_degree"], data["recourse"]["compared"]
+    for found in data["counterfactuals"]:
+        del found["whole_graph"]
+    return data
+
+
+def _as_of_format_4(report: SubjectReport, *, like: SubjectReport) -> SubjectReport:
+    """A report without what that format did not say; its queries are those of another one."""
+    assert report.recourse is not None
+    assert like.recourse is not None
+    return replace(
+        report,
+        counterfactuals=tuple(replace(one, whole_graph=None) for one in report.counterfactuals),
+        carriers=None,
+        probes=replace(report.probes, sender_degree=None),
+        recourse=replace(
+            report.recourse, compared=Compared(), evaluations=like.recourse.evaluations
+        ),
+        queries=like.queries,
+    )
+
+
+def test_format_4_is_read_as_a_report_that_did_not_ask_about_the_whole_graph(
+    report: SubjectReport,
+) -> None:
+    assert report.carriers is not None
+    assert all(one.whole_graph for one in report.counterfactuals)
+    data = format_4(report)
+    assert SUBJECT.read(json.dumps(data)) == _as_of_format_4(report, like=report)
+    for key, place in (("carriers", data), ("whole_graph", data["counterfactuals"][0])):
+        place[key] = None
+        with pytest.raises(DocumentError, match="document of format 4 was changed"):
+            SUBJECT.read(json.dumps(data))
+        del place[key]
 
 
 def test_a_spoilt_document_of_format_2_is_refused() -> None:
@@ -171,7 +216,7 @@ def test_every_document_has_a_schema_that_its_own_json_fits(report: SubjectRepor
     assert set(schema["properties"]) == set(report.to_dict())
     assert schema["additionalProperties"] is False
     assert schema["required"] == list(report.to_dict())
-    assert schema["properties"]["format"] == {"const": 4}
+    assert schema["properties"]["format"] == {"const": 5}
     actions = schema["$defs"]["SetAction"]["properties"]
     assert {"from", "to"} <= set(actions)
 

@@ -12,15 +12,16 @@ from tests.command import command
 NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
     *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
-    *("what_if", "queries", "repeats", "note", "error", "decision"),
+    *("what_if", "queries", "repeats", "note", "error", "decision", "carriers"),
 }
+WHOLE_GRAPH = {"probabilities", "score", "effect", "decision", "flips"}
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 
 
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 4
+    assert document["format"] == 5
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {
@@ -35,6 +36,15 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
         } <= set(found)
         assert set(found["explanation"]) == EXPLANATION
         assert set(found["ranks"]) == {"simulatability", "relevance", "sum"}
+        assert set(found["whole_graph"]) == WHOLE_GRAPH
+    carriers = document["carriers"]
+    assert set(carriers) == {
+        *("front", "smallest_flip", "own_ties", "ties_in_reach", "max_ties", "coverage", "tried")
+    }
+    for one in (*carriers["front"], carriers["smallest_flip"]):
+        assert set(one) == WHOLE_GRAPH | {"removed", "size"}
+    for one in carriers["tried"]:
+        assert set(one) == {"size", "tried", "of", "own_tried", "own_of"}
     for pair in document["front"]:
         assert set(pair) == {"edges", "removed", "simulatability", "relevance"}
     grid = document["objective_grid"]

@@ -46,7 +46,7 @@ from recourse_audit.render.whole_graph import (
 BAR = 24
 SHORTEST_BAR = 4
 CLASSES_SHOWN = 8
-WIDTH_OF_TABLE = 100
+WIDTH_OF_TABLE = 140
 
 
 def show_model(console: Console, name: str, report: ModelReport) -> None:

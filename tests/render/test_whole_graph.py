@@ -1,0 +1,276 @@
+"""The explanation's own effect and the whole graph's, side by side; a sentence if they disagree."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from recourse_audit.records.report import DecisionLine, SubjectReport
+from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, WholeGraph
+from recourse_audit.render.pages.redaction import LEVELS, Level, redacted
+from recourse_audit.render.pages.subject import SubjectView, subject_view
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.terminal.subject import show_subject
+from recourse_audit.render.whole_graph import (
+    CARRIERS,
+    carriers_coverage,
+    carriers_sentence,
+    disagreement,
+)
+from tests.audits import lending_audit
+from tests.command import command
+from tests.render.subject_reports import facts, made_report, probabilities, with_first
+
+
+def whole(after: float, before: float = 0.9) -> WholeGraph:
+    """What the whole graph says: the probability of denied, of 0.9 as it is."""
+    decision = "denied" if after >= 0.5 else "approved"
+    return WholeGraph(
+        probabilities=probabilities(after),
+        effect=round(after - before, 6),
+        decision=decision,
+        flips=decision != "denied",
+    )
+
+
+def told(inside: tuple[float, float], after: float) -> SubjectReport:
+    """A report on a denial, with an explanation's answers before and after, and the whole's."""
+    report = made_report()
+    first = report.counterfactuals[0]
+    return with_first(
+        report,
+        explanation=replace(first.explanation, probabilities=probabilities(inside[0])),
+        probabilities=probabilities(inside[1]),
+        whole_graph=whole(after),
+    )
+
+
+def sentence(report: SubjectReport) -> str:
+    return disagreement(report.counterfactuals[0], report)
+
+
+AGREE: list[tuple[tuple[float, float], float]] = [
+    ((0.90, 0.60), 0.70),
+    ((0.90, 0.60), 0.82),  # over a quarter as far
+    ((0.85, 0.40), 0.30),
+    ((0.90, 0.897), 0.905),  # neither is worth a sentence
+    ((0.90, 0.90), 0.90),
+    ((0.90, 0.95), 0.94),
+]
+DISAGREE: list[tuple[tuple[float, float], float, str]] = [
+    ((0.90, 0.60), 0.897, "on the whole graph it hardly moves it (0.900 → 0.897)"),
+    ((0.90, 0.60), 0.830, "on the whole graph it moves it far less (0.900 → 0.830)"),
+    ((0.90, 0.60), 0.905, "on the whole graph it hardly moves it (0.900 → 0.905)"),
+    ((0.90, 0.80), 0.960, "on the whole graph it moves it the other way (0.900 → 0.960)"),
+    ((0.95, 0.99), 0.800, "on the whole graph it moves it the other way"),
+    ((0.90, 0.88), 0.600, "on the whole graph it moves it far more (0.900 → 0.600)"),
+    ((0.90, 0.40), 0.600, "on the whole graph it moves it as well (0.900 → 0.600)"),
+    ((0.90, 0.60), 0.400, "and the decision changes to approved."),
+]
+
+
+@pytest.mark.parametrize(("inside", "after"), AGREE)
+def test_nothing_is_said_where_the_explanation_and_the_whole_graph_agree(
+    inside: tuple[float, float], after: float
+) -> None:
+    report = told(inside, after)
+    assert sentence(report) == ""
+    assert subject_view(report, facts()).disagreements == ()
+    assert "Inside the explanation" not in terminal(report)
+
+
+@pytest.mark.parametrize(("inside", "after", "words"), DISAGREE)
+def test_one_sentence_with_both_figures_says_that_they_disagree(
+    inside: tuple[float, float], after: float, words: str
+) -> None:
+    report = told(inside, after)
+    said = sentence(report)
+    assert words in said
+    assert f"from {inside[0]:.3f} to {inside[1]:.3f}" in said
+    assert (", which changes the decision there;" in said) == (inside[1] < 0.5)
+    assert said.count(". ") == 0
+    for level in LEVELS:
+        [shown] = subject_view(report, facts(), level=level).disagreements
+        assert shown == f"Counterfactual 1: {said}"
+    assert " ".join(said.replace("these ties", "the ties marked ✂").split()) in terminal(report)
+
+
+def test_what_was_not_asked_is_compared_with_nothing() -> None:
+    assert sentence(made_report()) == ""
+
+
+def scored(inside: tuple[float, float], after: float, **line: Any) -> SubjectReport:
+    """The same of a score of 500, refused below 600."""
+    report = made_report()
+    first = report.counterfactuals[0]
+    made = replace(
+        report,
+        subject=replace(report.subject, probabilities={}),
+        decision=DecisionLine(
+            **{"rule": "cut_off", "cut_off": 600.0, "score": 500.0, "margin": -100.0} | line,
+            better="higher",
+        ),
+    )
+    flips = after >= 600
+    return with_first(
+        made,
+        explanation=replace(first.explanation, probabilities={}, score=inside[0]),
+        probabilities={},
+        score=inside[1],
+        whole_graph=WholeGraph(
+            probabilities={},
+            score=after,
+            effect=after - 500.0,
+            decision="approved" if flips else "denied",
+            flips=flips,
+        ),
+    )
+
+
+def test_scores_are_compared_in_their_own_units_and_with_their_line() -> None:
+    assert sentence(scored((500, 560), 540)) == ""
+    assert sentence(scored((500, 500.5), 499.8)) == ""
+    flipped = sentence(scored((500, 650), 540))
+    assert "moves the score from 500.0 to 650.0, which changes the decision there;" in flipped
+    assert "moves it as well (500.0 → 540.0), and the decision stays denied." in flipped
+    assert "hardly moves it" in sentence(scored((500, 560), 500.5))
+    assert "far less" in sentence(scored((500, 560), 510))
+    assert "the other way" in sentence(scored((500, 560), 470))
+
+
+def test_a_copy_that_hides_the_line_says_nothing_of_the_decision_inside() -> None:
+    hidden = scored((500, 650), 540, rule="quota", cut_off=None, margin=None)
+    assert sentence(hidden) == ""
+
+
+def carrying(ties: tuple[tuple[str, str], ...], after: float) -> CarryingSet:
+    found = whole(after)
+    return CarryingSet(
+        removed=ties,
+        size=len(ties),
+        probabilities=found.probabilities,
+        effect=found.effect,
+        decision=found.decision,
+        flips=found.flips,
+    )
+
+
+SECRET = ("P0001", "P9876")
+FRONT = (
+    carrying((("P0000", "P0001"),), 0.7),
+    carrying((("P0000", "P0001"), SECRET), 0.45),
+)
+
+
+def carried(front: tuple[CarryingSet, ...] = FRONT, **changes: Any) -> SubjectReport:
+    flips = [one for one in front if one.flips]
+    found = Carriers(
+        front=front,
+        smallest_flip=flips[0] if flips else None,
+        own_ties=3,
+        ties_in_reach=12,
+        max_ties=4,
+        coverage="beam",
+        tried=(
+            SetsTried(size=1, tried=12, of=12, own_tried=3, own_of=3),
+            SetsTried(size=2, tried=20, of=66, own_tried=3, own_of=3),
+        ),
+    )
+    return replace(told((0.9, 0.6), 0.897), carriers=replace(found, **changes))
+
+
+def page(view: SubjectView) -> str:
+    return Templates().render("pages/subject.html", view=view)
+
+
+def terminal(report: SubjectReport, **how: Any) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    with console.capture() as captured:
+        show_subject(console, report, **how)
+    return " ".join(captured.get().split())
+
+
+def test_the_ties_that_carry_the_decision_are_shown_with_their_figures() -> None:
+    view = subject_view(carried(), facts()).carriers
+    assert view is not None
+    assert view.table is not None
+    assert [row[2] for row in view.table.rows] == [("0.900 → 0.700",), ("0.900 → 0.450",)]
+    assert [row[3] for row in view.table.rows] == [("-0.200",), ("-0.225",)]
+    assert [row[4] for row in view.table.rows] == [("denied",), ("approved", "changed")]
+    assert "Removing 2 ties moves the probability of denied most per tie" in view.sentence
+    assert "this one does, to approved." in view.sentence
+    assert "12 ties within reach make up: 1 tie: 12 of 12, 2 ties: 20 of 66." in view.coverage
+    assert "all sets of 1 and 2 of the subject's own 3 ties." in view.coverage
+    shown = terminal(carried())
+    for words in (CARRIERS, "0.900 → 0.450", "changes to approved", view.coverage):
+        assert words in shown
+
+
+def test_that_nothing_carries_the_decision_or_changes_it_is_said() -> None:
+    nothing = carried(())
+    assert nothing.carriers is not None
+    assert "none moves the probability of denied away" in carriers_sentence(
+        nothing, nothing.carriers
+    )
+    assert subject_view(nothing, facts()).carriers is not None
+    one = carried(FRONT[:1], coverage="exhaustive")
+    assert one.carriers is not None
+    assert "No set that was tried changes the decision." in carriers_sentence(one, one.carriers)
+    assert carriers_coverage(one.carriers) == (
+        "All 32 sets of up to 4 of the 12 ties within reach tried."
+    )
+    later = carried((FRONT[0], carrying((SECRET, ("P0000", "P0001")), 0.6)), smallest_flip=FRONT[1])
+    assert later.carriers is not None
+    said = carriers_sentence(later, later.carriers)
+    assert "The smallest set found that changes the decision (to approved) has 2 ties: 0.9" in said
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_prefer_changes_the_order_and_nothing_else(level: Level) -> None:
+    report = carried()
+    one, other = (
+        page(subject_view(report, replace(facts(), prefer=prefer), level=level))
+        for prefer in ("paper", "whole_graph")
+    )
+    assert sorted(one.splitlines()) == sorted(other.splitlines())
+    small = "A small explanation and its counterfactuals"
+    assert one.index(small) < one.index(CARRIERS)
+    assert other.index(CARRIERS) < other.index(small)
+    first, second = (terminal(report, prefer=prefer) for prefer in ("paper", "whole_graph"))
+    assert sorted(first.split()) == sorted(second.split())
+    assert first.index("Diverse counterfactuals") < first.index(CARRIERS)
+    assert second.index(CARRIERS) < second.index("Diverse counterfactuals")
+
+
+def test_the_setting_decides_what_the_terminal_shows_first(tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path, max_nodes=3)
+    paper = command("explain", settings, "P0004").out
+    text = settings.read_text(encoding="utf-8")
+    text = text.replace("[search]", '[search]\nprefer = "whole_graph"')
+    settings.write_text(text, encoding="utf-8")
+    other = command("explain", settings, "P0004").out
+    assert paper.index("Diverse counterfactuals") < paper.index(CARRIERS)
+    assert other.index(CARRIERS) < other.index("Diverse counterfactuals")
+    assert sorted(paper.split()) == sorted(other.split())
+
+
+@pytest.mark.parametrize("level", ["reviewer", "subject"])
+def test_nobody_else_is_named_by_the_ties_that_carry_a_decision(level: Level) -> None:
+    report = carried()
+    html = page(subject_view(report, facts(), level=level))
+    for name in ("P0001", "P9876"):
+        assert name not in html
+    shown = redacted(report, level)
+    assert shown.carriers is not None
+    assert report.carriers is not None
+    for one, other in zip(shown.carriers.front, report.carriers.front, strict=True):
+        assert replace(one, removed=()) == replace(other, removed=())
+    named = shown.carriers.front[1].removed
+    if level == "reviewer":
+        assert named == (("P0000", "person 1"), ("person 1", "person 4"))
+    else:
+        assert {*named[1]} == {"another person"}
+    assert "P9876" in page(subject_view(report, facts()))
