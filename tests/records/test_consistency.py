@@ -9,9 +9,13 @@ import pytest
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.consistency import check_consistent
 from recourse_audit.records.report import EgoTie, SubjectReport
+from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, WholeGraph
 from tests.render.subject_reports import made_report
 
 REPORT = made_report()
+WHOLE = WholeGraph(
+    probabilities={"denied": 0.7, "approved": 0.3}, effect=-0.2, decision="denied", flips=False
+)
 
 
 def with_ego(**changes: Any) -> SubjectReport:
@@ -33,11 +37,41 @@ def with_option(**changes: Any) -> SubjectReport:
     return replace(REPORT, recourse=replace(REPORT.recourse, options=options))
 
 
+def with_whole(**changes: Any) -> SubjectReport:
+    return with_first(whole_graph=replace(WHOLE, **changes))
+
+
+def carrying(**changes: Any) -> CarryingSet:
+    chances = {"denied": 0.7, "approved": 0.3}
+    made = CarryingSet(
+        removed=(("P0000", "P0001"),),
+        size=1,
+        probabilities=chances,
+        effect=-0.2,
+        decision="denied",
+        flips=False,
+    )
+    return replace(made, **changes)
+
+
+def with_carriers(**changes: Any) -> SubjectReport:
+    return replace(REPORT, carriers=replace(CARRIERS, **changes))
+
+
 def nodes() -> Any:
     assert REPORT.ego_network is not None
     return REPORT.ego_network.nodes
 
 
+CARRIERS = Carriers(
+    front=(carrying(),),
+    smallest_flip=None,
+    own_ties=1,
+    ties_in_reach=3,
+    max_ties=3,
+    coverage="beam",
+    tried=(SetsTried(size=1, tried=1, of=3, own_tried=1, own_of=1),),
+)
 SPOILT: dict[str, tuple[Callable[[], SubjectReport], str]] = {
     "a tie of a stranger": (
         lambda: with_ego(ties=(EgoTie(ends=("P0062", REPORT.subject.id), kind="x"),)),
@@ -55,6 +89,42 @@ SPOILT: dict[str, tuple[Callable[[], SubjectReport], str]] = {
     "no such decision on the subject": (
         lambda: replace(REPORT, subject=replace(REPORT.subject, decision="x")),
         "there is no probability of 'x'",
+    ),
+    "another effect": (
+        lambda: with_whole(effect=-0.1),
+        "the effect on the whole graph is not what its answers say",
+    ),
+    "classes of another model": (
+        lambda: with_whole(probabilities={"x": 1.0}),
+        "the whole graph's probabilities are of other classes",
+    ),
+    "a decision that is no class": (
+        lambda: with_whole(decision="x", flips=True),
+        "there is no probability of 'x' on the whole graph",
+    ),
+    "a flip that is none": (
+        lambda: with_whole(flips=True),
+        "whether the decision changes on the whole graph is not what it says",
+    ),
+    "a set of another size": (
+        lambda: with_carriers(front=(carrying(size=2),)),
+        "a set that carries the decision is of another size",
+    ),
+    "a size twice": (
+        lambda: with_carriers(front=(carrying(), carrying())),
+        "the sets that carry the decision are not one of each size, smallest first",
+    ),
+    "a size too large": (
+        lambda: with_carriers(max_ties=0),
+        "the sets that carry the decision are not one of each size, smallest first",
+    ),
+    "a set with another effect": (
+        lambda: with_carriers(front=(carrying(effect=0.5),)),
+        "the effect on the whole graph is not what its answers say",
+    ),
+    "a flip that changes nothing": (
+        lambda: with_carriers(smallest_flip=carrying()),
+        "the smallest set that changes the decision does not change it",
     ),
     "a cell outside": (
         lambda: replace(REPORT, objective_grid=_grid_outside()),
@@ -87,4 +157,5 @@ def test_ties_that_do_not_lead_to_the_subject_are_refused() -> None:
 
 
 def test_a_report_that_fits_together_is_taken() -> None:
-    assert check_consistent(REPORT) is REPORT
+    for report in (REPORT, with_whole(), with_carriers()):
+        assert check_consistent(report) is report
