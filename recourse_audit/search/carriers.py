@@ -28,6 +28,8 @@ from recourse_audit.search.whole_graph import Removals, SubjectRemovals, padded
 
 MAX_TIES = 4
 BEAM = 16
+# The budget may be exceeded so many times, if all sets of one and two own ties need it.
+MORE_FOR_OWN = 4
 # How many sets are ranked for each that is tried.
 ENOUGH = 4
 
@@ -84,17 +86,20 @@ class _CarrierSearch:
     def __init__(self, asking: SubjectRemovals, budget: int, given: int) -> None:
         """`given` sets are asked about besides, before any other."""
         self._asking = asking
-        room = asking.room
-        self._left = budget if room is None else min(budget, max(room - given, 0))
         reach = asking.in_reach()
         own = asking.is_own(reach)
         self.reach = np.concatenate((reach[own], reach[~own]))
         self.own = int(own.sum())
         self.largest = min(MAX_TIES, len(self.reach))
+        self._others = budget // 2
+        few = self.own + comb(self.own, 2)
+        most = max(budget, min(few + self._others, MORE_FOR_OWN * budget))
+        room = asking.room
+        self._left = most if room is None else min(most, max(room - given, 0))
 
     def singles(self) -> Ints:
         """The sets of one tie to try: own ties, and others with up to half of the budget."""
-        count = min(len(self.reach), self._left, max(self.own, self._left // 2))
+        count = min(len(self.reach), self._left, max(self.own, self._others))
         return self.reach[:count, None]
 
     def run(self, singles: Ints, answers: Floats) -> list[Tried]:

@@ -37,11 +37,12 @@ class SearchSettings(Section):
         description="Maximum number of diverse counterfactuals shown for one subject.",
     )
     carrier_budget: int = Field(
-        default=256,
+        default=128,
         ge=0,
         le=100_000,
         description="Maximum number of sets of ties whose removal is tried on the whole graph for "
-        "one subject, to find the ties that carry the decision there; 0 for none.",
+        "one subject, to find the ties that carry the decision there; up to four times as many, if "
+        "all sets of one and two of the subject's own ties need it. 0 for none.",
     )
     prefer: Literal["paper", "whole_graph"] = Field(
         default="paper",
