@@ -102,17 +102,15 @@ def test_what_was_not_asked_is_compared_with_nothing() -> None:
     assert sentence(made_report()) == ""
 
 
-def scored(inside: tuple[float, float], after: float, **line: Any) -> SubjectReport:
+def scored(inside: tuple[float, float], after: float, **changes: Any) -> SubjectReport:
     """The same of a score of 500, refused below 600."""
     report = made_report()
     first = report.counterfactuals[0]
+    line = DecisionLine(rule="cut_off", cut_off=600.0, score=500.0, margin=-100.0, better="higher")
     made = replace(
         report,
         subject=replace(report.subject, probabilities={}),
-        decision=DecisionLine(
-            **{"rule": "cut_off", "cut_off": 600.0, "score": 500.0, "margin": -100.0} | line,
-            better="higher",
-        ),
+        decision=replace(line, **changes),
     )
     flips = after >= 600
     return with_first(
