@@ -82,7 +82,8 @@ class Asked:
         """The subject's answer on a graph that never had these ties."""
         graph = self.world.without(removed)
         batcher = QueryBatcher(self.batcher.model, pool_of(graph))
-        return whole_answers(batcher, graph)[subject]
+        answer: Floats = whole_answers(batcher, graph)[subject]
+        return answer
 
     def counterfactuals(self, subject: int) -> tuple[Counterfactual, ...]:
         search = Search(self.graph, self.batcher, self.decisions, Scope(max_nodes=3))
@@ -131,7 +132,9 @@ def random_world(path: Path, seed: int, *, directed: bool, ties: int = 8, **decl
     )
 
 
-DECLARED = {"outside_normalised": {"self_loops": "add", "normalisation": "symmetric"}}
+DECLARED: dict[str, dict[str, Any]] = {
+    "outside_normalised": {"self_loops": "add", "normalisation": "symmetric"}
+}
 
 
 def sample_worlds() -> list[Any]:
