@@ -184,6 +184,18 @@ def subject_from_3(data: Json) -> Json:
     return {**data, "format": 4, "repeats": {"calls": 0, "differed": 0, "largest": 0.0}}
 
 
+def subject_from_4(data: Json) -> Json:
+    """A subject's document of format 4 as one of format 5: what it lacks was not asked."""
+    return {**_without_own_data(data), "format": 5}
+
+
+def _without_own_data(data: Json) -> Json:
+    """That format knew nothing of own data, nor in which form what-ifs can be asked."""
+    if "own_data" in data or "sender_degree" in data["probes"]:
+        raise KeyError("own_data")
+    return {**data, "own_data": None, "probes": {**data["probes"], "sender_degree": None}}
+
+
 def _recourse_from_2(data: Json) -> Json:
     """That format counted only what could be tried, and did not say what had been left out."""
     nothing = {"implications": 0, "conditions": 0, "formulas": 0, "why": []}
@@ -207,7 +219,7 @@ SUBJECT = Document(
     "subject",
     SubjectReport,
     format=SUBJECT_FORMAT,
-    upgrades=(subject_from_2, subject_from_3),
+    upgrades=(subject_from_2, subject_from_3, subject_from_4),
 )
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)

@@ -6,6 +6,7 @@ from typing import Literal
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
+from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Counterfactual,
@@ -31,8 +32,9 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # 1: the first. 2: names as in docs/json.md; caveats name their counterfactual by number; probes
 # hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
 # compares (`decision`, `score`); categories are text in actions; certificates say what was left
-# out. 4: repeated calls of the model.
-FORMAT = 4
+# out. 4: repeated calls of the model. 5: own data alone and exchanged (`own_data`); in which form
+# many what-ifs are asked (`probes.sender_degree`).
+FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -133,6 +135,7 @@ class SubjectReport(Record):
     baselines: dict[str, FrontPair]
     objective_grid: ObjectiveGrid | None = None
     ego_network: EgoNetwork | None = None
+    own_data: OwnData | None = None
     recourse: Recourse | None = None
     caveats: tuple[Caveat, ...] = ()
     probes: ProbeReport
