@@ -138,7 +138,7 @@ class OwnDataReports:
             decision=decision,
             favourable=bool(self._decisions.favourable(answer, subject)[0]),
             probabilities=self._naming.probabilities(answer)[0] if usable else {},
-            score=self._naming.scores(answer)[0] if usable else None,
+            value=shown(float(self._values(answer)[0])) if usable else None,
         )
 
     def _exchange(self, found: OwnData, subject: int, elsewhere: Floats, here: Floats) -> OwnData:

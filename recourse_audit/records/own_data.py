@@ -12,14 +12,14 @@ LargerPart = Literal["own", "surroundings"]
 class AnswerAlone(Record):
     """What the model answers about a subject all of whose own ties are removed; loops stay.
 
-    `score` is what the decision rule compares with its line: None where the likeliest class wins. A
-    score model has no `probabilities`. Where the answer is not a number, `decision` is empty.
+    `value` is what is watched in `MeanAnswer`. A score model has no `probabilities`. Where the
+    answer is not a number, `decision` and `probabilities` are empty and `value` is None.
     """
 
     decision: str
     favourable: bool
     probabilities: dict[str, float]
-    score: float | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

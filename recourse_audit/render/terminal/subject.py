@@ -27,6 +27,7 @@ from recourse_audit.render.answers import (
     rule_sentence,
     value_of,
 )
+from recourse_audit.render.terminal.own_data import show_own_data
 from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
@@ -136,6 +137,8 @@ def show_subject(console: Console, report: SubjectReport, warnings: Sequence[str
         console.print(Padding(Text(plain(report.note)), (0, 2)))
     if report.search is not None and report.counterfactuals:
         _show_search(console, report, report.search)
+    if report.own_data is not None:
+        show_own_data(console, report, report.own_data)
     if report.recourse is not None:
         show_recourse(console, report, report.recourse)
     if report.what_if is not None:
