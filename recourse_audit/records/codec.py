@@ -186,7 +186,7 @@ def subject_from_3(data: Json) -> Json:
 
 def subject_from_4(data: Json) -> Json:
     """A subject's document of format 4 as one of format 5: what it lacks was not asked."""
-    return {**_without_own_data(data), "format": 5}
+    return {**_not_compared(_without_own_data(data)), "format": 5}
 
 
 def _without_own_data(data: Json) -> Json:
@@ -194,6 +194,16 @@ def _without_own_data(data: Json) -> Json:
     if "own_data" in data or "sender_degree" in data["probes"]:
         raise KeyError("own_data")
     return {**data, "own_data": None, "probes": {**data["probes"], "sender_degree": None}}
+
+
+def _not_compared(data: Json) -> Json:
+    """That format did not ask about changes a second time, on the whole graph."""
+    recourse = data["recourse"]
+    if recourse is None:
+        return data
+    if "compared" in recourse:
+        raise KeyError("compared")
+    return {**data, "recourse": {**recourse, "compared": {"answers": 0, "largest": 0.0}}}
 
 
 def _recourse_from_2(data: Json) -> Json:
