@@ -1,7 +1,7 @@
 """Attack the published files of many made-up audits: `python -m benchmarks.withheld 500 [FIRST]`.
 
-The attacker is that of the tests; here it also goes for the costs, caveats, common options, ties and
-own data of every population. The exit code is 1 if it learns anything that is withheld.
+The attacker is that of the tests; here it also goes for the costs, caveats, common options, ties
+and own data of every population. The exit code is 1 if it learns anything that is withheld.
 """
 
 import sys

@@ -6,7 +6,7 @@ Either a column of the nodes names them, or they are sought in the ties: Louvain
 networkx has it, on who is tied to whom, whatever the kinds, weights and directions of the ties.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,7 +107,7 @@ def people_of(
     decisions: Decisions,
     recorded: Ints | None,
     communities: Communities,
-    favourable_alone: Sequence[bool | None],
+    favourable_alone: Iterable[bool | None],
 ) -> Iterator[Person]:
     """Everybody with the decision on them: the one on record if there are any, else the model's.
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.queries import Union, whole
@@ -177,15 +176,17 @@ class Isolation:
 
 def isolated(graph: Graph, people: Ints) -> Union:
     """People, in ascending order, as graphs of one node each, with their loops."""
-    starts = np.searchsorted(graph.loop_node, np.arange(graph.node_count + 1))
-    loops, owner = spans(starts, people)
+    first, last = (np.searchsorted(graph.loop_node, people, side) for side in ("left", "right"))
+    arcs = np.concatenate(([0], np.cumsum(last - first)))
+    owner = np.repeat(np.arange(len(people)), last - first)
+    loops = (first - arcs[:-1])[owner] + np.arange(len(owner))
     return Union(
         nodes=people,
         node_starts=np.arange(len(people) + 1),
         sources=owner,
         targets=owner,
         ties=graph.loop_tie[loops],
-        arc_starts=np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(people))))),
+        arc_starts=arcs,
     )
 
 

@@ -21,8 +21,9 @@ the larger one only if, from both ends, the interaction is smaller than the smal
 is the larger one from both ends, by more than the draws leave open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import repeat
 from math import sqrt
 
 import numpy as np
@@ -46,6 +47,7 @@ from recourse_audit.settings.search import FEWEST_DRAWS
 
 CONFIDENCE = 0.95
 NO_EFFECT = 1e-6
+PEOPLE_TOGETHER = 2**16
 TOO_FEW = f"there are fewer than {FEWEST_DRAWS} usable draws of two other people"
 OTHER_ANSWER = "asked in one question with other changes, the model answers differently"
 
@@ -238,18 +240,20 @@ def _part(values: Floats) -> Part:
     return Part(mean=mean, low=low, high=high)
 
 
-def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Sequence[bool | None]:
-    """Whether the decision on everybody would be favourable on their own data alone.
+def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Iterator[bool | None]:
+    """Whether the decision on everybody would be favourable on their own data alone, in order.
 
     None for everybody where it would take a question about the whole graph for each, and for
-    people for whom the answer is not a number.
+    people for whom the answer is not a number. Asked block by block, so that memory is bounded.
     """
     people = audit.graph.node_count
     isolation = Isolation(audit.graph, audit.batcher, audit.probes)
     if not isolation.cheap:
-        return [None] * people
-    everybody = np.arange(people)
-    answers = isolation.answers(everybody)
-    favourable = decisions.favourable(answers, everybody).tolist()
-    usable = decisions.usable(answers).tolist()
-    return [good if there else None for good, there in zip(favourable, usable, strict=True)]
+        yield from repeat(None, people)
+        return
+    for first in range(0, people, PEOPLE_TOGETHER):
+        some = np.arange(first, min(first + PEOPLE_TOGETHER, people))
+        answers = isolation.answers(some)
+        favourable = decisions.favourable(answers, some).tolist()
+        usable = decisions.usable(answers).tolist()
+        yield from (good if there else None for good, there in zip(favourable, usable, strict=True))
