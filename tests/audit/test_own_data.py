@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit import exchanges, own_data
+from recourse_audit.audit import exchanges
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.exchanges import drawn_pairs
 from recourse_audit.audit.loaded import LoadedAudit, load_audit, open_audit
@@ -246,10 +246,10 @@ def test_everybodys_decisions_alone_are_those_of_the_subjects(
 ) -> None:
     audit = audit_of(random_graph(directed=True), sum_network(tmp_path / "model.onnx"))
     decisions = audit.rule.over(whole_answers(audit, np.arange(PEOPLE)))
-    alone = [one.alone for one in found_by(audit).values()]
-    assert alone_decisions(audit, decisions) == [
-        one is not None and one.favourable for one in alone
-    ]
+    alone = [one.alone and one.alone.favourable for one in found_by(audit).values()]
+    assert [*alone_decisions(audit, decisions)] == alone
+    monkeypatch.setattr(own_data, "PEOPLE_TOGETHER", 2)
+    assert [*alone_decisions(audit, decisions)] == alone
 
 
 def test_an_answer_that_is_not_a_number_is_no_decision_alone(tmp_path: Path) -> None:
