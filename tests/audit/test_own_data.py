@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit import exchanges
+from recourse_audit.audit import exchanges, own_data
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.exchanges import drawn_pairs
 from recourse_audit.audit.loaded import LoadedAudit, load_audit, open_audit
