@@ -177,8 +177,8 @@ class Reporter:
                 begun,
                 caveats=() if found is None else self._caveats_on(found, begun.subject),
                 recourse=self._disagreement(subject) or self._recourse.run(subject, found),
-                what_if=self._recourse.what_if(subject, changes) if changes else None,
                 own_data=self._own_data.on(subject, shared),
+                what_if=self._recourse.what_if(subject, changes) if changes else None,
                 note=_note(outcome),
                 error=outcome.reason if isinstance(outcome, SearchFailure) else "",
             )
