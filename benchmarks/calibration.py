@@ -181,7 +181,7 @@ def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
     store.executescript(SCHEMA)
     people = zip(graph.ids.tolist(), refused.tolist(), found.numbers.tolist(), strict=True)
     store.executemany(
-        "INSERT INTO people VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO people VALUES (?, ?, ?, ?, ?, NULL)",
         [
             (number, name, "denied" if no else "approved", not no, community)
             for number, (name, no, community) in enumerate(people)

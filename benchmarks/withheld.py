@@ -1,15 +1,21 @@
 """Attack the published files of many made-up audits: `python -m benchmarks.withheld 500 [FIRST]`.
 
-The attacker is that of the tests; here it also goes for the costs, caveats, common options and ties
-of every population. The exit code is 1 if it learns anything that is withheld.
+The attacker is that of the tests; here it also goes for the costs, caveats, common options, ties
+and own data of every population. The exit code is 1 if it learns anything that is withheld.
 """
 
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.groups.attacker import attack, attack_details, attack_ties, hidden_counts
-from tests.groups.populations import publish
+from tests.groups.attacker import (
+    attack,
+    attack_details,
+    attack_own_data,
+    attack_ties,
+    hidden_counts,
+)
+from tests.groups.populations import harmful, publish
 from tests.groups.published import read
 
 
@@ -19,6 +25,7 @@ def main(count: int, first: int = 0) -> int:
         with TemporaryDirectory() as folder:
             known = read(publish(seed, (5, 11)[seed % 2], Path(folder)))
         secrets = [*attack(known), *attack_details(known), *attack_ties(known)]
+        secrets += harmful(known, seed, attack_own_data(known))
         attacked += len(hidden_counts(known))
         learnt += len(secrets)
         if secrets:

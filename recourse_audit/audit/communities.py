@@ -6,7 +6,7 @@ Either a column of the nodes names them, or they are sought in the ties: Louvain
 networkx has it, on who is tied to whom, whatever the kinds, weights and directions of the ties.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -103,9 +103,16 @@ def _numbered(label: Ints) -> Ints:
 
 
 def people_of(
-    graph: Graph, decisions: Decisions, recorded: Ints | None, communities: Communities
+    graph: Graph,
+    decisions: Decisions,
+    recorded: Ints | None,
+    communities: Communities,
+    favourable_alone: Iterable[bool | None],
 ) -> Iterator[Person]:
-    """Everybody with the decision on them: the one on record if there are any, else the model's."""
+    """Everybody with the decision on them: the one on record if there are any, else the model's.
+
+    `favourable_alone` are the model's decisions on everybody's own data alone.
+    """
     every = np.arange(graph.node_count)
     decided = decisions.classes_of(decisions.everybody, every) if recorded is None else recorded
     classes = (*decisions.classes, NO_DECISION)
@@ -113,14 +120,15 @@ def people_of(
     favourable: list[bool] = decisions.rule.favourable_classes[decided].tolist()
     numbers = communities.numbers
     own = [None] * len(names) if numbers is None else numbers.tolist()
-    rows = zip(graph.ids.tolist(), names, favourable, own, strict=True)
-    for number, (name, decision, good, community) in enumerate(rows):
+    rows = zip(graph.ids.tolist(), names, favourable, own, favourable_alone, strict=True)
+    for number, (name, decision, good, community, alone) in enumerate(rows):
         yield Person(
             number=number,
             id=name,
             decision=decision,
             favourable=good if decision else None,
             community=community,
+            favourable_alone=alone,
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
+from recourse_audit.audit.own_data import OwnDataReports, SharedAnswers
 from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
@@ -127,6 +128,7 @@ class Reporter:
         self._caveats = Caveats(
             audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
         )
+        self._own_data = OwnDataReports(audit, decisions)
         self._ego_networks = EgoNetworks(
             audit.graph,
             audit.batcher,
@@ -144,8 +146,9 @@ class Reporter:
         for subject in block.subjects[~usable].tolist():
             yield subject, self.failed(subject, NOT_A_NUMBER)
         rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
+        shared = self._own_data.shared(rest.subjects)
         for subject, outcome in self._searched(rest):
-            yield subject, self._report(subject, outcome, changes)
+            yield subject, self._report(subject, outcome, changes, shared[subject])
 
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
@@ -164,7 +167,11 @@ class Reporter:
             yield from ((subject, None) for subject in block.subjects.tolist())
 
     def _report(
-        self, subject: int, outcome: Outcome | None, changes: Sequence[Change]
+        self,
+        subject: int,
+        outcome: Outcome | None,
+        changes: Sequence[Change],
+        shared: SharedAnswers,
     ) -> SubjectReport:
         found = outcome if isinstance(outcome, SearchResult) else None
         begun = self._begun(subject, found)
@@ -175,14 +182,16 @@ class Reporter:
                 self._with_whole_graph(subject, begun),
                 caveats=() if found is None else self._caveats_on(found, begun.subject),
                 recourse=self._disagreement(subject) or self._recourse.run(subject, found),
+                own_data=self._own_data.on(subject, shared),
                 what_if=self._recourse.what_if(subject, changes) if changes else None,
                 note=_note(outcome),
                 error=outcome.reason if isinstance(outcome, SearchFailure) else "",
             )
         repeats = batcher.repeater.found
+        together = _share(outcome) + self._own_data.queries
         return replace(
             report,
-            queries=_share(outcome) + self._whole_again + batcher.graphs - before,
+            queries=together + self._whole_again + batcher.graphs - before,
             repeats=repeats,
             probes=report.probes.with_repeats(repeats),
         )

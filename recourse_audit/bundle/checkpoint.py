@@ -24,8 +24,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.summary import Member, Person
 
-# 3: like the store of version 3. 4: digests of chunks.
-VERSION = 4
+# 3: like the store of version 3. 4: digests of chunks. 5: people as in the store of version 5.
+VERSION = 5
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     PEOPLE,
@@ -49,15 +49,16 @@ class CheckpointReader:
     def people(self) -> Iterator[Person]:
         """Everybody, in order."""
         rows = self._store.execute(
-            "SELECT number, id, decision, favourable, community FROM people ORDER BY number"
+            f"SELECT {', '.join(PERSON)} FROM people ORDER BY number"  # noqa: S608
         )
-        for number, name, decision, favourable, community in rows:
+        for number, name, decision, favourable, community, alone in rows:
             yield Person(
                 number=number,
                 id=name,
                 decision=decision,
                 favourable=None if favourable is None else bool(favourable),
                 community=community,
+                favourable_alone=None if alone is None else bool(alone),
             )
 
     def members(self) -> Iterator[Member]:

@@ -14,9 +14,10 @@ itself does, so that both are reported in the same way.
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from recourse_audit.records.group_figures import GRADES
+from recourse_audit.records.own_data import LargerPart
 from recourse_audit.records.recourse import STATUSES
 
 LARGEST = 1.7976931348623157e308
@@ -36,7 +37,12 @@ PERSON = "{0} IS NULL OR {0} < {people}"
 SUBJECT = "{0} IN (SELECT number FROM subjects)"
 NEVER_EMPTY = ("decision", "error", "note", "queries", "options", "favourable")
 RULES = {
-    "people": {"number": PERSON, "favourable": TRUTH, "community": PERSON},
+    "people": {
+        "number": PERSON,
+        "favourable": TRUTH,
+        "community": PERSON,
+        "favourable_alone": TRUTH,
+    },
     "members": {"person": PERSON},
     "planned": {"subject": PERSON},
     "results": {
@@ -51,6 +57,8 @@ RULES = {
         "caveat_grade": f"{{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, GRADES))})",
         "cheapest_cost": "{0} IS NOT NULL OR status IS NOT 'verified'",
         "exhaustive": TRUTH,
+        "favourable_alone": TRUTH,
+        "larger_part": f"{{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, get_args(LargerPart)))})",
     },
     "probabilities": {"subject": SUBJECT, "probability": "{0} BETWEEN 0 AND 1.0001"},
     "actions": {"subject": SUBJECT, "source": PERSON, "target": PERSON},

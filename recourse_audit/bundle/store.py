@@ -48,14 +48,15 @@ class Findings:
 # 1: the first. 2: people have ids and communities, numeric attributes are in bins, and what could
 # be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`
 # counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
-# the calls of the model that were repeated.
-VERSION = 4
-PERSON = ("number", "id", "decision", "favourable", "community")
+# the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
+# the decision on their own data alone.
+VERSION = 5
+PERSON = ("number", "id", "decision", "favourable", "community", "favourable_alone")
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
 # The checkpoint of an unfinished audit has these two as well.
 PEOPLE = """CREATE TABLE people (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
-  community INTEGER
+  community INTEGER, favourable_alone INTEGER
 )"""
 MEMBERS = """CREATE TABLE members (
   person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,

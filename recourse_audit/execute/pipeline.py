@@ -15,6 +15,7 @@ from recourse_audit.audit.agreement import agreement_of
 from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.reporter import Reporter, repeated_answers
 from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.bundle.checkpoint import Checkpoint
@@ -205,7 +206,13 @@ def _begin_or_resume(
         meta["agreement"] = AGREEMENT.write(plan.agreement)
     checkpoint.begin(
         meta,
-        people_of(audit.graph, plan.decisions, audit.recorded, communities),
+        people_of(
+            audit.graph,
+            plan.decisions,
+            audit.recorded,
+            communities,
+            alone_decisions(audit, plan.decisions),
+        ),
         members_of(audit.graph, settings.groups),
         plan.subjects.tolist(),
     )

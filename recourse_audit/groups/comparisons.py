@@ -240,7 +240,7 @@ def _clustered_rates(question: Question, sample: Sample) -> _Clustered:
         without = np.divide(*sums.means_without())
     return _Clustered(
         communities=count,
-        gap=_inverted(estimate(value, error, count, settings.alpha), sums, question),
+        gap=_inverted(estimate(value, error, count, settings.alpha), sums, settings, question.seed),
         ratio=ratio_interval(group / reference, without, settings.alpha) if reference else None,
         bootstrap=percentile_interval(
             sums, alpha=settings.alpha, draws=settings.draws, seed=question.seed
@@ -264,10 +264,11 @@ def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Cl
     value, error, count = jackknife(2 * effect - 1, 2 * without - 1)
     with np.errstate(all="ignore"):
         odds = without / (1 - without)
+    found = estimate(value, error, count, settings.alpha)
     doubled = sums_of(2 * mid_ranks(sample.values), sample.member, sample.community)
     return _Clustered(
         communities=count,
-        gap=_inverted(estimate(value, error, count, settings.alpha), doubled, question),
+        gap=_inverted(found, doubled, settings, question.seed),
         ratio=ratio_interval(effect / (1 - effect), odds, settings.alpha) if effect < 1 else None,
         p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
         smallest_p=smallest_p(sums),
@@ -275,7 +276,22 @@ def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Cl
     )
 
 
-def _inverted(estimated: Estimate, sums: Sums, question: Question) -> Estimate:
+def gap_over_communities(
+    sample: Sample, settings: GroupSettings, seed: int
+) -> tuple[Interval | None, int, str]:
+    """The interval of a gap in a mean, over how many communities; or why there is none."""
+    if sample.community is None:
+        return None, 0, "communities are not known"
+    sums = sums_of(sample.values, sample.member, sample.community)
+    few = few_communities(sums)
+    if few:
+        return None, len(sums), few
+    value, error, count = jackknife(sums.difference, sums.differences_without)
+    found = estimate(value, error, count, settings.alpha)
+    return _inverted(found, sums, settings, seed).interval, count, ""
+
+
+def _inverted(estimated: Estimate, sums: Sums, settings: GroupSettings, seed: int) -> Estimate:
     """The estimate with the interval that agrees with its test.
 
     Where no community is mixed, the test takes the larger of two p values and this inverts only one
@@ -284,9 +300,9 @@ def _inverted(estimated: Estimate, sums: Sums, question: Question) -> Estimate:
     jackknifed = estimated.interval
     interval = wild_interval(
         sums,
-        alpha=question.settings.alpha,
-        draws=question.settings.draws,
-        seed=question.seed,
+        alpha=settings.alpha,
+        draws=settings.draws,
+        seed=seed,
         reach=jackknifed.high - estimated.value,
     )
     if not sums.mixed:

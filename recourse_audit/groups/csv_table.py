@@ -64,6 +64,7 @@ def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
     for table in report.tables:
         for group in table.by_group:
             yield from _group_rows(table.name, group, _gaps(table, group))
+    yield from _own_data_rows(report)
 
 
 def _gaps(table: GroupTable, group: Group) -> dict[str, Comparison]:
@@ -98,6 +99,40 @@ def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterat
         yield start | {"measure": f"caveats {grade}", "count": count}
     if "caveats" in gaps:
         yield start | {"measure": "caveats"} | _gap(gaps["caveats"])
+
+
+def _own_data_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+    """Refusals on own data alone, and how far those that were decided differ from them."""
+    found = report.own_data
+    if found.overall is not None:
+        start: dict[str, Cell] = {"table": "overall", "group": "everybody", "known": "true"}
+        yield start | _rate("adverse_rate alone", found.overall.refused_alone)
+    known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
+    for table in found.tables:
+        gaps = {one.group: one for one in table.gaps}
+        for name, rates in table.by_group.items():
+            start = {"table": table.table, "group": name}
+            start["known"] = "true" if known[table.table, name] else "false"
+            alone: dict[str, Cell] = {}
+            paired: dict[str, Cell] = {
+                "measure": "adverse_rate minus alone",
+                "value": rates.difference,
+            }
+            if (gap := gaps.get(name)) is not None:
+                alone = _difference(gap.reference, gap.alone, gap.alone_interval)
+                paired |= _difference(gap.reference, gap.difference, gap.interval)
+            yield start | _rate("adverse_rate alone", rates.refused_alone) | alone
+            yield start | paired
+
+
+def _difference(reference: str, value: float, interval: Interval | None) -> dict[str, Cell]:
+    low, high = _ends(interval)
+    return {
+        "reference": reference,
+        "difference": value,
+        "difference_low": low,
+        "difference_high": high,
+    }
 
 
 def _rate(name: str, rate: Rate) -> dict[str, Cell]:

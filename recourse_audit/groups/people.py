@@ -60,9 +60,10 @@ class Audited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
-    """Everybody: decisions, groups, communities, and what the audit found."""
+    """Everybody: decisions, also on own data alone, groups, communities, and what was found."""
 
     decided: Ints
+    decided_alone: Ints
     community: Ints | None
     communities: Communities
     attributes: tuple[Attribute, ...]
@@ -71,6 +72,18 @@ class Population:
     @property
     def people(self) -> int:
         return self.decided.size
+
+    @property
+    def changed(self) -> Mask | None:
+        """Whose decision would be another one on their own data alone.
+
+        None unless that is known of everybody with a decision.
+        """
+        known = self.decided != UNDECIDED
+        if not known.any() or (self.decided_alone[known] == UNDECIDED).any():
+            return None
+        changed: Mask = known & (self.decided_alone != self.decided)
+        return changed
 
     def alone(self, people: Ints) -> int:
         """How many of these people are a community by themselves."""
@@ -88,12 +101,15 @@ def read_population(
         raise InputError(
             f"groups.attributes: names no protected attribute, so there are no groups; {AGAIN}"
         )
-    rows = store.execute("SELECT coalesce(favourable, -1), community FROM people ORDER BY number")
-    table = np.array([(decided, -1 if own is None else own) for decided, own in rows], np.int64)
-    table = table.reshape(-1, 2)
+    rows = store.execute(
+        """SELECT coalesce(favourable, -1), coalesce(favourable_alone, -1), coalesce(community, -1)
+           FROM people ORDER BY number"""
+    )
+    table = np.array(list(rows), np.int64).reshape(-1, 3)
     return Population(
         decided=table[:, 0],
-        community=None if communities.method == "none" else table[:, 1],
+        decided_alone=table[:, 1],
+        community=None if communities.method == "none" else table[:, 2],
         communities=communities,
         attributes=tuple(
             _attribute(store, settings, name, len(table)) for name in settings.attributes

@@ -15,6 +15,7 @@ from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.gaps import Members, compared_cells, gaps, members_of
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
+from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
@@ -138,6 +139,7 @@ def group_report(
         suppressed=tuple(table_set.suppressed()),
         cut_off=tuple(cut_off(store, population, settings, hidden)),
         common_options=tuple(_common_options(inputs, choices)),
+        own_data=own_data_of(population, settings, table_set, inputs.references),
         notes=table_set.left_out,
     )
 

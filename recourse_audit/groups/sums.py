@@ -58,6 +58,7 @@ class Sums:
 
 def studentised(difference: Floats, variance: Floats, scale: Floats) -> Floats:
     """|t|; zero where there is no difference, infinite for a difference without any variance."""
+    scale = np.maximum(scale, 0.0)  # where all communities are alike, rounding may leave less
     nothing = variance <= CLOSE**2 * 1e4 * scale
     none = np.abs(difference) <= CLOSE * np.sqrt(scale)
     with np.errstate(all="ignore"):

@@ -17,7 +17,7 @@ was refused): this is said of everybody in that group, with or without smaller o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import vstack
@@ -37,6 +37,7 @@ from recourse_audit.groups.knowledge import (
     published,
     sums_of,
 )
+from recourse_audit.groups.own_data_suppression import own_data_withheld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class Suppression:
 
     Without quartiles, a table also has no quartiles of costs and of options. `everything`: not
     even the figures of everybody can be shown, and `all_outcomes`: none of what the audit found.
+    `without_own_data`: tables without answers on own data alone; None if nobody's are shown.
     """
 
     people: Withheld
@@ -61,6 +63,7 @@ class Suppression:
     without_quartiles: tuple[bool, ...]
     everything: bool = False
     all_outcomes: bool = False
+    without_own_data: tuple[bool, ...] | None = None
 
 
 def withhold(
@@ -70,12 +73,25 @@ def withhold(
     *,
     details: Sequence[Detail] = (),
     outcomes: bool = True,
+    changed: Mask | None = None,
 ) -> Suppression:
     """Find what must not be shown; without `outcomes`, none of what the audit found is shown.
 
-    `kind_of_person` has everybody's place in `KINDS`.
+    `kind_of_person` has everybody's place in `KINDS`; `changed` says whose decision would be
+    another one on their own data alone, if that is known.
     """
     state = State(tables, kind_of_person, smallest)
+    found = _withheld(state, kind_of_person, details, outcomes=outcomes)
+    if changed is None or found.everything:
+        return found
+    own = own_data_withheld(state, kind_of_person, changed, outcomes=not found.all_outcomes)
+    return replace(found, without_own_data=None if own is None else tuple(own))
+
+
+def _withheld(
+    state: State, kind_of_person: Ints, details: Sequence[Detail], *, outcomes: bool
+) -> Suppression:
+    tables = state.tables
     if not _protect(state, 0):
         return _suppression(state, everything=True)
     state.outcomes |= state.people

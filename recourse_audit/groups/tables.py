@@ -89,6 +89,7 @@ def make_tables(
             smallest,
             details=list(_details(population, served)),
             outcomes=usable >= smallest,
+            changed=population.changed,
         )
     if withheld is None or withheld.everything:
         # Which combinations occur, and why each is withheld, would say how many people have them.

@@ -3,7 +3,7 @@
 from datetime import date
 
 from recourse_audit.records.group_figures import WhyWithheld
-from recourse_audit.records.groups import CommunityMethod, Days
+from recourse_audit.records.groups import CommunityMethod, Days, OwnDataGroups
 
 WITHHELD: dict[WhyWithheld, str] = {
     "few_people": "fewer people than groups.smallest",
@@ -80,6 +80,19 @@ def two_p_values(tests: int) -> str:
     return (
         f"A corrected p value allows for all {tests:,} tests, while an interval allows for its own "
         "comparison only; so the p value can be large although the interval excludes zero."
+    )
+
+
+def own_data_sentence(found: OwnDataGroups) -> str:
+    """What everybody's refusals on own data alone are, and what they are not."""
+    if found.overall is None:
+        return found.note
+    decided, alone = found.overall.refused.share, found.overall.refused_alone.share
+    note = f" {found.note}" if found.note else ""
+    return (
+        f"With all ties removed the model would refuse {percent(alone)}; with ties as they are, "
+        f"{percent(decided)} were refused. This is its answer to a changed question: not what "
+        f"caused the ties, nor how people without ties fare.{note}"
     )
 
 

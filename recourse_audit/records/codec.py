@@ -186,7 +186,8 @@ def subject_from_3(data: Json) -> Json:
 
 def subject_from_4(data: Json) -> Json:
     """A subject's document of format 4 as one of format 5."""
-    return {**_without_comparisons(_without_whole_graph(data)), "format": 5}
+    before = _without_own_data(_without_comparisons(_without_whole_graph(data)))
+    return {**before, "format": 5}
 
 
 def _without_whole_graph(data: Json) -> Json:
@@ -205,6 +206,13 @@ def _not_asked(counterfactual: Json) -> Json:
     if "whole_graph" in counterfactual:
         raise KeyError("whole_graph")
     return {**counterfactual, "whole_graph": None}
+
+
+def _without_own_data(data: Json) -> Json:
+    """That format knew nothing of own data."""
+    if "own_data" in data:
+        raise KeyError("own_data")
+    return {**data, "own_data": None}
 
 
 def _without_comparisons(data: Json) -> Json:

@@ -7,6 +7,7 @@ not list. Whoever draws or words a report relies on what is checked here.
 from collections.abc import Iterable, Iterator
 
 from recourse_audit.errors import DocumentError
+from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.report import EgoNetwork, SubjectReport
 from recourse_audit.records.search import (
     Carriers,
@@ -42,6 +43,8 @@ def _problems(report: SubjectReport) -> Iterator[str]:
     if report.objective_grid is not None:
         yield from _of_grid(report.objective_grid)
     yield from _of_answers(report)
+    if report.own_data is not None:
+        yield from _of_own_data(report.own_data)
 
 
 def _of_answers(report: SubjectReport) -> Iterator[str]:
@@ -58,6 +61,15 @@ def _of_answers(report: SubjectReport) -> Iterator[str]:
             yield f"there is no probability of {decision!r}"
         if decision and scored and score is None:
             yield f"there is no score behind {decision!r}"
+
+
+def _of_own_data(found: OwnData) -> Iterator[str]:
+    if (found.cells is None) != (found.parts is None):
+        yield "of exchanged data there are answers without parts, or parts without answers"
+    if found.larger is not None and found.parts is None:
+        yield "a part is called the larger one, and there are no parts"
+    if found.alone is not None and bool(found.alone.decision) != (found.alone.value is not None):
+        yield "the decision on own data alone has no value, or a value no decision"
 
 
 def _of_ego_network(found: EgoNetwork, listed: set[str], subject: str) -> Iterator[str]:

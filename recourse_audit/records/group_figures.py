@@ -123,6 +123,41 @@ class Group(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnDataRates(Record):
+    """Refused as decided, and on own data alone: with all of a person's own ties removed.
+
+    Alone, `to_favourable` of the refused would be let in, and `to_refused` of the others would be
+    refused. `difference` is the share refused as decided minus the share refused alone; None where
+    there is nobody.
+    """
+
+    refused: Rate
+    refused_alone: Rate
+    to_favourable: int
+    to_refused: int
+    difference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnDataGap(Record):
+    """A group against the reference: refused on own data alone, and what ties add to refusals.
+
+    `alone` is the gap in the share refused alone, `difference` that in the paired difference
+    between being refused as decided and alone; both are group minus reference. Intervals are over
+    communities, and None where there are too few of them; `reason` then says so.
+    """
+
+    group: str
+    reference: str
+    alone: float
+    alone_interval: Interval | None
+    difference: float
+    interval: Interval | None
+    communities: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Intervals(Record):
     """Three intervals of one figure.
 

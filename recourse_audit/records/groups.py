@@ -17,12 +17,14 @@ from recourse_audit.records.group_figures import (
     Interval,
     Measure,
     Outcomes,
+    OwnDataGap,
+    OwnDataRates,
     WhyWithheld,
 )
 
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
-# outcomes can be null.
-FORMAT = 4
+# outcomes can be null. 4: agreement with the record. 5: refusals on own data alone.
+FORMAT = 5
 
 Do = Literal["drop", "add", "set"]
 CommunityMethod = Literal["louvain", "column", "none"]
@@ -154,6 +156,30 @@ class Overall(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnDataTable(Record):
+    """Refusals on own data alone, by the groups of one attribute or of two crossed.
+
+    `by_group` has the groups with anybody who was decided on, by name.
+    """
+
+    table: str
+    by_group: dict[str, OwnDataRates]
+    gaps: tuple[OwnDataGap, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnDataGroups(Record):
+    """Refusals on own data alone: of everybody, and in the tables that can show them.
+
+    `note` says why there are none, or that some tables go without.
+    """
+
+    overall: OwnDataRates | None
+    tables: tuple[OwnDataTable, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Days(Record):
     """The first and the last day of the audit, as 2026-11-16 (UTC)."""
 
@@ -189,6 +215,7 @@ class GroupReport(Record):
     suppressed: tuple[Suppressed, ...]
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
+    own_data: OwnDataGroups
     notes: tuple[str, ...]
 
     @property

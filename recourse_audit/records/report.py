@@ -6,6 +6,7 @@ from typing import Literal
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
+from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Carriers,
@@ -33,7 +34,8 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
 # compares (`decision`, `score`); categories are text in actions; certificates say what was left
 # out. 4: repeated calls of the model. 5: what counterfactuals do on the whole graph, and the ties
-# that carry the decision there; in which form one question can hold many what-ifs.
+# that carry the decision there (`carriers`); own data alone and exchanged (`own_data`); in which
+# form one question can hold many what-ifs.
 FORMAT = 5
 
 
@@ -137,6 +139,7 @@ class SubjectReport(Record):
     baselines: dict[str, FrontPair]
     objective_grid: ObjectiveGrid | None = None
     ego_network: EgoNetwork | None = None
+    own_data: OwnData | None = None
     recourse: Recourse | None = None
     caveats: tuple[Caveat, ...] = ()
     probes: ProbeReport

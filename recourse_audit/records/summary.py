@@ -19,7 +19,8 @@ class Person(Record):
     """Anybody in the graph: what the model decided on them, and their community.
 
     Where the model's answer is not a number, `decision` is "" and `favourable` is None;
-    `community` is None where communities are not known.
+    `community` is None where communities are not known. `favourable_alone` is the model's decision
+    with all of their own ties removed; None where that is not known.
     """
 
     number: int
@@ -27,6 +28,7 @@ class Person(Record):
     decision: str
     favourable: bool | None
     community: int | None
+    favourable_alone: bool | None
 
 
 Value = str | int | float | bool | None
@@ -64,6 +66,8 @@ class SummaryRow(Record):
     possible: int | None
     exhaustive: bool | None
     evaluations: int | None
+    favourable_alone: bool | None
+    larger_part: str | None
 
     def values(self) -> tuple[Value, ...]:
         """The row's values, in the order of `COLUMNS`."""
@@ -88,6 +92,8 @@ def summary_of(report: SubjectReport) -> SummaryRow:
     winner = report.counterfactuals[0] if report.counterfactuals else None
     cheapest = recourse.options[0] if recourse and recourse.options else None
     certificate = recourse.certificate if recourse else None
+    own_data = report.own_data
+    alone = own_data.alone if own_data else None
     return SummaryRow(
         id=report.subject.id,
         decision=report.subject.decision,
@@ -116,6 +122,8 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         possible=certificate.possible if certificate else None,
         exhaustive=certificate.exhaustive if certificate else None,
         evaluations=recourse.evaluations if recourse else None,
+        favourable_alone=alone.favourable if alone and alone.decision else None,
+        larger_part=own_data.larger if own_data else None,
     )
 
 

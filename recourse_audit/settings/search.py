@@ -1,4 +1,4 @@
-"""How far the search for explanations goes, and how caveats are measured."""
+"""How far the search for explanations goes; how caveats and exchanges of data are measured."""
 
 from typing import Literal, Self
 
@@ -9,6 +9,8 @@ from recourse_audit.settings.section import Section
 LARGEST_EXPLANATION = 8
 # What the runtime takes.
 LARGEST_SEED = 2**63 - 1
+# Of pairs with whom data and places are exchanged.
+FEWEST_DRAWS = 8
 
 
 class SearchSettings(Section):
@@ -108,3 +110,22 @@ class CaveatSettings(Section):
                 f"(got {self.reverses_below:g} and {self.weakens_below:g})"
             )
         return self
+
+
+class OwnDataSettings(Section):
+    """How the answer is divided between a person's own data and their surroundings."""
+
+    draws: int = Field(
+        default=32,
+        ge=0,
+        le=1000,
+        description="Number of pairs of other people with whom data and places are exchanged; 0 "
+        "for none.",
+    )
+
+    @field_validator("draws")
+    @classmethod
+    def _enough_for_an_interval(cls, draws: int) -> int:
+        if 0 < draws < FEWEST_DRAWS:
+            raise ValueError(f"must be 0, or at least {FEWEST_DRAWS} (got {draws})")
+        return draws

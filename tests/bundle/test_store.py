@@ -16,6 +16,7 @@ import pytest
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.reporter import reports_on
 from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.store import VERSION, Findings, open_store
@@ -40,7 +41,13 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings
     work = Checkpoint(folder / "work.sqlite")
     work.begin(
         {"b": "2", "a": "1"},
-        people_of(graph, audit.rule.over(answers), audit.recorded, communities),
+        people_of(
+            graph,
+            audit.rule.over(answers),
+            audit.recorded,
+            communities,
+            alone_decisions(audit, audit.rule.over(answers)),
+        ),
         members_of(graph, settings.groups),
         subjects,
     )

@@ -135,12 +135,20 @@ class Solver:
 class System:
     """All that is published, as linear constraints on the unknowns.
 
-    `split` adds a kind of people to tell apart: those of a figure who also are of a detail.
+    `split` adds a kind of people to tell apart: those of a figure who also are of a detail. With
+    `own_data`, people are told apart by whether the decision on them changes without their ties.
     """
 
-    def __init__(self, known: Published, split: Detail | None = None) -> None:
+    def __init__(
+        self, known: Published, split: Detail | None = None, *, own_data: bool = False
+    ) -> None:
         self.known = known
-        self.split = split
+        self.splits = {} if split is None else {split: known.details[split]}
+        if own_data:
+            self.splits = {
+                one: {cell: (count, count) for cell, count in found.items()}
+                for one, found in known.own_data.items()
+            }
         self.figures = dict(FIGURES)
         # Of whom there is nobody at all, there is nobody anywhere.
         nobody = [
@@ -149,8 +157,8 @@ class System:
             if cell == ALL and count == 0
         ]
         self.kinds = sorted(EVERYBODY.difference(*nobody))
-        if split is not None:
-            self._split(*split)
+        for one in self.splits:
+            self._split(*one)
         joint = product(*([(name, group) for group in known.groups[name]] for name in known.groups))
         crossings = {
             attributes: {cell.values for cell in cells}
@@ -221,9 +229,9 @@ class System:
                 continue  # all groups are withheld, and this one may have nobody
             ends = (1, known.smallest - 1) if few else (known.smallest, np.inf)
             yield self.row(cell, "people" if people else "usable"), *ends
-        if self.split is not None:
-            for cell, (low, high) in known.details[self.split].items():
-                yield self.row(cell, self.split[0]), low, high
+        for (name, _), found in self.splits.items():
+            for cell, (low, high) in found.items():
+                yield self.row(cell, name), low, high
 
     def around(self, cell: Cell) -> list[Cell]:
         """The groups, figures of which are shown, that certainly have everybody of a cell."""
@@ -242,11 +250,11 @@ class System:
         """Whether the figures of one group that is shown say that it has nobody of a kind."""
         kinds = self.figures[figure] & set(self.kinds)
         known = {name: of for (one, name), of in self.known.exact.items() if one == shown}
-        if self.split is not None and shown in self.known.details[self.split]:
-            name, part_of = self.split
-            low, high = self.known.details[self.split][shown]
-            known |= {name: int(high)} if high == 0 else {}
-            known |= {f"not {name}": 0} if known.get(part_of) == low else {}
+        for (name, part_of), found in self.splits.items():
+            if shown in found:
+                low, high = found[shown]
+                known |= {name: int(high)} if high == 0 else {}
+                known |= {f"not {name}": 0} if known.get(part_of) == low else {}
         if {"usable", "verified"} <= set(known):
             known["without"] = known["usable"] - known["verified"]
         none = [self.figures[name] for name, count in known.items() if count == 0]
@@ -320,6 +328,18 @@ def attack_details(known: Published) -> list[Secret]:
                 [(cell, part) for cell in hidden if cell not in told for part in parts]
             )
     return found
+
+
+def attack_own_data(known: Published) -> list[Secret]:
+    """Whatever is known of groups whose figures without ties are not shown, or of other secrets."""
+    if not known.own_data:
+        return []
+    system = System(known, own_data=True)
+    hidden = hidden_counts(known)
+    for (name, _), found in known.own_data.items():
+        cells = [cell for several in known.listed.values() for cell in several if cell not in found]
+        hidden += [(cell, figure) for cell in cells for figure in (name, f"not {name}")]
+    return system.pinned(hidden)
 
 
 def attack_ties(known: Published) -> list[Secret]:

@@ -13,6 +13,8 @@ from recourse_audit.render.pages.index import index_view
 from recourse_audit.render.pages.write_pages import for_others, shows_results, shows_sizes
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import GroupSettings
+from tests.groups.attacker import Secret
+from tests.groups.published import Cell, Published
 from tests.groups.stores import (
     ERROR,
     FOUND,
@@ -89,6 +91,7 @@ def publish(seed: int, smallest: int, folder: Path) -> Path:
     """Audit a drawn population, and write the files about everybody as a subject gets them."""
     people, names = drawn_population(seed)
     _add_values(seed, people)
+    add_own_data(seed, people)
     chosen = settings(*names, smallest=smallest, draws=99, crossed=seed % 5 > 0)
     return publish_people(people, chosen, folder)
 
@@ -103,6 +106,41 @@ def _add_values(seed: int, people: list[Person]) -> None:
             one.simulatability = one.relevance = one.grade = None
         more = random.choice(["savings", "income", "rent"], size=int(random.integers(3)))
         one.options = [*one.options, *([("set", str(what), None)] for what in more)]
+
+
+def add_own_data(seed: int, people: list[Person]) -> None:
+    """Without ties, decisions change for few or for many, and in some groups for everybody."""
+    random = np.random.default_rng([seed, 2])
+    name = next(iter(people[0].groups))
+    groups = sorted({one.groups[name] for one in people})
+    chance = {group: random.choice([0.02, 0.2, 0.5, 1.0]) for group in groups}
+    for one in people:
+        changes = random.random() < chance[one.groups[name]]
+        one.favourable_alone = bool(one.favourable) != bool(changes)
+
+
+def harmful(known: Published, seed: int, learnt: list[Secret]) -> list[Secret]:
+    """What is learnt of withheld groups, or of groups in which few or all decisions change."""
+    people, _ = drawn_population(seed)
+    add_own_data(seed, people)
+    found = []
+    for one in learnt:
+        decided, changed = _changes(people, one.cell)
+        few = 0 < changed < known.smallest or changed == decided > 0
+        if few or "changed" not in one.figure or (one.cell, "people") not in known.exact:
+            found.append(one)
+    return found
+
+
+def _changes(people: list[Person], cell: Cell) -> tuple[int, int]:
+    """How many people of a group were decided on, and on how many it would change."""
+    there = [
+        one
+        for one in people
+        if one.favourable is not None
+        and all((one.groups[name] or "unknown") == group for name, group in cell.values)
+    ]
+    return len(there), sum(one.favourable != one.favourable_alone for one in there)
 
 
 def publish_people(people: list[Person], chosen: GroupSettings, folder: Path) -> Path:

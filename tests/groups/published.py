@@ -66,6 +66,7 @@ class Published:
 
     `details` are numbers of people of one kind, such as those with an option up to some cost, at
     least and at most, by what they are about: its name, and the figure that it is a part of.
+    `own_data` has the numbers of people on whom the decision would change without their ties.
     """
 
     groups: dict[str, list[str]] = field(default_factory=dict)
@@ -75,11 +76,22 @@ class Published:
     reasons: dict[Cell, tuple[str, str]] = field(default_factory=dict)
     details: dict[Detail, dict[Cell, tuple[float, float]]] = field(default_factory=dict)
     ties: dict[str, Ties] = field(default_factory=dict)
+    own_data: dict[Detail, dict[Cell, int]] = field(default_factory=dict)
     smallest: int = 0
 
     def know(self, cell: Cell, figure: str, value: int) -> None:
         """Write down a figure; files that contradict each other would be a bug of their own."""
         assert self.exact.setdefault((cell, figure), value) == value, (cell, figure)
+
+    def change(self, cell: Cell, figure: str, value: int) -> None:
+        """Write down how many of a figure would be decided on otherwise without their ties."""
+        found = self.own_data.setdefault((f"{figure} changed", figure), {})
+        assert found.setdefault(cell, value) == value, (cell, figure)
+
+    def refused_alone(self, cell: Cell) -> int:
+        """How many would be refused without their ties."""
+        changed = {figure: found[cell] for (_, figure), found in self.own_data.items()}
+        return self.exact[cell, "refused"] - changed["refused"] + changed["favourable"]
 
     def detail(self, name: str, part_of: str, cell: Cell, low: float, high: float) -> None:
         """Narrow down the number of people of a detail."""
@@ -134,7 +146,21 @@ def _read_json(known: Published, document: Mapping[str, Any]) -> Names:
                 served = round(share * known.exact[cell, "usable"])
                 known.detail(f"served {step}", "verified", cell, served, served)
     _read_ties(known, document["cut_off"])
+    own_data = document["own_data"]
+    groups = [(ALL, own_data["overall"])] if own_data["overall"] else []
+    for table in own_data["tables"]:
+        groups += [(names[table["table"], name], one) for name, one in table["by_group"].items()]
+    for cell, rates in groups:
+        _read_own_data(known, cell, rates)
     return names
+
+
+def _read_own_data(known: Published, cell: Cell, rates: Mapping[str, Any]) -> None:
+    known.change(cell, "refused", rates["to_favourable"])
+    known.change(cell, "favourable", rates["to_refused"])
+    known.know(cell, "refused", rates["refused"]["count"])
+    known.know(cell, "decided", rates["refused"]["of"])
+    assert known.refused_alone(cell) == rates["refused_alone"]["count"]
 
 
 def _read_compared(known: Published, cell: Cell, measure: str, count: int) -> None:
@@ -240,6 +266,8 @@ def _read_csv(known: Published, names: Names, text: str) -> None:
         cell = names[row["table"], row["group"]]
         if figure and row["count"]:
             known.know(cell, figure, int(row["count"]))
+        if row["measure"] == "adverse_rate alone":
+            assert known.refused_alone(cell) == int(row["count"])
         if row["measure"].startswith("caveats ") and row["count"]:
             grade, count = row["measure"].removeprefix("caveats "), int(row["count"])
             known.detail(f"grade {grade}", "usable", cell, count, count)
@@ -265,6 +293,12 @@ def _read_page(known: Published, names: Names, page: str) -> None:
                 cell = names[table, name]
                 _know_text(known, cell, "people", people)
                 _know_text(known, cell, "favourable", favourable)
+        where = f"<caption>Refused on own data alone, by {html.escape(caption)}</caption>"
+        if where in page:
+            for name, decided, _, _, refused, favourable, *_ in _rows(page.split(where)[1]):
+                _know_text(known, names[table, name], "decided", decided)
+                known.change(names[table, name], "refused", int(refused.replace(",", "")))
+                known.change(names[table, name], "favourable", int(favourable.replace(",", "")))
     glance = page.rsplit('<table class="glance"', maxsplit=1)[-1].split("</table>", maxsplit=1)[0]
     for part in glance.split("<tbody")[1:]:
         [[attribute, *_], *rows] = [_texts(row) for row in part.split("<tr")[1:]]

@@ -34,6 +34,7 @@ class Person:
     groups: Mapping[str, str]
     favourable: bool | None = False
     community: int | None = 0
+    favourable_alone: bool | None = None
     status: str | None = None
     cost: float = 1.0
     error: str = ""
@@ -77,8 +78,8 @@ def make_store(
     for number, one in enumerate(people):
         decision = {None: "", True: "yes", False: "no"}[one.favourable]
         own = None if method == "none" else one.community
-        row = (number, f"P{number}", decision, one.favourable, own)
-        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?)", row)
+        row = (number, f"P{number}", decision, one.favourable, own, one.favourable_alone)
+        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", row)
         members = [(number, name, value) for name, value in one.groups.items()]
         store.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
         if one.status is not None:

@@ -328,7 +328,7 @@ def test_the_same_store_gives_the_same_report(with_gap: GroupReport) -> None:
 
 def test_json_is_plain_and_has_the_names_that_are_promised(with_gap: GroupReport) -> None:
     document = json.loads(GROUPS.write(with_gap))
-    assert document["format"] == 4
+    assert document["format"] == 5
     assert {"overall", "tables", "family", "suppressed", "cut_off", "common_options"} <= set(
         document
     )

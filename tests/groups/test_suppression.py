@@ -161,6 +161,7 @@ def population_of(attributes: tuple[Attribute, ...], people: int) -> Population:
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     return Population(
         decided=np.zeros(people, np.int64),
+        decided_alone=np.zeros(people, np.int64),
         community=None,
         communities=Communities(
             method="none", column=None, seed=0, count=0, reason="", alone=0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recourse_audit.groups.sums import Sums
+from recourse_audit.groups.sums import Sums, studentised
 from recourse_audit.groups.wild_bootstrap import p_values, wild_interval, wild_test
 
 ALPHA, DRAWS, SEED = 0.05, 399, 3
@@ -84,3 +84,9 @@ def test_groups_that_are_alike_in_every_community_have_a_p_of_one(
     refused = np.floor(people * random.random(communities))
     sums = Sums(n1=3 * people, n0=people, s1=3 * refused, s0=refused)
     assert wild_test(sums, draws=DRAWS, seed=SEED) == 1.0
+
+
+def test_a_scale_that_rounding_leaves_below_zero_is_none() -> None:
+    """Communities that are all alike; numpy warned of the root of a negative number."""
+    rounding = np.array([-3.9e-18, -3.9e-18])
+    assert studentised(np.array([1e-9, 0.0]), rounding, rounding).tolist() == [np.inf, 0.0]

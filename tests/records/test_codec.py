@@ -119,6 +119,7 @@ def _without_first(data: dict[str, Any]) -> None:
         ({"format": 1}, "has format 1, and this version"),
         ({"format": True}, "has format True, and this version"),
         ({"format": 3}, "document of format 3 was changed, or is damaged"),
+        ({"format": 4}, "document of format 4 was changed, or is damaged"),
         ({"format": None}, "has format None, and this version"),
         ({"front_size": "7"}, "was changed: front_size: Input should be a valid integer"),
         ({"queries": 1.5}, "was changed: queries: Input should be a valid integer"),
@@ -164,6 +165,7 @@ def format_4(report: SubjectReport) -> dict[str, Any]:
     """The report as the version before wrote it."""
     data = report.to_dict() | {"format": 4}
     del data["carriers"], data["probes"]["sender_degree"], data["recourse"]["compared"]
+    del data["own_data"]
     for found in data["counterfactuals"]:
         del found["whole_graph"]
     return data
@@ -177,6 +179,7 @@ def _as_of_format_4(report: SubjectReport, *, like: SubjectReport) -> SubjectRep
         report,
         counterfactuals=tuple(replace(one, whole_graph=None) for one in report.counterfactuals),
         carriers=None,
+        own_data=None,
         probes=replace(report.probes, sender_degree=None),
         recourse=replace(
             report.recourse, compared=Compared(), evaluations=like.recourse.evaluations
@@ -189,10 +192,13 @@ def test_format_4_is_read_as_a_report_that_did_not_ask_about_the_whole_graph(
     report: SubjectReport,
 ) -> None:
     assert report.carriers is not None
+    assert report.own_data is not None
+    assert report.own_data.cells is not None
     assert all(one.whole_graph for one in report.counterfactuals)
     data = format_4(report)
     assert SUBJECT.read(json.dumps(data)) == _as_of_format_4(report, like=report)
-    for key, place in (("carriers", data), ("whole_graph", data["counterfactuals"][0])):
+    places = {"carriers": data, "own_data": data, "whole_graph": data["counterfactuals"][0]}
+    for key, place in places.items():
         place[key] = None
         with pytest.raises(DocumentError, match="document of format 4 was changed"):
             SUBJECT.read(json.dumps(data))

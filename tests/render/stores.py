@@ -54,6 +54,8 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         possible=80,
         exhaustive=False,
         evaluations=28,
+        favourable_alone=False,
+        larger_part=None,
     )
     return replace(made, **figures)
 

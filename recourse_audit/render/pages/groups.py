@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from recourse_audit.groups.wording import own_data_sentence
 from recourse_audit.records.group_figures import PRIMARY
 from recourse_audit.records.groups import CutOffTable, GroupReport
 from recourse_audit.render.agreement import agreement_sentences
@@ -20,6 +21,7 @@ from recourse_audit.render.pages.groups_charts import (
     cut_off_table,
     gaps_figure,
 )
+from recourse_audit.render.pages.groups_own_data import own_data_tables
 from recourse_audit.render.pages.groups_sentences import (
     crossed,
     facts,
@@ -97,6 +99,8 @@ class GroupsView:
     option_notes: tuple[str, ...]
     test_tables: tuple[Table, ...]
     exploratory: Table
+    own_data_note: str
+    own_data: tuple[Table, ...]
     withheld: Table
     withheld_note: str
 
@@ -141,6 +145,8 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
             if tables
         ),
         exploratory=exploratory(single),
+        own_data_note=own_data_sentence(report.own_data),
+        own_data=own_data_tables(report),
         withheld=withheld_list(report.suppressed),
         withheld_note=withheld_note(report),
     )

@@ -10,6 +10,7 @@ from typing import Literal
 
 from recourse_audit.caveats.wording import confounder_caveat
 from recourse_audit.records.caveats import Caveat
+from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -103,6 +104,7 @@ class _Redaction:
             baselines={name: self._pair(pair) for name, pair in report.baselines.items()},
             objective_grid=report.objective_grid,
             ego_network=self._ego_network(report.ego_network),
+            own_data=None if report.own_data is None else self._own_data(report.own_data),
             recourse=None if report.recourse is None else self._recourse(report.recourse),
             caveats=tuple(self._caveat(one, found) for one in report.caveats),
             probes=report.probes,
@@ -229,6 +231,22 @@ class _Redaction:
             total=found.total,
             hops=found.hops,
             limit=found.limit,
+        )
+
+    def _own_data(self, found: OwnData) -> OwnData:
+        """The subject learns nothing of how others' data fare, not even as a mean."""
+        alone = found.alone
+        if alone is not None and self._hides_line:
+            alone = replace(alone, value=None)
+        if self._level == "subject":
+            return OwnData(alone=alone)
+        return OwnData(
+            alone=alone,
+            cells=found.cells,
+            parts=found.parts,
+            larger=found.larger,
+            draws=found.draws,
+            reason=found.reason,
         )
 
     def _recourse(self, found: Recourse) -> Recourse:

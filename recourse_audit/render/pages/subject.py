@@ -12,7 +12,15 @@ from recourse_audit.records.report import NO_TIE_MOVES, SubjectReport
 from recourse_audit.render.answers import decided_words, margin_words, rule_sentence
 from recourse_audit.render.charts.histograms import Look, looks_of
 from recourse_audit.render.charts.neighbourhood import Pair
+from recourse_audit.render.charts.own_data import own_data_chart
 from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.own_data import (
+    HEADING,
+    HOW_TO_READ,
+    answer_rows,
+    own_data_sentences,
+    watched_value,
+)
 from recourse_audit.render.pages.redaction import SAID, Level, redacted
 from recourse_audit.render.pages.subject_carriers import (
     CarriersView,
@@ -48,6 +56,17 @@ NOTHING = "There is nothing to explain by ties."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnDataView:
+    """What the model answers on own data alone, and with data and places exchanged."""
+
+    heading: str
+    sentences: tuple[str, ...]
+    picture: Picture | None
+    caption: str
+    how_to_read: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectView:
     """What the report on one subject shows; links are relative, and empty where there is none."""
 
@@ -75,6 +94,7 @@ class SubjectView:
     carriers: CarriersView | None
     carriers_first: bool
     objective_grid: Picture | None
+    own_data: OwnDataView | None
     recourse: RecourseView | None
     caveats: tuple[CaveatView, ...]
     search_facts: tuple[Fact, ...]
@@ -127,6 +147,7 @@ def subject_view(
         carriers=carriers_view(report, shown, level),
         carriers_first=facts.prefer == "whole_graph",
         objective_grid=objective_picture(shown),
+        own_data=_own_data(shown),
         recourse=recourse_view(shown, shown.recourse, level) if shown.recourse else None,
         caveats=caveat_views(shown, level),
         search_facts=_search_facts(shown),
@@ -163,6 +184,23 @@ def _summary(shown: SubjectReport) -> str:
     return (
         f"The model decided {decision.decision}{decided_words(shown)} on the whole graph. This "
         f"counts as {kind}.{f' {rule}' if rule else ''}"
+    )
+
+
+def _own_data(shown: SubjectReport) -> OwnDataView | None:
+    found = shown.own_data
+    sentences = own_data_sentences(shown)
+    if found is None or not sentences:
+        return None
+    rows = answer_rows(shown, found)
+    watched = watched_value(shown)
+    exchanged = found.cells is not None
+    return OwnDataView(
+        heading=HEADING,
+        sentences=tuple(sentences),
+        picture=own_data_chart(rows, watched, scored=shown.decision.scored) if exchanged else None,
+        caption=f"The {watched}, over {number(found.draws, 'draw')} of two other people",
+        how_to_read=HOW_TO_READ if exchanged else "",
     )
 
 

@@ -10,8 +10,11 @@ from rich.text import Text
 from recourse_audit.groups.wording import (
     WITHHELD,
     communities,
+    own_data_sentence,
     p_value,
+    percent,
     ran_on,
+    signed,
     signed_points,
     two_p_values,
 )
@@ -61,6 +64,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
     for table in report.tables:
         _show_table(console, table)
     _show_family(console, report)
+    _show_own_data(console, report)
     _show_cut_off(console, report.cut_off)
     _show_common_options(console, report)
     _show_withheld(console, report)
@@ -118,6 +122,32 @@ def _where(found: Communities) -> str:
             return f"{counted}, from {plain(found.column or '')}"
         case _:
             return "communities not known"
+
+
+def _show_own_data(console: Console, report: GroupReport) -> None:
+    """Refusals on own data alone by single attributes, with the gaps in them."""
+    console.print(Padding(Text(own_data_sentence(report.own_data)), (1, 0, 0, 0)))
+    single = {table.name for table in report.tables if len(table.attributes) == 1}
+    for table in report.own_data.tables:
+        if table.table not in single:
+            continue
+        made = columns(
+            plain(table.table), "refused", "alone", "difference", "against the reference"
+        )
+        gaps = {one.group: one for one in table.gaps}
+        for name, one in table.by_group.items():
+            gap = gaps.get(name)
+            words = "" if gap is None else signed_points(gap.difference)
+            if gap is not None and gap.interval is not None:
+                words += f" ({signed(gap.interval.low)} to {signed(gap.interval.high)})"
+            made.add_row(
+                plain(name),
+                percent(one.refused.share),
+                percent(one.refused_alone.share),
+                "" if one.difference is None else signed_points(one.difference),
+                words,
+            )
+        console.print(Padding(made, (0, 2)))
 
 
 def _show_table(console: Console, table: GroupTable) -> None:

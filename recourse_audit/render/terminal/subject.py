@@ -28,6 +28,7 @@ from recourse_audit.render.answers import (
 )
 from recourse_audit.render.terminal.carriers import show_carriers
 from recourse_audit.render.terminal.counterfactuals import choice_list, choice_table
+from recourse_audit.render.terminal.own_data import show_own_data
 from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
@@ -151,6 +152,8 @@ def show_subject(
         _show_search(console, report, report.search)
     if prefer == "paper":
         show_carriers(console, report)
+    if report.own_data is not None:
+        show_own_data(console, report, report.own_data)
     if report.recourse is not None:
         show_recourse(console, report, report.recourse)
     if report.what_if is not None:

@@ -1,0 +1,186 @@
+"""Refusals on own data alone: right by group, compared person by person, and withheld jointly."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from recourse_audit.groups.clustered import compare
+from recourse_audit.groups.csv_table import groups_csv
+from recourse_audit.render.pages.groups import groups_view
+from recourse_audit.render.terminal.groups import show_groups
+from tests.groups.attacker import attack_own_data
+from tests.groups.populations import harmful, publish, publish_people
+from tests.groups.published import ALL, Cell, read
+from tests.groups.stores import FOUND, INFEASIBLE, Person, report_on, settings
+
+NORTH, SOUTH = ("north", 20, 30, 20, 130), ("south", 20, 60, 12, 58)
+
+
+def people_of(*groups: tuple[str, int, int, int, int], communities: int = 12) -> list[Person]:
+    """Of each group: refused twice, refused but let in alone, the other way round, let in twice."""
+    people: list[Person] = []
+    for name, *counts in groups:
+        answers = [(False, False), (False, True), (True, False), (True, True)]
+        for (decided, alone), count in zip(answers, counts, strict=True):
+            people += [
+                Person(
+                    groups={"origin": name},
+                    favourable=decided,
+                    favourable_alone=alone,
+                    status=None if decided else (FOUND, INFEASIBLE)[number % 2],
+                )
+                for number in range(count)
+            ]
+    for number, one in enumerate(people):
+        one.community = number % communities
+    return people
+
+
+def test_refusals_alone_stand_beside_those_decided_with_the_paired_difference() -> None:
+    report = report_on(people_of(NORTH, SOUTH), settings("origin"))
+    [table] = report.own_data.tables
+    north, south = table.by_group["north"], table.by_group["south"]
+    assert (north.refused.share, north.refused_alone.share) == (0.25, 0.2)
+    assert (north.to_favourable, north.to_refused) == (30, 20)
+    assert north.difference == pytest.approx(0.05)
+    assert south.refused.share == pytest.approx(80 / 150)
+    assert south.refused_alone.share == pytest.approx(32 / 150)
+    [gap] = table.gaps
+    assert (gap.group, gap.reference, gap.communities) == ("south", "north", 12)
+    assert gap.alone == pytest.approx(32 / 150 - 0.2)
+    assert gap.difference == pytest.approx(48 / 150 - 0.05)
+    overall = report.own_data.overall
+    assert overall is not None
+    assert (overall.refused.count, overall.refused_alone.count) == (130, 72)
+
+
+def test_the_gap_is_that_of_the_mean_difference_over_communities() -> None:
+    people = people_of(NORTH, SOUTH, communities=15)
+    [table] = report_on(people, settings("origin")).own_data.tables
+    [gap] = table.gaps
+    paired = np.array([int(not one.favourable) - int(not one.favourable_alone) for one in people])
+    south = np.array([one.groups["origin"] == "south" for one in people])
+    community = np.array([one.community for one in people])
+    expected = compare(paired.astype(float), south, community).difference
+    assert gap.difference == pytest.approx(expected.value)
+    assert gap.interval is not None
+    assert gap.interval.low < gap.difference < gap.interval.high
+    width = expected.interval.high - expected.interval.low
+    assert gap.interval.high - gap.interval.low == pytest.approx(width, rel=0.6)
+
+
+def test_without_communities_there_is_a_gap_and_no_interval() -> None:
+    [table] = report_on(people_of(NORTH, SOUTH), settings("origin"), method="none").own_data.tables
+    assert table.gaps[0].interval is None
+    assert table.gaps[0].reason == "communities are not known"
+
+
+def test_answers_that_are_not_known_of_everybody_are_not_compared() -> None:
+    people = people_of(NORTH, SOUTH)
+    people[5].favourable_alone = None
+    found = report_on(people, settings("origin")).own_data
+    assert (found.overall, found.tables) == (None, ())
+    assert "not known for everybody" in found.note
+    # Of somebody without a decision nothing is compared, so nothing has to be known.
+    people[5].favourable, people[5].status = None, None
+    assert report_on(people, settings("origin")).own_data.tables
+
+
+@pytest.mark.parametrize(
+    "south",
+    [
+        pytest.param((20, 6, 4, 40), id="the decisions on ten people change"),
+        pytest.param((0, 40, 30, 0), id="all decisions change"),
+    ],
+)
+def test_a_table_goes_without_if_few_or_all_decisions_of_a_group_change(
+    south: tuple[int, int, int, int],
+) -> None:
+    people = people_of(NORTH, ("south", *south), ("west", 20, 30, 20, 60))
+    found = report_on(people, settings("origin", smallest=11)).own_data
+    assert found.overall is not None
+    assert found.tables == ()
+    assert "withheld" in found.note
+
+
+def test_nothing_is_shown_if_few_decisions_change_at_all() -> None:
+    people = people_of(("north", 60, 3, 2, 130), ("south", 60, 2, 2, 58))
+    found = report_on(people, settings("origin", smallest=11)).own_data
+    assert (found.overall, found.tables) == (None, ())
+    assert "withheld" in found.note
+
+
+def test_a_crossed_table_does_not_give_away_a_table_that_goes_without() -> None:
+    """Ten decisions on people of the south change, and all ten are on men."""
+    people = people_of(("north", 40, 60, 40, 160), ("south", 40, 5, 5, 60))
+    for number, one in enumerate(people):
+        changed = one.favourable != one.favourable_alone
+        woman = number % 2 if one.groups["origin"] == "north" or not changed else 0
+        one.groups = {**one.groups, "gender": "woman" if woman else "man"}
+    found = report_on(people, settings("origin", "gender", smallest=11)).own_data
+    assert [table.table for table in found.tables] == ["gender"]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 7, 9, 12, 16])
+def test_an_attacker_learns_nothing_of_groups_whose_figures_are_withheld(
+    seed: int, tmp_path: Path
+) -> None:
+    known = read(publish(seed, (5, 11)[seed % 2], tmp_path))
+    assert harmful(known, seed, attack_own_data(known)) == []
+
+
+def test_the_attack_finds_what_the_other_groups_leave(tmp_path: Path) -> None:
+    """Everybody together and one group of two, published by hand, give away the other."""
+    people = people_of(NORTH, SOUTH)
+    known = read(publish_people(people, settings("origin", draws=99), tmp_path))
+    assert attack_own_data(known) == []
+    south = Cell((("origin", "south"),))
+    for found in known.own_data.values():
+        del found[south]
+    learnt = {(one.figure, one.value) for one in attack_own_data(known) if one.cell == south}
+    assert learnt >= {("refused changed", 60), ("favourable changed", 12)}
+    assert known.own_data["refused changed", "refused"][ALL] == 90
+
+
+def test_page_terminal_and_csv_say_the_same_and_claim_no_cause() -> None:
+    report = report_on(people_of(NORTH, SOUTH), settings("origin"))
+    view = groups_view(report)
+    [table] = view.own_data
+    assert table.caption == "Refused on own data alone, by origin"
+    north, south = table.rows
+    assert [cell[0] for cell in north[:6]] == [
+        *("north", "200", "25.0\N{NO-BREAK SPACE}%", "20.0\N{NO-BREAK SPACE}%", "30", "20")
+    ]
+    assert south[8][0] == "+27.0"
+    said = "This is its answer to a changed question: not what caused the ties, nor how people"
+    assert said in view.own_data_note
+    console = Console(file=io.StringIO(), width=200)
+    show_groups(console, report)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert said in shown
+    assert "would refuse 20.6%; with ties as they are, 37.1% were refused" in shown
+    assert re.search(r"south +53\.3% +21\.3% +\+32\.0 points +\+27\.0 points \(", shown)
+    every = csv.DictReader(groups_csv(report).splitlines())
+    rows = [row for row in every if "alone" in row["measure"]]
+    assert [(row["group"], row["count"], row["difference"]) for row in rows] == [
+        ("everybody", "72", ""),
+        ("north", "40", ""),
+        ("north", "", ""),
+        ("south", "32", "0.0133333"),
+        ("south", "", "0.27"),
+    ]
+
+
+def test_where_nothing_is_known_only_that_is_said() -> None:
+    people = people_of(NORTH, SOUTH)
+    for one in people:
+        one.favourable_alone = None
+    view = groups_view(report_on(people, settings("origin")))
+    assert view.own_data == ()
+    assert view.own_data_note.startswith("It is not known for everybody")
