@@ -29,7 +29,7 @@ from recourse_audit.records.manifest import (
     Started,
 )
 from recourse_audit.records.model import ProbeReport, Repeats
-from recourse_audit.records.recourse import STATUSES
+from recourse_audit.records.recourse import STATUSES, Compared
 
 SHORTEST_KEY = 16
 Event = TypeVar("Event", Started, ChunkDone, Sealed)
@@ -94,10 +94,14 @@ def _chained(before: str, event: Event) -> Event:
 
 def counts_of(store: sqlite3.Connection) -> Counts:
     """How many there are of everything in a store."""
-    [[subjects, queries, evaluations, chunks, repeated, differed, largest]] = store.execute(
+    [[subjects, queries, evaluations, chunks]] = store.execute(
         "SELECT count(*), coalesce(sum(queries), 0), coalesce(sum(evaluations), 0), "
-        "count(DISTINCT chunk), coalesce(sum(calls_repeated), 0), "
-        "coalesce(sum(calls_differed), 0), coalesce(max(largest_difference), 0.0) FROM subjects"
+        "count(DISTINCT chunk) FROM subjects"
+    )
+    [[repeated, differed, difference, compared, deviation]] = store.execute(
+        "SELECT coalesce(sum(calls_repeated), 0), coalesce(sum(calls_differed), 0), "
+        "coalesce(max(largest_difference), 0.0), coalesce(sum(answers_compared), 0), "
+        "coalesce(max(largest_deviation), 0.0) FROM subjects"
     )
     [[people]] = store.execute("SELECT count(*) FROM people")
     found = dict(store.execute("SELECT status, count(*) FROM subjects GROUP BY status").fetchall())
@@ -107,8 +111,9 @@ def counts_of(store: sqlite3.Connection) -> Counts:
         statuses={status: found.get(status, 0) for status in STATUSES},
         chunks=chunks,
         queries=queries,
-        repeats=Repeats(calls=repeated, differed=differed, largest=largest),
+        repeats=Repeats(calls=repeated, differed=differed, largest=difference),
         evaluations=evaluations,
+        compared=Compared(answers=compared, largest=deviation),
     )
 
 

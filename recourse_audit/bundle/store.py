@@ -49,7 +49,7 @@ class Findings:
 # be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`
 # counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
 # the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
-# the decision on their own data alone.
+# the decision on their own data alone, and subjects the answers that were compared.
 VERSION = 5
 PERSON = ("number", "id", "decision", "favourable", "community", "favourable_alone")
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}

@@ -244,6 +244,13 @@ def inspection_from_2(data: Json) -> Json:
     return {**data, "format": 3, "outputs": [listed], **new}
 
 
+def inspection_from_3(data: Json) -> Json:
+    """An inspection of format 3 as one of format 4: no form was probed."""
+    if "sender_degree" in data["probes"]:
+        raise KeyError("sender_degree")
+    return {**data, "format": 4, "probes": {"sender_degree": None, **data["probes"]}}
+
+
 SUBJECT = Document(
     "subject",
     SubjectReport,
@@ -255,7 +262,10 @@ STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
 MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
 DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
 INSPECTION = Document(
-    "inspection", ModelReport, format=INSPECTION_FORMAT, upgrades=(inspection_from_2,)
+    "inspection",
+    ModelReport,
+    format=INSPECTION_FORMAT,
+    upgrades=(inspection_from_2, inspection_from_3),
 )
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.

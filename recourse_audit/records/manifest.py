@@ -5,11 +5,12 @@ from typing import Literal
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.model import ProbeReport, Repeats
-from recourse_audit.records.recourse import RecourseStatus
+from recourse_audit.records.recourse import Compared, RecourseStatus
 
 # 1: the first. 2: chunks, probes with their notes, the decision rule's inputs by name.
-# 3: preprocessing among the inputs. 4: repeated calls of the model.
-FORMAT = 4
+# 3: preprocessing among the inputs. 4: repeated calls of the model. 5: answers about changes that
+# were compared with the whole graph's; `probes.sender_degree`.
+FORMAT = 5
 DERIVED_FORMAT = 2
 
 
@@ -68,7 +69,8 @@ class Counts(Record):
     """How many there are of everything; the statuses add up to the subjects.
 
     `queries` counts graphs that the model was asked about, `evaluations` combinations of changes
-    that the search for options put to it.
+    that the search for options put to it, and `compared` those that were asked again on the whole
+    graph.
     """
 
     people: int
@@ -78,6 +80,7 @@ class Counts(Record):
     queries: int
     repeats: Repeats
     evaluations: int
+    compared: Compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -85,8 +85,8 @@ class ProbeReport(Record):
 
 # 1: the first. 2: notes are part of the probes; every key is always there. 3: preprocessing; all
 # outputs are listed, and `output` is null where none of several is beyond doubt; the rule that
-# decides, and its agreement with the record.
-FORMAT = 3
+# decides, and its agreement with the record. 4: `probes.sender_degree`.
+FORMAT = 4
 
 Size = int | str | None
 

@@ -53,6 +53,8 @@ class SummaryRow(Record):
     calls_repeated: int
     calls_differed: int
     largest_difference: float
+    answers_compared: int
+    largest_deviation: float
     explanation_nodes: int | None
     removed_ties: int | None
     simulatability: float | None
@@ -109,6 +111,8 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         calls_repeated=report.repeats.calls,
         calls_differed=report.repeats.differed,
         largest_difference=report.repeats.largest,
+        answers_compared=recourse.compared.answers if recourse else 0,
+        largest_deviation=recourse.compared.largest if recourse else 0.0,
         explanation_nodes=len(winner.explanation.nodes) if winner else None,
         removed_ties=len(winner.removed) if winner else None,
         simulatability=winner.simulatability if winner else None,

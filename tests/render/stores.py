@@ -17,7 +17,7 @@ from recourse_audit.records.manifest import (
     OutputFile,
 )
 from recourse_audit.records.model import NO_REPEATS
-from recourse_audit.records.recourse import STATUSES
+from recourse_audit.records.recourse import STATUSES, Compared
 from recourse_audit.records.summary import SummaryRow
 from tests.render.subject_reports import PROBES
 
@@ -41,6 +41,8 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         calls_repeated=0,
         calls_differed=0,
         largest_difference=0.0,
+        answers_compared=0,
+        largest_deviation=0.0,
         explanation_nodes=3,
         removed_ties=1,
         simulatability=-0.01,
@@ -87,6 +89,7 @@ def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
             queries=0,
             repeats=NO_REPEATS,
             evaluations=0,
+            compared=Compared(answers=7, largest=0.0),
         ),
         hashed_ids=None,
         files={name: OutputFile(bytes=1, sha256=DIGEST) for name in FILES},

@@ -140,7 +140,7 @@ def test_inspect_gives_the_documented_names() -> None:
         *("format", "sha256", "inputs", "output", "outputs", "probes", "problem"),
         *("decision", "agreement", "preprocessing"),
     }
-    assert document["format"] == 3
+    assert document["format"] == 4
     for port in document["inputs"]:
         assert set(port) == {"name", "dtype", "shape", "role", "why"}
     assert set(document["output"]) == {"name", "dtype", "shape", "kind", "classes", "why"}
@@ -148,7 +148,8 @@ def test_inspect_gives_the_documented_names() -> None:
     assert set(listed) == {*("name", "dtype", "shape", "rows", "columns", "looks", "hops", "taken")}
     assert (listed["rows"], listed["columns"]) == ("node", 2)
     assert set(document["probes"]) == {
-        *("deterministic", "node_order", "tie_order", "ties_matter", "packing", "depth", "notes")
+        *("deterministic", "node_order", "tie_order", "ties_matter", "packing", "depth", "notes"),
+        "sender_degree",
     }
     assert INSPECTION.read(json.dumps(document)).to_dict() == document
 

@@ -127,6 +127,7 @@ class IndexView:
     commands: tuple[str, ...]
     seed: str
     repeats: str
+    compared: str
     signed_by: str
     groups: GroupVerdicts | None
 
@@ -170,6 +171,7 @@ def index_view(
         commands=_commands(manifest.signed_by),
         seed=str(manifest.seed),
         repeats=str(manifest.counts.repeats),
+        compared=str(manifest.counts.compared),
         signed_by=manifest.signed_by or "",
         groups=groups,
     )

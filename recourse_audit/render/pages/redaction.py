@@ -257,6 +257,7 @@ class _Redaction:
             options=tuple(self._option(option) for option in found.options),
             evaluations=found.evaluations,
             evaluated_on=found.evaluated_on,
+            compared=found.compared,
             reason=LEFT_TO_THE_AUDITOR if found.status == "error" else found.reason,
             droppable=tuple(
                 DroppableTie(tie=self._tie(one.tie), kind=one.kind) for one in found.droppable
