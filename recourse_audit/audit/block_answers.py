@@ -22,10 +22,10 @@ from recourse_audit.audit.block_fields import (
     BlockQuestion,
     Blocks,
     Ring,
-    by_locality,
     union_of,
 )
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import by_locality
 from recourse_audit.recourse.context import CLOSE, neighbourhoods_suffice, noise_of, same_answer
 from recourse_audit.recourse.receptive_field import ReceptiveField, receptive_field
 

@@ -238,18 +238,6 @@ def looks(features: Floats, *counts: NDArray[np.integer]) -> Indices:
     return numbers
 
 
-def by_locality(graph: Graph) -> Indices:
-    """All nodes, in an order in which neighbours are close to each other (Cuthill-McKee)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    ones = np.broadcast_to(np.int8(1), len(graph.neighbour))
-    shape = (graph.node_count, graph.node_count)
-    ties = csr_array((ones, graph.neighbour, graph.starts.astype(np.int32)), shape=shape)
-    order: Indices = reverse_cuthill_mckee(ties, symmetric_mode=True)
-    return order
-
-
 class Blocks:
     """A graph cut into blocks whose questions have at most so many arcs.
 

@@ -1,7 +1,7 @@
-"""Everybody's answer, asked block by block, is the whole graph's; where it is not, nobody gets it."""
+"""Everybody's answer, asked block by block, is the whole graph's; otherwise nobody gets it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +10,16 @@ import pytest
 from recourse_audit.audit import block_answers as module
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.block_answers import BlockLimits, block_answers
-from recourse_audit.audit.block_fields import BlockFields, Blocks, Ring, by_locality, looks
+from recourse_audit.audit.block_fields import BlockFields, Blocks, Ring, looks
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.arrays import Floats, Graph, Indices
 from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.neighbourhoods import by_locality
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Query, whole
 from recourse_audit.recourse.context import same_answer
-from tests.audits import lending_audit
 from tests.audit.test_samples import PREPARED
+from tests.audits import lending_audit
 from tests.onnx_models import degree_network, sum_network
 
 PEOPLE = 240
@@ -40,13 +41,13 @@ def agree(some: Floats | None, other: Floats) -> bool:
 
 
 def audit_of(
-    folder: Path, *, form: str = "edges", directed: bool = False, depth: int | None = None
+    folder: Path, *, form: str = "edges", directed: bool = False, trap: str | None = None
 ) -> LoadedAudit:
     """People in a ring with some more ties: loops, parallel ones, and ten people without any."""
     if form == "degree":
         degree_network(folder / "model.onnx")
     else:
-        sum_network(folder / "model.onnx", form=form)
+        sum_network(folder / "model.onnx", form=form, trap=trap)
     random = np.random.default_rng(3)
     tied = PEOPLE - 10
     around = np.stack((np.arange(tied), (np.arange(tied) + 1) % tied))
@@ -55,15 +56,14 @@ def audit_of(
     count = ends.shape[1]
     np.savez(
         folder / "graph.npz",
-        x=random.integers(0, 2, size=(PEOPLE, 5)).astype(np.float32),
+        x=np.float32(random.integers(0, 2, (PEOPLE, 5))),
         edge_index=random.permutation(tied + 10)[ends],
         edge_type=random.integers(0, 3, count),
-        edge_weight=random.random(count).astype(np.float32),
-        edge_attr=random.random((count, 2)).astype(np.float32),
+        edge_weight=np.float32(random.random(count)),
+        edge_attr=np.float32(random.random((count, 2))),
     )
-    declared = "" if depth is None else f"depth = {depth}\n"
     (folder / "audit.toml").write_text(
-        f'[model]\npath = "model.onnx"\n{declared}'
+        f'[model]\npath = "model.onnx"\n'
         f'[graph]\nnpz = "graph.npz"\ndirected = {str(directed).lower()}\n'
         '[decision]\nclasses = ["a", "b", "c"]\nfavourable = ["c"]\n',
         encoding="utf-8",
@@ -127,11 +127,10 @@ def test_degrees_of_the_ring_are_shown_only_to_a_model_that_looks_at_them(
 ) -> None:
     audit = load_audit(lending_audit(tmp_path, model))
     chosen: list[Ring] = []
-    original = module.Blocks
 
-    def noted(fields: BlockFields, order: object, ring: Ring, most: int) -> Blocks:
+    def noted(fields: BlockFields, order: Indices, ring: Ring, most: int) -> Blocks:
         chosen.append(ring)
-        return original(fields, order, ring, most)  # type: ignore[arg-type]
+        return Blocks(fields, order, ring, most)
 
     monkeypatch.setattr(module, "Blocks", noted)
     assert block_answers(audit, limits(4000)) is not None
@@ -158,16 +157,23 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> Sizes:
     return found
 
 
-def test_a_depth_that_is_declared_too_small_shows_and_the_whole_graph_is_asked(
+def test_a_model_that_minds_how_many_are_asked_about_is_asked_about_the_whole_graph(
     tmp_path: Path, sizes: Sizes
 ) -> None:
-    audit = audit_of(tmp_path, depth=1)
-    everybody = np.arange(PEOPLE)
+    audit = audit_of(tmp_path, trap="crowd")
+    assert audit.probes.depth == 2
+    assert not audit.probes.failed
     sizes.asked.clear()
-    answers = whole_answers(audit, everybody, limits(300))
+    answers = whole_answers(audit, np.arange(PEOPLE), limits(300))
+    assert sizes.asked[-1] == PEOPLE
+    assert max(sizes.asked[:-1]) < PEOPLE
     assert np.array_equal(answers, in_one(audit))
-    assert max(sizes.asked[:-2]) < PEOPLE
-    assert sizes.asked[-2] == PEOPLE
+
+
+def test_a_depth_that_is_too_small_shows(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path)
+    mistaken = replace(audit, probes=replace(audit.probes, depth=0))
+    assert block_answers(mistaken, limits(300)) is None
 
 
 def test_blocks_that_cost_too_much_are_not_asked(tmp_path: Path) -> None:
