@@ -180,7 +180,7 @@ def measured(given: argparse.Namespace, smaller: int) -> tuple[float, Recorder]:
         )
         executor = executor_for(workers=2, scheduler=None, timeout=TIMEOUT)
         summary = run_audit(request, executor, now=lambda: "", progress=recorder)
-        recorder.enter("work")
+        recorder.enter(PHASES[0])
     print(f"# {nodes} nodes: {summary.subjects} subjects, {summary.statuses}")
     for phase in PHASES[1:]:
         print(
