@@ -62,6 +62,11 @@ class BlockLimits:
 LIMITS = BlockLimits()
 
 
+def is_large(graph: Graph, limits: BlockLimits = LIMITS) -> bool:
+    """Whether a graph has more arcs than one query may have, if it can be avoided."""
+    return len(graph.arc_source) > limits.whole
+
+
 def block_answers(audit: Askable, limits: BlockLimits = LIMITS) -> Floats | None:
     """The answers for everybody, one row each; None if the whole graph has to be asked."""
     depth = audit.probes.depth
@@ -77,7 +82,7 @@ def block_answers(audit: Askable, limits: BlockLimits = LIMITS) -> Floats | None
 def _may_be_cut(audit: Askable, limits: BlockLimits) -> bool:
     model = audit.batcher.model
     return (
-        len(audit.graph.arc_source) > limits.whole
+        is_large(audit.graph, limits)
         and neighbourhoods_suffice(audit.probes)
         and not audit.batcher.one_row_per_query
         and model.node_room is None
