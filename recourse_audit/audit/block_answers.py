@@ -74,8 +74,7 @@ def block_answers(audit: Askable, limits: BlockLimits = LIMITS) -> Floats | None
         return None
     with audit.batcher.repeater.now_and_then():
         asked = _BlockQuestions(audit, depth, limits)
-        ring = asked.ring()
-        blocks = None if ring is None else asked.blocks(ring)
+        blocks = asked.blocks(asked.ring())
         return None if blocks is None else asked.answers(blocks)
 
 
@@ -110,14 +109,16 @@ class _BlockQuestions:
             alike=not audit.batcher.needs_ties and not known,
         )
 
-    def ring(self) -> Ring | None:
+    def ring(self) -> Ring:
         """The cheapest ring that gives every compared node the answer of its receptive field.
 
-        Only nodes that the ring makes a difference to are compared; None if there are too few.
+        Only nodes to whose field the ring makes a difference are compared. Where they are few, as
+        in a graph of small components, nothing is relied on, and rings are small.
         """
-        count = self._graph.node_count
+        tied = np.flatnonzero(self._fields.arriving)
+        drawn = tied[self._draw.integers(0, len(tied), DRAWN)]
         compared: list[tuple[Ints, Floats]] = []
-        for node in self._draw.permutation(count)[:DRAWN].tolist():
+        for node in dict.fromkeys(drawn.tolist()):
             own = np.array([node])
             bare = self._fields.question(own, "bare", self._limits.alone)
             field = self._field(node)
@@ -125,8 +126,8 @@ class _BlockQuestions:
                 continue
             compared.append((own, self._alone(node, field)))
             if len(compared) == COMPARED:
-                return next((one for one in RINGS if self._gives(one, compared)), None)
-        return None
+                return next((one for one in RINGS if self._gives(one, compared)), "tied")
+        return "tied"
 
     def _gives(self, ring: Ring, compared: Sequence[tuple[Ints, Floats]]) -> bool:
         for own, expected in compared:

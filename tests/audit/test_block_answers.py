@@ -90,6 +90,15 @@ def test_blocks_of_any_size_give_the_whole_graphs_answers(
         assert agree(block_answers(audit, limits(size)), expected)
 
 
+def test_a_graph_of_small_components_is_cut_between_them(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path)
+    first = 3 * np.arange(PEOPLE // 3)
+    ends = np.concatenate([np.stack((first, first + 1)), np.stack((first, first + 2))], axis=1)
+    graph = from_arrays(audit.graph.features, ends)
+    pieces = replace(audit, graph=graph)
+    assert agree(block_answers(pieces, limits(40)), in_one(pieces))
+
+
 def fields_of(audit: LoadedAudit) -> BlockFields:
     assert audit.probes.depth is not None
     features = audit.batcher.features
