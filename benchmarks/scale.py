@@ -5,7 +5,7 @@
 Audits two graphs of the same mean degree, with people drawn from the lending sample, each in a
 whole run with two workers, small explanations and single changes. Ties lead anywhere, or with
 `--near` to one of the N people on either side in a circle, whose order the ids do not show.
-With `--apart` nobody has the features of anybody else.
+With `--apart` hardly anybody has the features of somebody else.
 
 Prints the ratio of the seconds per subject, from the first subject to the last; the ratio of the
 processor time per subject, which other programs on the machine affect much less, from the first
@@ -137,7 +137,7 @@ def make_files(
     drawn = drawn.set_column(0, "id", pa.array(np.arange(nodes)))
     if apart:
         place = drawn.schema.get_field_index("income")
-        income = drawn.column(place).to_numpy() + np.arange(nodes) / nodes
+        income = drawn.column(place).to_numpy() * (1 + np.arange(nodes) / nodes)
         drawn = drawn.set_column(place, "income", pa.array(income))
     pq.write_table(drawn, folder / "nodes.parquet")
     source, target = generator.integers(0, nodes, (2, ties))
