@@ -1,16 +1,20 @@
 """How the cost per subject grows from a graph of ten thousand nodes to one of a million.
 
-    python -m benchmarks.scale [--subjects N] [--nodes N --ties N]
+    python -m benchmarks.scale [--subjects N] [--nodes N --ties N] [--near N] [--apart]
 
-Audits two random graphs of the same mean degree, with people drawn from the lending sample, each in
-a whole run with two workers, small explanations and single changes. Prints the ratio of the seconds
-per subject, from the first subject to the last; the ratio of the processor time per subject, which
-other programs on the machine affect much less, from the first chunk to the last; and the peak
-memory of all processes together, with shared memory counted once: over the whole run, and after
-the model has answered for everyone on the whole graph.
+Audits two graphs of the same mean degree, with people drawn from the lending sample, each in a
+whole run with two workers, small explanations and single changes. Ties lead anywhere, or with
+`--near` to one of the N people on either side in a circle, whose order the ids do not show.
+With `--apart` hardly anybody has the features of somebody else.
+
+Prints the ratio of the seconds per subject, from the first subject to the last; the ratio of the
+processor time per subject, which other programs on the machine affect much less, from the first
+chunk to the last; and the peak memory of all processes together, with shared memory counted once:
+over the whole run, while the graph is read, until the model has answered for everyone, and after.
 """
 
 import argparse
+import multiprocessing
 import tempfile
 import threading
 import time
@@ -30,7 +34,8 @@ from recourse_audit.execute.pipeline import Request, run_audit
 from recourse_audit.settings import load_settings
 
 TIMEOUT = 3600.0
-SMALL = 100  # how many times smaller the small graph is
+PHASES = ("making", "read", "answer", "work")
+SMALL = 100  # how many times smaller the small graph is, unless told
 SETTINGS = """
 [model]
 path = "{model}"
@@ -55,9 +60,10 @@ class Recorder:
     """Times an audit from its first subject to its last, and records the peak memory."""
 
     def __init__(self) -> None:
-        self.peak = 0
-        self.peak_at_work = 0
+        self.peaks = dict.fromkeys(PHASES, 0)
+        self.busy = dict.fromkeys(PHASES, 0.0)
         self.seconds = 0.0
+        self._phase = PHASES[0]
         self._first: tuple[int, float] | None = None
         self._subjects = 0
         self._busy = 0.0
@@ -73,7 +79,18 @@ class Recorder:
         self._over.set()
         self._thread.join()
 
+    def enter(self, phase: str) -> None:
+        """Count memory and processor time of this process as those of another phase."""
+        self.busy[self._phase] += time.process_time()
+        self._phase = phase
+        self.busy[phase] -= time.process_time()
+
+    @property
+    def peak(self) -> int:
+        return max(self.peaks.values())
+
     def begin(self, total: int, done: int) -> None:
+        self.enter("work")
         self._start = time.perf_counter()
 
     def advance(self, subjects: int, queries: int) -> None:
@@ -101,9 +118,8 @@ class Recorder:
                     held += process.memory_full_info().pss
                 except psutil.Error:
                     continue
-            self.peak = max(self.peak, held)
-            if self._start:
-                self.peak_at_work = max(self.peak_at_work, held)
+            if self._phase != "making":
+                self.peaks[self._phase] = max(self.peaks[self._phase], held)
 
 
 def _busy(process: psutil.Process) -> float:
@@ -111,14 +127,24 @@ def _busy(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
-    """Write a random graph of people drawn from the lending sample, and its settings."""
+def make_files(
+    folder: Path, nodes: int, ties: int, seed: int, *, near: int = 0, apart: bool = False
+) -> Path:
+    """Write a graph of people drawn from the lending sample, and its settings."""
     generator = np.random.default_rng(seed)
     people = pyarrow.csv.read_csv(SAMPLE / "nodes.csv")
     drawn = people.take(pa.array(generator.integers(0, len(people), nodes)))
     drawn = drawn.set_column(0, "id", pa.array(np.arange(nodes)))
+    if apart:
+        place = drawn.schema.get_field_index("income")
+        income = drawn.column(place).to_numpy() * (1 + np.arange(nodes) / nodes)
+        drawn = drawn.set_column(place, "income", pa.array(income))
     pq.write_table(drawn, folder / "nodes.parquet")
     source, target = generator.integers(0, nodes, (2, ties))
+    if near:
+        order = generator.permutation(nodes)
+        target = order[(source + generator.integers(1, near + 1, ties)) % nodes]
+        source = order[source]
     kinds = pa.array(["payment", "employer"]).take(pa.array(generator.integers(0, 2, ties)))
     table = pa.table({"source": source, "target": target, "kind": kinds})
     pq.write_table(table, folder / "edges.parquet")
@@ -131,19 +157,37 @@ def make_files(folder: Path, nodes: int, ties: int, seed: int) -> Path:
     return path
 
 
-def measured(nodes: int, ties: int, subjects: int, seed: int) -> tuple[float, Recorder]:
+def measured(given: argparse.Namespace, smaller: int) -> tuple[float, Recorder]:
     """Run one audit; return its seconds per subject and what was recorded about it."""
+    nodes, ties = given.nodes // smaller, given.ties // smaller
     with tempfile.TemporaryDirectory() as name, Recorder() as recorder:
-        settings = make_files(Path(name), nodes, ties, seed)
+        making = multiprocessing.get_context("spawn").Process(
+            target=make_files,
+            args=(Path(name), nodes, ties, 0),
+            kwargs={"near": given.near, "apart": given.apart},
+        )
+        making.start()
+        making.join()
+        settings = Path(name) / "audit.toml"
+        recorder.enter("read")
+        audit = load_audit(settings)
+        recorder.enter("answer")
         request = Request(
-            audit=load_audit(settings),
+            audit=audit,
             origin=settings,
             out=Path(name) / "bundle",
-            selection=Selection(sample=subjects),
+            selection=Selection(sample=given.subjects),
         )
         executor = executor_for(workers=2, scheduler=None, timeout=TIMEOUT)
         summary = run_audit(request, executor, now=lambda: "", progress=recorder)
+        recorder.enter(PHASES[0])
     print(f"# {nodes} nodes: {summary.subjects} subjects, {summary.statuses}")
+    for phase in PHASES[1:]:
+        print(
+            f"# {phase}: {recorder.peaks[phase] / 2**20:,.0f} MB, {recorder.busy[phase]:,.0f} "
+            "seconds of processor time of the first process",
+            flush=True,
+        )
     return recorder.seconds / summary.subjects, recorder
 
 
@@ -152,13 +196,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--subjects", type=int, default=2000)
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--ties", type=int, default=10_000_000)
+    parser.add_argument("--near", type=int, default=0)
+    parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--smaller", type=int, default=SMALL)
     given = parser.parse_args(argv)
-    small, small_run = measured(given.nodes // SMALL, given.ties // SMALL, given.subjects, 0)
-    large, large_run = measured(given.nodes, given.ties, given.subjects, 0)
+    small, small_run = measured(given, given.smaller)
+    large, large_run = measured(given, 1)
     report("scale_cost_per_subject", large / small)
     report("scale_processor_time_per_subject", large_run.processor_time / small_run.processor_time)
     report("scale_peak_mb", large_run.peak / 2**20)
-    report("scale_peak_at_work_mb", large_run.peak_at_work / 2**20)
+    report("scale_peak_at_work_mb", large_run.peaks["work"] / 2**20)
     print(
         f"# {1000 * small:.1f} ms per subject on the small graph, "
         f"{1000 * large:.1f} ms on the large one"

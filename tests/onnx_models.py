@@ -155,7 +155,7 @@ def sum_network(
     head: logits, softmax, log_softmax, sigmoid, score (one column of logits)
     trap: dropout, hidden_dropout (between layers), tie_order, ties, node_order, batch, nan,
         some_nan, saturated (the first class whatever is asked), flips (another answer to about one
-        call in thirty)
+        call in thirty), crowd (another answer where more than 100 nodes are asked about)
     names: what to call an input, by its usual name
     """
     sheet = Sheet(seed=seed, dtype=dtype, names=dict(names or {}))
@@ -274,6 +274,11 @@ def _trapped(sheet: Sheet, values: str, parts: Parts, trap: str | None, classes:
         case "saturated":
             most = sheet.constant([100.0, *[0.0] * (classes - 1)], sheet.dtype)
             return sheet.op("Add", values, most)
+        case "crowd":
+            many = sheet.op("Greater", parts.count, sheet.constant([100], "int64"))
+            more = sheet.op("Cast", many, to=ELEMENT[sheet.dtype])
+            first = sheet.constant([1.0, *[0.0] * (classes - 1)], sheet.dtype)
+            return sheet.op("Add", values, sheet.op("Mul", more, first))
         case "some_nan":
             top = sheet.op("ReduceMax", values, sheet.constant([1], "int64"), keepdims=1)
             return sheet.op("Add", values, sheet.op("Sqrt", top))

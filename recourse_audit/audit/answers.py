@@ -1,20 +1,20 @@
 """What the model answers on the whole graph, for everybody or for the nodes it is asked about.
 
-A model that answers for all nodes at once is asked once. A model that answers for one node per
+A model that answers for all nodes at once is asked once; about a graph that is too large for that,
+block by block (`block_answers`). A model that answers for one node per
 query would need a whole graph for each of them; so each node is asked about on its receptive
 field, after some nodes have shown that this gives the whole graph's answer.
 """
 
-from typing import Protocol
-
 import numpy as np
 
+from recourse_audit.audit.askable import Askable
+from recourse_audit.audit.block_answers import LIMITS, BlockLimits, block_answers
+from recourse_audit.audit.block_fields import union_of
 from recourse_audit.errors import RoomError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import DecisionRule, Mask
-from recourse_audit.model.queries import Union, whole
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Mask
+from recourse_audit.model.queries import whole
 from recourse_audit.recourse.context import (
     CLOSE,
     neighbourhoods_suffice,
@@ -27,33 +27,16 @@ from recourse_audit.recourse.receptive_field import receptive_field
 COMPARED = 8
 
 
-class Askable(Protocol):
-    """What is needed to ask about the whole graph: a `LoadedAudit`, or a part of one."""
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that is asked about."""
-
-    @property
-    def batcher(self) -> QueryBatcher:
-        """What asks the model."""
-
-    @property
-    def probes(self) -> ProbeReport:
-        """What may be relied on."""
-
-    @property
-    def rule(self) -> DecisionRule:
-        """What tells how close an answer is to its line."""
-
-
-def whole_answers(audit: Askable, nodes: Ints) -> Floats:
+def whole_answers(audit: Askable, nodes: Ints, limits: BlockLimits = LIMITS) -> Floats:
     """Answers on the whole graph, one row per node; NaN for nodes nobody asked about.
 
     A model that answers for one node per query is asked about `nodes` alone, unless the decision
     on one person depends on everybody's answer.
     """
     graph = audit.graph
+    in_blocks = block_answers(audit, limits)
+    if in_blocks is not None:
+        return in_blocks
     one_by_one = audit.batcher.one_row_per_query and not audit.rule.needs_everybody
     rows = nodes if one_by_one else np.arange(graph.node_count)
     answers = np.full((graph.node_count, audit.batcher.answer_width), np.nan)
@@ -83,15 +66,7 @@ def _on_receptive_fields(audit: Askable, rows: Ints) -> Floats | None:
     try:
         for place, node in enumerate(rows.tolist()):
             field = receptive_field(graph, node, depth)
-            union = Union(
-                nodes=field.nodes,
-                node_starts=np.array([0, len(field.nodes)]),
-                sources=field.sources,
-                targets=field.targets,
-                ties=field.ties,
-                arc_starts=np.array([0, len(field.sources)]),
-            )
-            answers[place] = batcher.ask(union, field.place(np.array([node])))[0]
+            answers[place] = batcher.ask(union_of(field), field.place(np.array([node])))[0]
     except RoomError:
         return None
     noise = noise_of(batcher)

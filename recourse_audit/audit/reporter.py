@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.block_answers import is_large
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports, SharedAnswers
@@ -97,7 +98,8 @@ def reports_on(
 def repeated_answers(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floats]:
     """Those of `whole_answers`, asked twice; the audit gets a note if the answers differ.
 
-    A model that answers for one node per query is asked once.
+    A model that answers for one node per query is asked once; of the blocks of a large graph, a
+    share is asked about twice.
     """
     batcher = audit.batcher
     if batcher.one_row_per_query:
@@ -117,7 +119,11 @@ class Reporter:
         decisions = audit.rule.over(answers)
         self._audit = audit
         batcher = audit.batcher
-        self._whole_again = int(batcher.repeater.asks_twice and not batcher.one_row_per_query)
+        self._whole_again = int(
+            batcher.repeater.asks_twice
+            and not batcher.one_row_per_query
+            and not is_large(audit.graph)
+        )
         self._answers = answers
         self._decisions = decisions
         self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)

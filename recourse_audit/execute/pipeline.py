@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of
+from recourse_audit.audit.block_answers import is_large
 from recourse_audit.audit.communities import communities_of, members_of, people_of
 from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
@@ -112,6 +113,8 @@ def run_audit(
     progress = progress or NoProgress()
     bundle = BundleFolder(folder=request.out)
     bundle.state()  # a folder of somebody else is refused before any work is done
+    if is_large(request.audit.graph):
+        progress.say("asking the model about everybody; in a large graph this may take minutes")
     plan = _planned(request)
     with writing(request.out), bundle.held() as state:
         if state == "finished" and not request.fresh:

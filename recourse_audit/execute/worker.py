@@ -1,7 +1,8 @@
 """What a worker does: open the audit again from shared files, without probing, and answer parts.
 
 A worker on another machine finds the same files under the same paths. Arrays are mapped into
-memory, so that no worker needs a copy of the graph; texts cannot be mapped and are copied.
+memory, so that no worker needs a copy of the graph, and neither does the process that read it;
+texts cannot be mapped and are copied.
 """
 
 import hashlib
@@ -39,6 +40,9 @@ TABLE = "graph.json"
 ANSWERS = "answers.npy"
 NO_MEMORY = "there was not enough memory for this subject"
 SMALL = 65_536
+TEXTS_AT_ONCE = 2**16
+# A graph whose arrays have more bytes is not held twice.
+HELD_ONCE = 2**28
 _GRAPH = [one.name for one in fields(Graph)]
 _TIES = [one.name for one in fields(Ties)]
 
@@ -73,6 +77,22 @@ def shared_graph(folder: Path) -> Graph:
         more={name: arrays[f"more.{place}"] for place, name in enumerate(table.more)},
         **{name: arrays[name] for name in _GRAPH if name in arrays},
     )
+
+
+def let_go(folder: Path, graph: Graph) -> None:
+    """Replace the arrays of a large graph by the ones that `share_graph` wrote, which are equal.
+
+    Whoever has the graph keeps it, also after the files are deleted; but what workers map into
+    memory is not held a second time by the process that read it.
+    """
+    arrays = {name: value for name, value in _arrays(graph).items() if value.dtype.kind != "T"}
+    if sum(value.nbytes for value in arrays.values()) <= HELD_ONCE:
+        return
+    for name in arrays:
+        kind, _, own = name.rpartition(".")
+        if kind in ("", "ties"):
+            owner = graph.ties if kind else graph
+            object.__setattr__(owner, own, open_array(folder / f"{name}.npy"))
 
 
 def digest_of_graph(graph: Graph) -> str:
@@ -122,17 +142,28 @@ def open_array(path: Path) -> NDArray[Any]:
 
 
 def _save_texts(folder: Path, name: str, texts: Strings) -> None:
-    encoded = [text.encode() for text in texts.tolist()]
-    ends = np.cumsum([0, *map(len, encoded)])
-    save_array(folder / f"{name}.npy", np.frombuffer(b"".join(encoded), np.uint8))
-    save_array(folder / f"{name}.ends.npy", ends)
+    """Write texts as bytes, and where each ends; some at a time, as objects need much memory."""
+    content: list[bytes] = []
+    lengths = np.empty(len(texts), np.int64)
+    for first in range(0, len(texts), TEXTS_AT_ONCE):
+        encoded = [text.encode() for text in texts[first : first + TEXTS_AT_ONCE].tolist()]
+        lengths[first : first + len(encoded)] = [*map(len, encoded)]
+        content.append(b"".join(encoded))
+    save_array(folder / f"{name}.npy", np.frombuffer(b"".join(content), np.uint8))
+    save_array(folder / f"{name}.ends.npy", np.concatenate(([0], np.cumsum(lengths))))
 
 
 def _texts(folder: Path, name: str) -> Strings:
-    content = open_array(folder / f"{name}.npy").tobytes()
-    ends = open_array(folder / f"{name}.ends.npy").tolist()
-    texts = [content[first:last].decode() for first, last in pairwise(ends)]
-    return cast(Strings, np.array(texts, dtype=np.dtypes.StringDType()))
+    content = open_array(folder / f"{name}.npy")
+    ends = open_array(folder / f"{name}.ends.npy")
+    texts = np.empty(len(ends) - 1, dtype=np.dtypes.StringDType())
+    for low in range(0, len(texts), TEXTS_AT_ONCE):
+        some = ends[low : low + TEXTS_AT_ONCE + 1].tolist()
+        part = content[some[0] : some[-1]].tobytes()
+        texts[low : low + TEXTS_AT_ONCE] = [
+            part[first - some[0] : last - some[0]].decode() for first, last in pairwise(some)
+        ]
+    return texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +201,7 @@ class AuditJob:
 def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
     """Write what workers share into a folder."""
     share_graph(folder, audit.graph)
+    let_go(folder, audit.graph)
     save_array(folder / ANSWERS, answers)
     preprocessing = audit.preprocessing
     return AuditJob(

@@ -11,6 +11,7 @@ Arcs are sorted by pair, so the arcs of pair p are `pair_starts[p]:pair_starts[p
 sorted by their two ends, so a pair's number is its position in the canonical order of ties.
 """
 
+import sys
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SubjectError
+
+# Arcs are numbered in 32 bits, and a tie may have two.
+MOST_TIES = 2**30 - 1
+# How many entries go through a wider type at a time.
+AT_ONCE = 2**22
+_LOWER_HALF = 0 if sys.byteorder == "little" else 1
 
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
@@ -56,7 +63,7 @@ class Graph:
     arc_tie: Indices
     pair_low: Indices
     pair_high: Indices
-    pair_starts: Ints
+    pair_starts: Indices
     loop_node: Indices
     loop_tie: Indices
     starts: Ints
@@ -133,28 +140,40 @@ def build_graph(
 
     Notes
     -----
-    O((N + T) log T) time for N nodes and T ties, and a few arrays of T entries.
+    O((N + T) log T) time for N nodes and T ties, and a few arrays of T entries. Positions are kept
+    in 32 bits, also on the way, because arrays of ties are most of the memory.
     """
     if not len(ids):
         raise GraphError(f"{origin}: there are no nodes, so there is nobody to audit; add nodes")
+    if len(ties) > MOST_TIES:
+        raise GraphError(
+            f"{origin}: has {len(ties):,} ties, more than {MOST_TIES:,}; audit a part of the graph"
+        )
     if not directed:
         ties = _without_mirrors(ties, origin)
     count = len(ids)
     loops = ties.source == ties.target
-    loop_tie = np.flatnonzero(loops).astype(np.int32)
+    loop_tie = _positions(loops)
     loop_tie = loop_tie[np.argsort(ties.source[loop_tie], kind="stable")]
-    row = np.flatnonzero(~loops)
+    row = _positions(np.logical_not(loops, out=loops))
+    del loops
     low = np.minimum(ties.source[row], ties.target[row])
     high = np.maximum(ties.source[row], ties.target[row])
     order = _order_of_ends(low, high)
     low, high, row = low[order], high[order], row[order]
+    del order
     first = np.ones(len(row), bool)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    tie_starts = np.append(np.flatnonzero(first), len(row))
     pair_low, pair_high = low[first], high[first]
-    del low, high, order, first
+    tie_starts = np.append(_positions(first), np.int32(len(row)))
+    del first
 
-    source, target, tie, pair_starts = _arcs(ties, row, tie_starts, directed=directed)
+    source, target, tie, pair_starts = (
+        (ties.source[row], ties.target[row], row, tie_starts)
+        if directed
+        else _both_ways(low, high, row, tie_starts)
+    )
+    del low, high, row, tie_starts
     starts, neighbour, neighbour_pair = _adjacency(pair_low, pair_high, count)
     return Graph(
         ids=ids,
@@ -177,39 +196,52 @@ def build_graph(
     )
 
 
-def _arcs(
-    ties: Ties, row: Ints, tie_starts: Ints, *, directed: bool
-) -> tuple[Indices, Indices, Indices, Ints]:
+def _both_ways(
+    low: Indices, high: Indices, row: Indices, tie_starts: Indices
+) -> tuple[Indices, Indices, Indices, Indices]:
     """List the arcs pair by pair; an undirected tie carries messages in both directions."""
-    source, target, tie = ties.source[row], ties.target[row], row.astype(np.int32)
-    if directed:
-        return source, target, tie, tie_starts
     both = np.empty((2, len(row), 2), np.int32)
-    both[0, :, 0] = both[1, :, 1] = np.minimum(source, target)
-    both[0, :, 1] = both[1, :, 0] = np.maximum(source, target)
-    return both[0].ravel(), both[1].ravel(), np.repeat(tie, 2), 2 * tie_starts
+    both[0, :, 0] = both[1, :, 1] = low
+    both[0, :, 1] = both[1, :, 0] = high
+    return both[0].ravel(), both[1].ravel(), np.repeat(row, 2), np.int32(2) * tie_starts
 
 
 def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, Indices]:
     """Sort the distinct neighbours of each node, each with the pair that leads to it."""
     # Pairs are sorted by (low, high). A node's neighbours come out sorted if we take first the
     # pairs in which it is the high end, ordered by low, and then those in which it is the low end.
-    counts = np.stack((np.bincount(high, minlength=count), np.bincount(low, minlength=count)), 1)
+    counts = np.stack((_counts(high, count), _counts(low, count)), 1)
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
     is_below = np.repeat(np.tile([True, False], count), counts.ravel())
-    is_above = ~is_below
+    del counts
     by_high = _stable_order(high)
     neighbour = np.empty(2 * len(low), np.int32)
     pair = np.empty(2 * len(low), np.int32)
     neighbour[is_below], pair[is_below] = low[by_high], by_high
-    neighbour[is_above], pair[is_above] = high, np.arange(len(low))
+    del by_high
+    is_above = np.logical_not(is_below, out=is_below)
+    neighbour[is_above], pair[is_above] = high, np.arange(len(low), dtype=np.int32)
     return starts, neighbour, pair
+
+
+def _counts(values: Indices, count: int) -> Ints:
+    """How often each node number occurs; numpy would make a wider copy of all values at once."""
+    counts = np.zeros(count, np.int64)
+    for first in range(0, len(values), AT_ONCE):
+        counts += np.bincount(values[first : first + AT_ONCE], minlength=count)
+    return counts
+
+
+def _positions(where: NDArray[np.bool_]) -> Indices:
+    """The positions of what is true, in 32 bits."""
+    found: Indices = np.flatnonzero(where).astype(np.int32)
+    return found
 
 
 def _without_mirrors(ties: Ties, origin: str) -> Ties:
     """Keep one row of each mirrored pair of rows, if every row of the table has its mirror."""
     backward = ties.source > ties.target
-    ahead, behind = np.flatnonzero(ties.source < ties.target), np.flatnonzero(backward)
+    ahead, behind = _positions(ties.source < ties.target), _positions(backward)
     if not len(ahead) or len(ahead) != len(behind):
         return ties
     ahead = ahead[_row_order(ties, ahead, ties.source, ties.target)]
@@ -238,7 +270,7 @@ def _without_mirrors(ties: Ties, origin: str) -> Ties:
     )
 
 
-def _row_order(ties: Ties, rows: Ints, first: Indices, second: Indices) -> Ints:
+def _row_order(ties: Ties, rows: Indices, first: Indices, second: Indices) -> Ints | Indices:
     """Order rows by their two ends, then by kind, weight and attributes."""
     keys: list[NDArray[np.generic]] = []
     if ties.attributes is not None:
@@ -252,13 +284,13 @@ def _row_order(ties: Ties, rows: Ints, first: Indices, second: Indices) -> Ints:
     return _order_of_ends(first[rows], second[rows])
 
 
-def _order_of_ends(first: Indices, second: Indices) -> Ints:
+def _order_of_ends(first: Indices, second: Indices) -> Indices:
     """Order rows by two node numbers; equal rows keep their order."""
     order = _stable_order(second)
     return order[_stable_order(first[order])]
 
 
-def _stable_order(values: Indices) -> Ints:
+def _stable_order(values: Indices) -> Indices:
     """Do what a stable argsort does, but several times faster.
 
     A value and its position fit together into one 64-bit key, and numpy sorts such keys faster
@@ -266,7 +298,9 @@ def _stable_order(values: Indices) -> Ints:
     """
     keys = values.astype(np.int64)
     keys <<= 32
-    keys |= np.arange(len(values))
+    for first in range(0, len(keys), AT_ONCE):
+        part = keys[first : first + AT_ONCE]
+        part |= np.arange(first, first + len(part))
     keys.sort()
-    keys &= 0xFFFFFFFF
-    return keys
+    order: Indices = keys.view(np.int32)[_LOWER_HALF::2].copy()
+    return order

@@ -1,14 +1,19 @@
 """Find the nodes within some hops of given nodes, without touching the rest of the graph.
 
-The cost is that of sorting the ties of the nodes reached, whatever the size of the graph.
+The cost is that of sorting the ties of the nodes reached, whatever the size of the graph. What is
+about all nodes goes through their neighbours in parts, so that it needs no array of that size.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Graph, Indices, Ints
+
+NEIGHBOURS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +24,7 @@ class Neighbourhood:
     hops: NDArray[np.int8]
 
 
-def spans(starts: Ints, rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
+def spans(starts: Ints | Indices, rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """List the positions of some rows of a CSR array, row after row.
 
     Returns the positions and, for each, the index in `rows` of the row it belongs to.
@@ -60,3 +65,38 @@ def reach(graph: Graph, start: NDArray[np.integer], hops: int) -> Indices:
         positions, _ = spans(graph.starts, nodes)
         nodes = np.unique(np.concatenate((nodes, graph.neighbour[positions])))
     return nodes
+
+
+def by_locality(graph: Graph) -> Indices:
+    """All nodes, in an order in which neighbours are close to each other (Cuthill-McKee)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    shape = (graph.node_count, graph.node_count)
+    # Only who is tied to whom is looked at, so one number stands for all entries.
+    ones = np.broadcast_to(np.int8(1), len(graph.neighbour))
+    ties = csr_array((ones, graph.neighbour, graph.starts.astype(np.int32)), shape=shape)
+    order: Indices = reverse_cuthill_mckee(ties, symmetric_mode=True)
+    return order
+
+
+def over_neighbours(graph: Graph, values: NDArray[Any], how: np.ufunc) -> NDArray[Any]:
+    """Reduce the values of each node's neighbours, such as to their sum; 0 without neighbours."""
+    reduced = np.zeros_like(values)
+    for nodes in _in_parts(graph):
+        first, last = int(graph.starts[nodes.start]), int(graph.starts[nodes.stop])
+        tied = nodes.start + np.flatnonzero(np.diff(graph.starts[nodes.start : nodes.stop + 1]))
+        if len(tied):
+            there = values[graph.neighbour[first:last]]
+            reduced[tied] = how.reduceat(there, graph.starts[tied] - first)
+    return reduced
+
+
+def _in_parts(graph: Graph) -> Iterator[slice]:
+    """Runs of nodes with a bounded number of neighbours; a node with more is a run by itself."""
+    low = 0
+    while low < graph.node_count:
+        limit = graph.starts[low] + NEIGHBOURS_AT_ONCE
+        high = max(int(np.searchsorted(graph.starts, limit, "right")) - 1, low + 1)
+        yield slice(low, high)
+        low = high

@@ -94,6 +94,7 @@ def read_tables(settings: GraphSettings, raw: RawColumns | None = None) -> Graph
     check_is_file(settings.edges, "edges")
     with arrow_errors(str(settings.nodes)):
         nodes = _read_nodes(settings, raw)
+    give_back_memory()
     with arrow_errors(str(settings.edges)):
         ties = _read_ties(settings, nodes.keys)
     give_back_memory()

@@ -157,6 +157,11 @@ class QueryBatcher:
         return self._count.runs
 
     @property
+    def features(self) -> Floats:
+        """Everybody's features, in the number type that the model takes."""
+        return self._features
+
+    @property
     def node_room(self) -> int:
         """How many nodes go into one query; one graph may have more. 1 if graphs go alone."""
         return 1 if self._graphs_per_query == 1 or self.one_row_per_query else self._node_room

@@ -2,7 +2,8 @@
 
 The probe for determinism asks about a few small graphs, so it cannot see a model that now and then
 answers differently. This looks at the queries on which an audit's own figures rest: the one about
-the whole graph, always; and a share of those made for one subject (options, robustness, side
+the whole graph, always, or a share of those about blocks of a graph that is too large for one; and
+a share of those made for one subject (options, robustness, side
 effects, effects of confounders). Queries that several subjects share, those of the search, belong
 to nobody's report and are not repeated.
 """
@@ -55,6 +56,18 @@ class Repeater:
     def always(self) -> Generator[None, None, None]:
         """Every query made within is repeated."""
         yield from self._repeating(lambda: self.asks_twice)
+
+    @contextmanager
+    def now_and_then(self) -> Generator[None, None, None]:
+        """Of queries that would all be repeated, only a share is: the first, and those drawn."""
+        everything = self.wants
+        draw = np.random.default_rng((SALT, self._seed))
+        first = self._calls
+        self.wants = lambda: everything() and (self._calls == first or draw.random() < self._share)
+        try:
+            yield
+        finally:
+            self.wants = everything
 
     def _repeating(self, wants: Callable[[], bool]) -> Generator[None, None, None]:
         self._calls = self._differed = 0

@@ -246,9 +246,11 @@ def inspection_from_2(data: Json) -> Json:
 
 def inspection_from_3(data: Json) -> Json:
     """An inspection of format 3 as one of format 4: no form was probed."""
-    if "sender_degree" in data["probes"]:
+    probes = data["probes"]
+    if probes is not None and "sender_degree" in probes:
         raise KeyError("sender_degree")
-    return {**data, "format": 4, "probes": {"sender_degree": None, **data["probes"]}}
+    new = None if probes is None else {"sender_degree": None, **probes}
+    return {**data, "format": 4, "probes": new}
 
 
 SUBJECT = Document(

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import by_locality, over_neighbours
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.search.evaluation import Evaluator, joined
@@ -68,18 +67,17 @@ def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
     """Bound every node's number of subtrees from above, for all nodes at once.
 
     These are the closed forms of `counting`, without what cycles and the limit on hops take away.
-    They cost a few products with the adjacency matrix.
+    They cost a few sums over all neighbours, which are exact: all terms are whole numbers.
     """
-    ties = _adjacency(graph)
     degree = np.diff(graph.starts).astype(float)
     bound = 1.0 + degree
     if max_nodes >= 3:
-        second = ties @ (degree - 1)
+        second = over_neighbours(graph, degree - 1, np.add)
         bound += degree * (degree - 1) / 2 + second
     if max_nodes >= CLOSED_FORM:
         bound += degree * (degree - 1) * (degree - 2) / 6
-        bound += ties @ ((degree - 1) * (degree - 2) / 2)
-        bound += ties @ second + second * np.maximum(degree - 1, 0)
+        bound += over_neighbours(graph, (degree - 1) * (degree - 2) / 2, np.add)
+        bound += over_neighbours(graph, second, np.add) + second * np.maximum(degree - 1, 0)
     return bound
 
 
@@ -87,8 +85,7 @@ def _grouped(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterat
     if not len(subjects):
         return
     position = np.empty(graph.node_count, np.int64)
-    order = reverse_cuthill_mckee(_adjacency(graph).tocsr(), symmetric_mode=True)
-    position[order] = np.arange(graph.node_count)
+    position[by_locality(graph)] = np.arange(graph.node_count)
     centre = _centres(graph)[subjects]
     ordered = np.lexsort((position[subjects], position[centre]))
     subjects, centre = subjects[ordered], centre[ordered]
@@ -116,18 +113,8 @@ def _centres(graph: Graph) -> Ints:
     """The node with the most ties among each node and its neighbours; of several, the first."""
     count = graph.node_count
     rank = np.diff(graph.starts) * count + (count - 1 - np.arange(count))
-    best = rank.copy()
-    tied = np.flatnonzero(np.diff(graph.starts))
-    if len(tied):
-        highest = np.maximum.reduceat(rank[graph.neighbour], graph.starts[tied])
-        best[tied] = np.maximum(best[tied], highest)
+    best: Ints = np.maximum(rank, over_neighbours(graph, rank, np.maximum))
     return count - 1 - best % count
-
-
-def _adjacency(graph: Graph) -> sparse.csr_array:
-    count = graph.node_count
-    ones = np.ones(len(graph.neighbour))
-    return sparse.csr_array((ones, graph.neighbour, graph.starts), shape=(count, count))
 
 
 class Search:

@@ -161,8 +161,11 @@ def test_an_inspection_of_the_last_format_is_read(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     document = inspect_model(sum_network(tmp_path / "model.onnx"), None).to_dict()
     assert document.pop("preprocessing") is None
+    assert document["probes"].pop("sender_degree") is False
     read = INSPECTION.read(json.dumps({**document, "format": 2}))
     assert read.preprocessing is None
+    assert read.probes is not None
+    assert read.probes.sender_degree is None
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_an_inspection_of_the_format_before_is_still_read() -> None:
         "problem": "",
     }
     report = INSPECTION.read(json.dumps(last))
-    assert report.format == 3
+    assert report.format == 4
     assert [one.name for one in report.outputs] == ["y"]
     assert report.output is not None
     assert report.output.kind == "logits"

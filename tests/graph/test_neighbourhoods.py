@@ -1,11 +1,20 @@
 """A neighbourhood is what networkx finds within the same number of hops."""
 
+from collections.abc import Callable
+
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recourse_audit.graph.neighbourhoods import neighbourhood, spans
+from recourse_audit.graph import neighbourhoods
+from recourse_audit.graph.neighbourhoods import (
+    by_locality,
+    neighbourhood,
+    over_neighbours,
+    spans,
+)
 from recourse_audit.graph.readers import from_arrays
 
 
@@ -61,3 +70,31 @@ def test_spans_list_rows_in_order(lengths: list[int], data: st.DataObject) -> No
         for position in range(starts[number], starts[number + 1])
     ]
     assert list(zip(positions.tolist(), owner.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1000])
+@pytest.mark.parametrize(("how", "reference"), [(np.add, sum), (np.maximum, max)])
+def test_what_is_reduced_over_neighbours_in_parts_is_what_a_loop_finds(
+    at_once: int,
+    how: np.ufunc,
+    reference: Callable[[list[int]], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(neighbourhoods, "NEIGHBOURS_AT_ONCE", at_once)
+    random = np.random.default_rng(4)
+    graph = from_arrays(np.ones((30, 1)), random.integers(0, 25, (2, 40)))
+    values = random.integers(1, 100, 30)
+    expected = [
+        reference(values[near].tolist()) if len(near := graph.neighbours(node)) else 0
+        for node in range(30)
+    ]
+    assert over_neighbours(graph, values, how).tolist() == expected
+
+
+def test_an_order_by_locality_brings_shuffled_neighbours_together() -> None:
+    shuffled = np.random.default_rng(0).permutation(200)
+    graph = from_arrays(np.ones((200, 1)), shuffled[np.stack((np.arange(199), np.arange(1, 200)))])
+    order = by_locality(graph)
+    place = np.argsort(order)
+    assert sorted(order.tolist()) == list(range(200))
+    assert np.abs(place[graph.pair_low] - place[graph.pair_high]).max() == 1
