@@ -7,8 +7,12 @@ from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.answers import amount
 from recourse_audit.render.text import number, plain, share
 
-NO_CAUSE = "This is the model's answer to a changed question, not what caused the decision."
-NO_CAUSES = "These are the model's answers to changed questions, not what caused the decision."
+NO_CAUSE = (
+    "This is the model's answer to a changed question; it does not say what caused the decision."
+)
+NO_CAUSES = (
+    "These are the model's answers to changed questions; they do not say what caused the decision."
+)
 ALONE = "Own data, no ties"
 CELLS = {
     "as_is": "Own data, own place",
@@ -18,9 +22,9 @@ CELLS = {
 }
 HEADING = "Own data and surroundings"
 HOW_TO_READ = (
-    "Own data are the person's features; the place is their node with its ties. Each is exchanged "
-    "with those of other people, drawn at random, while everybody else stays as they are. Means "
-    "over all draws, with 95 % intervals."
+    "Own data are the person's features; their place is their node with its ties, and what "
+    "surrounds it. One is exchanged with that of other people, drawn at random, while everybody "
+    "else stays as they are. Means over all draws, with 95 % intervals."
 )
 
 
@@ -95,7 +99,7 @@ def own_data_sentences(report: SubjectReport) -> list[str]:
         if not decided:
             sentences.append("With all ties removed, the model gives no usable answer.")
         elif decided == now:
-            sentences.append(f"With all ties removed, the model would decide {decided} too.")
+            sentences.append(f"With all ties removed, the model would still decide {decided}.")
         else:
             sentences.append(
                 f"With all ties removed, the model would decide {decided} instead of {now}."
@@ -115,24 +119,20 @@ def _larger_sentence(report: SubjectReport, found: OwnData, parts: Parts) -> str
         _signed(part.mean, scored=scored)
         for part in (parts.own, parts.surroundings, parts.interaction)
     )
-    together = f"only both together add {both}"
+    sentence = (
+        f"Compared with other people's, this person's own data change the {watched_value(report)} "
+        f"by {own} and their surroundings by {place}; only the two together add {both}."
+    )
     if found.larger is not None:
-        first, by, second = "place moves", place, f"data do ({own})"
-        if found.larger == "own":
-            first, by, second = "data move", own, f"place does ({place})"
-        return (
-            f"Put in place of other people's, this person's {first} the {watched_value(report)} by "
-            f"{by}, more than their {second}; {together}."
-        )
+        larger = "own data weigh" if found.larger == "own" else "surroundings weigh"
+        smaller = "surroundings" if found.larger == "own" else "own data"
+        return f"{sentence} Their {larger} more than their {smaller}."
     why = (
-        "what only both together change is not smaller than what one of them changes alone"
+        "what the two change only together is at least as much as what one of them changes alone"
         if interacts(parts)
-        else f"{number(found.draws, 'draw')} do not tell them apart"
+        else f"{number(found.draws, 'draw')} are too few to tell them apart"
     )
-    return (
-        f"Put in place of other people's, this person's data move the {watched_value(report)} by "
-        f"{own} and their place by {place}; {together}. Neither is called the larger part: {why}."
-    )
+    return f"{sentence} Neither is said to weigh more: {why}."
 
 
 def interacts(parts: Parts) -> bool:

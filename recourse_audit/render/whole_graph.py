@@ -152,6 +152,6 @@ def carriers_coverage(found: Carriers) -> str:
         else ""
     )
     return (
-        f"Sets tried, of all that the {reach} within reach make up: {sizes}. Sets that could not "
-        f"all be tried were grown from the best smaller ones.{complete}"
+        f"Sets tried, out of all sets of the {reach} within reach: {sizes}. Where not all could be "
+        f"tried, the best smaller sets were extended.{complete}"
     )

@@ -16,7 +16,7 @@ from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.subject import show_subject
 from tests.render.subject_reports import facts, made_report, own_data
 
-NOT_A_CAUSE = "not what caused the decision."
+NOT_A_CAUSE = "not say what caused the decision."
 
 
 def words(**changes: Any) -> str:
@@ -49,7 +49,7 @@ def page(report: SubjectReport, level: Level = "auditor") -> str:
 
 
 def test_what_is_decided_without_ties_is_said_and_no_cause_is_claimed() -> None:
-    assert "With all ties removed, the model would decide denied too." in words()
+    assert "With all ties removed, the model would still decide denied." in words()
     alone = own_data().alone
     assert alone is not None
     other = replace(alone, decision="approved", favourable=True, value=0.8)
@@ -57,7 +57,7 @@ def test_what_is_decided_without_ties_is_said_and_no_cause_is_claimed() -> None:
     none = replace(alone, decision="", probabilities={}, value=None)
     assert "With all ties removed, the model gives no usable answer." in words(alone=none)
     only = own_data_sentences(made_report(own_data=OwnData(alone=alone)))
-    assert only[-1] == f"This is the model's answer to a changed question, {NOT_A_CAUSE}"
+    assert only[-1] == f"This is the model's answer to a changed question; it does {NOT_A_CAUSE}"
 
 
 @pytest.mark.parametrize("larger", ["own", "surroundings", None])
@@ -65,18 +65,17 @@ def test_a_part_is_called_larger_with_its_figures_or_none_is(larger: str | None)
     text = words(larger=larger)
     assert text.endswith(NOT_A_CAUSE)
     assert {"-0.100", "-0.420", "-0.030"} <= {word.strip("();.,") for word in text.split()}
-    place = "place moves the probability of the favourable classes by -0.420, more than their data"
-    data = "data move the probability of the favourable classes by -0.100, more than their place"
+    assert "own data change the probability of the favourable classes by -0.100 and" in text
+    place = "Their surroundings weigh more than their own data."
+    data = "Their own data weigh more than their surroundings."
     assert (place in text) == (larger == "surroundings")
     assert (data in text) == (larger == "own")
-    assert ("Neither is called the larger part: 32 draws do not tell" in text) == (larger is None)
+    assert ("Neither is said to weigh more: 32 draws are too few" in text) == (larger is None)
 
 
 def test_an_interaction_that_hides_the_parts_is_named_as_the_reason() -> None:
     text = words(larger=None, parts=parts(0.3, 0.2, -0.25))
-    assert (
-        "Neither is called the larger part: what only both together change is not smaller" in text
-    )
+    assert "Neither is said to weigh more: what the two change only together is at least" in text
 
 
 def test_what_was_not_asked_is_said_with_the_reason() -> None:
@@ -103,7 +102,7 @@ def test_the_terminal_and_the_page_give_all_five_answers() -> None:
 
 def test_the_subject_learns_the_answer_without_ties_and_nothing_of_others() -> None:
     html = page(made_report(), "subject")
-    assert "With all ties removed, the model would decide denied too." in html
+    assert "With all ties removed, the model would still decide denied." in html
     assert "Others' data" not in html
     assert "0.650" not in html
     assert "Others' data" in page(made_report(), "reviewer").replace("&#39;", "'")
@@ -118,7 +117,7 @@ def test_scores_are_shown_in_their_own_units() -> None:
         own_data=found,
     )
     text = " ".join(own_data_sentences(report))
-    assert "data move the score by -30.0, more than their place does (+12.5)" in text
+    assert "own data change the score by -30.0 and their surroundings by +12.5" in text
     assert {row.name for row in answer_rows(report, found)} >= {"Own data, no ties"}
     assert "The score when data and places are exchanged" in page(report)
 
@@ -126,5 +125,5 @@ def test_scores_are_shown_in_their_own_units() -> None:
 def test_a_class_with_a_hostile_name_is_shown_as_text() -> None:
     name = "<b>no</b>[red]"
     report = made_report(classes=(name, "yes"))
-    assert f"would decide {name} too" in shown(report, 400)
+    assert f"would still decide {name}" in shown(report, 400)
     assert "<b>no</b>" not in page(report)

@@ -200,7 +200,7 @@ def test_the_ties_that_carry_the_decision_are_shown_with_their_figures() -> None
     assert [row[4] for row in view.table.rows] == [("denied",), ("approved", "changed")]
     assert "Removing 2 ties moves the probability of denied most per tie" in view.sentence
     assert "this one does, to approved." in view.sentence
-    assert "12 ties within reach make up: 1 tie: 12 of 12, 2 ties: 20 of 66." in view.coverage
+    assert "sets of the 12 ties within reach: 1 tie: 12 of 12, 2 ties: 20 of 66." in view.coverage
     assert "all sets of 1 and 2 of the subject's own 3 ties." in view.coverage
     shown = terminal(carried())
     for words in (CARRIERS, "0.900 → 0.450", "changes to approved", view.coverage):
