@@ -10,7 +10,8 @@ from recourse_audit.cli.run import make_pages, say_results
 from recourse_audit.errors import PaperError
 
 DEMO_SUBJECTS = 2
-DEMO_AUDIT = 24
+# How many of the people refused are audited: all of them.
+DEMO_AUDIT: int | None = None
 
 
 def demo(
@@ -31,9 +32,7 @@ def demo(
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
         show_subject(view(), report, (), prefer=audit.loaded.settings.search.prefer)
     with resumable(folder / "bundle"):
-        bundle = audit.run(
-            folder / "bundle", sample=DEMO_AUDIT, stratify="origin", fresh=True, progress=True
-        )
+        bundle = audit.run(folder / "bundle", sample=DEMO_AUDIT, fresh=True, progress=True)
     say_results(bundle)
     trouble = make_pages(bundle, settings, None, None)
     say(
