@@ -78,7 +78,6 @@ class Exchanges:
         # One for the subjects' own places, and one that keeps the field of the drawn places.
         self._here = what_ifs_of(graph, batcher, probes) or WholeGraphEdits(graph, batcher)
         self._elsewhere = what_ifs_of(graph, batcher, probes) or WholeGraphEdits(graph, batcher)
-        self._neither: Floats | None = None
         self.reason = ""
         if probes.sender_degree is None and _size(graph, batcher) > MOST_ARCS:
             self.reason = (
@@ -86,14 +85,11 @@ class Exchanges:
                 "large to ask about the whole of it for each"
             )
 
-    @property
     def neither(self) -> Floats:
-        """The answers with another person's data at yet another's place; asked once."""
-        if self._neither is None:
-            self._neither = self._elsewhere.ask(
-                self._exchanged(self.pairs.place, self.pairs.data, np.arange(len(self.pairs)))
-            )
-        return self._neither
+        """The answers with another person's data at yet another's place."""
+        return self._elsewhere.ask(
+            self._exchanged(self.pairs.place, self.pairs.data, np.arange(len(self.pairs)))
+        )
 
     def own_data_elsewhere(self, subjects: Ints) -> Floats:
         """The answers with each subject's data at every drawn place: subjects x draws x classes."""

@@ -83,6 +83,7 @@ class SharedAnswers:
 
     alone: Floats | None
     elsewhere: Floats | None
+    neither: Floats | None
 
 
 class OwnDataReports:
@@ -107,16 +108,19 @@ class OwnDataReports:
         return exchanged + (not self._isolation.reason)
 
     def shared(self, subjects: Ints) -> dict[int, SharedAnswers]:
-        """Ask what can be asked for several subjects at once."""
+        """Ask what can be asked for several subjects at once.
+
+        All of it is asked anew, so that nothing depends on what a worker was asked before.
+        """
         order = np.sort(subjects)
         alone = None if self._isolation.reason else self._isolation.answers(order)
         elsewhere = self._exchanges.own_data_elsewhere(order) if self._exchanged else None
-        if self._exchanged:
-            _ = self._exchanges.neither  # asked here, outside of what is counted for one subject
+        neither = self._exchanges.neither() if self._exchanged else None
         return {
             subject: SharedAnswers(
                 alone=None if alone is None else alone[[place]],
                 elsewhere=None if elsewhere is None else elsewhere[place],
+                neither=neither,
             )
             for place, subject in enumerate(order.tolist())
         }
@@ -125,13 +129,13 @@ class OwnDataReports:
         """The record of one subject, whose answer on the whole graph is a number."""
         alone = None if answers.alone is None else self._alone(subject, answers.alone)
         found = OwnData(alone=alone, reason=self._reason)
-        if answers.elsewhere is None:
+        if answers.elsewhere is None or answers.neither is None:
             return found
         known = self._decisions.everybody[subject]
         here = self._exchanges.others_data_here(subject, known)
         if here is None:
             return replace(found, reason=OTHER_ANSWER)
-        return self._exchange(found, subject, answers.elsewhere, here)
+        return self._exchange(found, subject, answers.elsewhere, here, answers.neither)
 
     def _alone(self, subject: int, answer: Floats) -> AnswerAlone:
         [decision] = self._decisions.names_of(answer, subject)
@@ -143,8 +147,10 @@ class OwnDataReports:
             value=shown(float(self._values(answer)[0])) if usable else None,
         )
 
-    def _exchange(self, found: OwnData, subject: int, elsewhere: Floats, here: Floats) -> OwnData:
-        pairs, neither = self._exchanges.pairs, self._exchanges.neither
+    def _exchange(
+        self, found: OwnData, subject: int, elsewhere: Floats, here: Floats, neither: Floats
+    ) -> OwnData:
+        pairs = self._exchanges.pairs
         usable = (pairs.data != subject) & (pairs.place != subject)
         for answers in (elsewhere, here, neither):
             usable &= self._decisions.usable(answers)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.base_fields import base_field
@@ -97,7 +98,8 @@ class SubjectRemovals:
     def answers(self, sets: Ints) -> Floats:
         """One answer for each row of pairs that are removed, padded with `NO_PAIR`.
 
-        Where there is no room for all rows, the last ones get no answer, so there are fewer.
+        Where there is no room for all rows, the last ones get no answer, so there are fewer. An
+        answer is NaN where an export of fixed size cannot be asked.
         """
         if self._what_ifs is not None:
             answers = self._shared(self._what_ifs, sets)
@@ -106,9 +108,12 @@ class SubjectRemovals:
             self._what_ifs = None
         asked = sets[: self._room]
         self._room -= len(asked)
-        answers = np.empty((len(asked), self._removals.batcher.answer_width))
+        answers = np.full((len(asked), self._removals.batcher.answer_width), np.nan)
         for place, row in enumerate(asked):
-            answers[place] = self._on_whole_graph(row[row != NO_PAIR])
+            try:
+                answers[place] = self._on_whole_graph(row[row != NO_PAIR])
+            except RoomError:
+                continue  # an export of fixed size has no room for the graph without these ties
         return answers
 
     def in_reach(self) -> Ints:

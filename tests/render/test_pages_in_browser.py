@@ -237,8 +237,8 @@ def test_the_report_on_paper_is_tagged_and_every_picture_has_its_words(paper: by
         ):
             assert picture.alt in words
         assert len(kinds["/H1"]) == 1
-        # Five pictures and four tables.
-        assert len(kinds["/Caption"]) == 9
+        # Five pictures and five tables.
+        assert len(kinds["/Caption"]) == 10
 
 
 def test_the_report_on_paper_has_the_colours_of_the_palette(paper: bytes) -> None:

@@ -240,14 +240,7 @@ class _Redaction:
             alone = replace(alone, value=None)
         if self._level == "subject":
             return OwnData(alone=alone)
-        return OwnData(
-            alone=alone,
-            cells=found.cells,
-            parts=found.parts,
-            larger=found.larger,
-            draws=found.draws,
-            reason=found.reason,
-        )
+        return replace(found, alone=alone)  # figures about nobody in particular
 
     def _recourse(self, found: Recourse) -> Recourse:
         return Recourse(
