@@ -86,8 +86,7 @@ def _states(
     """Tell states of a layer apart by their nodes and by what arrives at them."""
     slots = np.flatnonzero(mask)
     if before is None and told is None:
-        degree = np.bincount(union.targets[arcs], minlength=len(mask))[slots]
-        keys: list[NDArray[Any]] = [union.nodes[slots] * (int(degree.max(initial=0)) + 1) + degree]
+        keys: list[NDArray[Any]] = [_by_degree(union, slots, arcs)]
     else:
         keys = _keys(union, slots, arcs, told, before)
     _, chosen, copy = np.unique(keys[0], return_index=True, return_inverse=True)
@@ -95,6 +94,16 @@ def _states(
     number = np.full(len(mask), -1)
     number[slots] = first + copy
     return _States(examples=slots[chosen], number=number)
+
+
+def _by_degree(union: Union, slots: Ints, arcs: Ints) -> Ints:
+    """Keys of layer 0 where all ties are alike: nodes, by how many ties and loops they have."""
+    key = union.nodes[slots]
+    loops = union.sources[arcs] == union.targets[arcs]
+    for some in (arcs[~loops], arcs[loops]):
+        number = np.bincount(union.targets[some], minlength=len(union.nodes))[slots]
+        key = key * (int(number.max(initial=0)) + 1) + number
+    return key
 
 
 def _keys(
@@ -109,7 +118,7 @@ def _keys(
     place = np.empty(len(union.nodes), np.int64)
     place[slots] = np.arange(len(slots))
     # Senders of layer 0 do not matter, and a loop is the state's own.
-    sender = np.zeros(len(arcs), np.int64) if before is None else before.number[sources] + 1
+    sender = np.ones(len(arcs), np.int64) if before is None else before.number[sources] + 1
     sender[sources == targets] = 0
     known = np.arange(int(sender.max(initial=0)) + 1)
     keys: list[NDArray[Any]] = []

@@ -1,0 +1,94 @@
+"""Small graphs that share equal states are answered for as by themselves."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recourse_audit.graph.arrays import Graph
+from recourse_audit.model import batching
+from recourse_audit.model.batching import QueryBatcher, Sharing
+from recourse_audit.model.queries import Union, pool_of, side_by_side, with_pairs
+from recourse_audit.model.shared_states import shared_union
+from tests.model.test_shared_fields import KINDS, drawn, forms_of, nearly_equal
+
+PARTS = 60
+ASKED = 0.4
+
+
+def small_graphs(graph: Graph, random: np.random.Generator, *, strangers: bool) -> Union:
+    """Parts of a graph side by side; with strangers, some places are somebody else's."""
+    parts = []
+    for _ in range(PARTS):
+        if graph.pair_count:
+            pairs = np.unique(random.integers(0, graph.pair_count, random.integers(1, 5)))
+        else:
+            pairs = np.empty(0, np.int64)
+        ends = (graph.pair_low[pairs], graph.pair_high[pairs])
+        more = random.integers(0, graph.node_count, 1)
+        parts.append(with_pairs(graph, np.unique(np.concatenate((*ends, more))), pairs))
+    union = side_by_side(parts, [np.empty(0, np.int64)] * PARTS)[0]
+    if strangers:
+        moved = random.random(len(union.nodes)) < 0.3
+        union.nodes[moved] = random.integers(0, graph.node_count, int(moved.sum()))
+    return union
+
+
+@pytest.mark.parametrize("strangers", [False, True])
+@pytest.mark.parametrize("seed", range(2 * len(KINDS)))
+def test_answers_are_those_of_each_graph_by_itself(
+    seed: int, strangers: bool, tmp_path: Path
+) -> None:
+    kind, layers, world, _ = drawn(tmp_path, seed, layers=1 + seed % 3)
+    random = np.random.default_rng(seed)
+    union = small_graphs(world.graph, random, strangers=strangers)
+    rows = np.flatnonzero(random.random(len(union.nodes)) < ASKED)
+    alone = QueryBatcher(world.batcher.model, pool_of(world.graph))
+    right = alone.ask(union, rows)
+    for form in forms_of(kind):
+        sharing = Sharing(depth=layers, form=form)
+        shared = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
+        found = shared.ask(union, rows)
+        assert nearly_equal(found, right), form
+        assert shared.graphs == alone.graphs == PARTS
+
+
+def test_states_are_shared_and_a_question_may_be_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, layers, world, _ = drawn(tmp_path, 9, kind="gcn", layers=2)
+    random = np.random.default_rng(0)
+    union = small_graphs(world.graph, random, strangers=False)
+    rows = np.flatnonzero(random.random(len(union.nodes)) < ASKED)
+    sizes: list[int] = []
+    real = shared_union
+
+    def seen(*given: object, **named: object) -> object:
+        shared, places = real(*given, **named)  # type: ignore[arg-type]
+        sizes.append(len(shared.nodes))
+        return shared, places
+
+    monkeypatch.setattr(batching, "shared_union", seen)
+    sharing = Sharing(depth=layers, form="degree")
+    batcher = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
+    at_once = batcher.ask(union, rows)
+    assert len(sizes) == 1
+    assert sizes[0] < len(union.nodes)
+    monkeypatch.setattr(batching, "NODES_SHARED", 20)
+    assert nearly_equal(batcher.ask(union, rows), at_once)
+    assert len(sizes) > 5
+    # In the plain form a GCN gets other answers, and this is seen.
+    sharing = Sharing(depth=layers, form="plain")
+    batcher = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
+    assert not nearly_equal(batcher.ask(union, rows), at_once)
+
+
+def test_nothing_is_shared_where_most_nodes_are_asked_about(tmp_path: Path) -> None:
+    _, layers, world, _ = drawn(tmp_path, 9, kind="gcn", layers=2)
+    union = small_graphs(world.graph, np.random.default_rng(0), strangers=False)
+    rows = np.arange(len(union.nodes))
+    alone = QueryBatcher(world.batcher.model, pool_of(world.graph))
+    sharing = Sharing(depth=layers, form="degree")
+    batcher = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
+    assert np.array_equal(batcher.ask(union, rows), alone.ask(union, rows))
+    assert batcher.runs == alone.runs
