@@ -11,6 +11,7 @@ from benchmarks import (
     recourse,
     run,
     search_speed,
+    what_ifs,
 )
 
 if __name__ == "__main__":  # worker processes import this module again
@@ -19,6 +20,7 @@ if __name__ == "__main__":  # worker processes import this module again
     packing.main()
     search_speed.main(sys.argv[1:])
     recourse.main(sys.argv[1:])
+    what_ifs.main(sys.argv[1:])
     preprocessing.main([])
     caveats.main(sys.argv[1:])
     run.main([])

@@ -112,14 +112,12 @@ class RobustnessTest:
                 else self._shifted_columns(option_graph, generator, count, table, combination)
             )
             with_attributes.append(_unmoved(option_graph, count, near, shifted))
-        working = [
-            self._working(table, combination, option_graph, draws, decisions)
-            for draws in (with_ties, with_attributes)
-        ]
+        draws = [*with_ties, *with_attributes]
+        works = self._working(table, combination, option_graph, draws, decisions)
         return Robustness(
             draws=self._draws,
-            ties=survival(working[0], self._draws),
-            attributes=survival(working[1], self._draws),
+            ties=survival(int(works[: self._draws].sum()), self._draws),
+            attributes=survival(int(works[self._draws :].sum()), self._draws),
         )
 
     def _working(
@@ -129,8 +127,8 @@ class RobustnessTest:
         option_graph: OptionGraph,
         draws: list[_Draws],
         decisions: Decisions,
-    ) -> int:
-        """In how many versions the decision is favourable."""
+    ) -> Mask:
+        """In which versions the decision is favourable."""
         what_ifs = self._context.what_ifs
         if what_ifs is not None:
             own = option_graph.features[option_graph.subject]
@@ -138,7 +136,7 @@ class RobustnessTest:
             answers = what_ifs.ask(_edits(table.subject, option, option_graph, draws))
         else:
             answers = np.concatenate([self._answers(option_graph, some) for some in draws])
-        return int(decisions.favourable(answers, table.subject).sum())
+        return decisions.favourable(answers, table.subject)
 
     def _option_graph(self, question: Question) -> OptionGraph:
         subject, depth = int(question.rows[0]), self._context.depth
@@ -289,8 +287,7 @@ def _edits(
     before = np.stack((union.sources, union.targets))
     count = sum(len(some.keep) for some in draws)
     dropped, added = [_for_each(option.dropped, count)], [_for_each(option.added, count)]
-    replaced = [_for_each(option.replaced, 0 if len(draws[0].near) else count)]
-    features = [option.features]
+    replaced, features = [], [option.features]
     first, row = 0, len(option.features)
     for some in draws:
         moved = some.keep & (some.ends != before[:, None]).any(axis=0)
@@ -299,6 +296,10 @@ def _edits(
         version, arc = np.nonzero(moved)
         source, target = union.nodes[some.ends[:, version, arc]]
         added.append(np.stack((first + version, source, target, union.ties[arc])))
+        if not len(some.near):
+            own = _for_each(option.replaced, len(some.keep))
+            own[0] += first
+            replaced.append(own)
         version = np.repeat(np.arange(len(some.keep)), len(some.near))
         who = np.tile(union.nodes[some.near], len(some.keep))
         replaced.append(np.stack((first + version, who, row + np.arange(len(who)))))
