@@ -30,6 +30,7 @@ MOST_ASKED = 0.7
 FEWEST_NODES = 512
 NODES_IN_MATRIX = 128
 BYTES_PER_QUERY = 2**20
+LARGEST_SCRATCH = 2**25
 
 
 class SealedModel(Protocol):
@@ -316,8 +317,14 @@ class QueryBatcher:
         Features of all nodes in order are used as they are: they may be too many to hold twice.
         """
         if len(nodes) > len(self._scratch):
-            every = len(nodes) == len(self._features) and bool((np.diff(nodes) == 1).all())
-            return self._features if every else self._features[nodes]
+            if len(nodes) == len(self._features) and bool((np.diff(nodes) == 1).all()):
+                return self._features
+            if len(nodes) * self._features[:1].nbytes > LARGEST_SCRATCH:
+                return self._features[nodes]
+            # Memory that was written to before is much faster than new memory.
+            self._scratch = np.empty(
+                (2 * len(nodes), self._features.shape[1]), self._features.dtype
+            )
         # With "clip" numpy writes straight into the scratch space; positions are never outside.
         return np.take(self._features, nodes, axis=0, out=self._scratch[: len(nodes)], mode="clip")
 
