@@ -15,12 +15,8 @@ from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import whole
-from recourse_audit.recourse.context import (
-    CLOSE,
-    neighbourhoods_suffice,
-    noise_of,
-    same_answer,
-)
+from recourse_audit.model.rounding import CLOSE, noise_of, same_answer
+from recourse_audit.recourse.context import neighbourhoods_suffice
 from recourse_audit.recourse.receptive_field import receptive_field
 
 # How many nodes are asked about both ways before the receptive fields are relied on.

@@ -26,7 +26,8 @@ from recourse_audit.audit.block_fields import (
 )
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import by_locality
-from recourse_audit.recourse.context import CLOSE, neighbourhoods_suffice, noise_of, same_answer
+from recourse_audit.model.rounding import CLOSE, noise_of, same_answer
+from recourse_audit.recourse.context import neighbourhoods_suffice
 from recourse_audit.recourse.receptive_field import ReceptiveField, receptive_field
 
 RINGS: tuple[Ring, ...] = ("bare", "counted", "tied")

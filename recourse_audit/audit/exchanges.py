@@ -14,9 +14,10 @@ from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.queries import Union, whole
+from recourse_audit.model.rounding import noise_of, same_answer
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.recourse.context import neighbourhoods_suffice, noise_of, same_answer
+from recourse_audit.recourse.context import neighbourhoods_suffice
 
 SALT = 71
 # A question about the whole graph for every exchange takes seconds per subject in a larger one.

@@ -15,6 +15,8 @@ from recourse_audit.graph.arrays import Graph, Indices, Ints
 
 NEIGHBOURS_AT_ONCE = 2**22
 
+OUTSIDE = -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
@@ -34,6 +36,15 @@ def spans(starts: Ints | Indices, rows: NDArray[np.integer]) -> tuple[Ints, Ints
     ends = np.cumsum(lengths)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - (ends - lengths)[owner]
     return starts[rows][owner] + within, owner
+
+
+def places_in(ascending: NDArray[np.integer], values: NDArray[np.integer]) -> Ints:
+    """The places of values in an ascending array; `OUTSIDE` for those it lacks."""
+    if not len(ascending):
+        return np.full(values.shape, OUTSIDE)
+    place = np.searchsorted(ascending, values)
+    there = ascending[np.minimum(place, len(ascending) - 1)] == values
+    return np.where(there, place, OUTSIDE)
 
 
 def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighbourhood:

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.graph.neighbourhoods import spans
-
-OUTSIDE = -1
+from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +33,11 @@ class BaseField:
 
     def place(self, nodes: NDArray[np.integer]) -> Ints:
         """The places of some nodes of the graph; `OUTSIDE` for those that are not in the field."""
-        return _places(self.nodes, nodes)
+        return places_in(self.nodes, nodes)
 
     def arc_place(self, arcs: NDArray[np.integer]) -> Ints:
         """The places of some arcs of the graph; `OUTSIDE` for those that are not in the field."""
-        return _places(self.arcs, arcs)
+        return places_in(self.arcs, arcs)
 
     @cached_property
     def arriving(self) -> tuple[Ints, Ints, Ints]:
@@ -92,9 +90,9 @@ def base_field(
         arriving = _arriving(graph, frontier)
         arcs.append(arriving)
         loops.append(_loops(graph, frontier))
-        along = _places(frontier, more[1]) != OUTSIDE
+        along = places_in(frontier, more[1]) != OUTSIDE
         frontier = np.unique(np.concatenate((graph.arc_source[arriving], more[0, along])))
-        frontier = frontier[_places(nodes, frontier) == OUTSIDE]
+        frontier = frontier[places_in(nodes, frontier) == OUTSIDE]
         place = np.searchsorted(nodes, frontier)
         nodes = np.insert(nodes, place, frontier)
         distance = np.insert(distance, place, np.int8(hop))
@@ -137,12 +135,3 @@ def _loops(graph: Graph, nodes: Ints) -> Ints:
 
 def _starts(values: Ints, count: int) -> Ints:
     return np.concatenate(([0], np.cumsum(np.bincount(values, minlength=count))))
-
-
-def _places(ascending: Ints, values: NDArray[np.integer]) -> Ints:
-    """The places of values in an ascending array; `OUTSIDE` for those it lacks."""
-    if not len(ascending):
-        return np.full(len(values), OUTSIDE)
-    place = np.searchsorted(ascending, values)
-    there = ascending[np.minimum(place, len(ascending) - 1)] == values
-    return np.where(there, place, OUTSIDE)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Ints
-from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.model.base_fields import OUTSIDE, BaseField
+from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
+from recourse_audit.model.base_fields import BaseField
 from recourse_audit.model.queries import Union
 
 Mask = NDArray[np.bool_]

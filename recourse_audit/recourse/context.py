@@ -5,14 +5,13 @@ import numpy as np
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.rounding import noise_of
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything
 from recourse_audit.recourse.variants import Variants, new_ties
 
-NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
-CLOSE = 10
 QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 
@@ -66,21 +65,6 @@ class RecourseContext:
             self._everything = around, self.features(around.nodes)
         around, features = self._everything
         return Variants(table, around, self.features, depth=None, room=1, own=features)
-
-
-def noise_of(batcher: QueryBatcher) -> float:
-    """How far two answers to one question may be apart, by the precision of the output."""
-    return NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
-
-
-def same_answer(near: Floats, whole: Floats, noise: float, *, scores: bool = False) -> bool:
-    """Whether two rows of log-probabilities, or two scores, are the same but for rounding."""
-    alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
-    if scores:
-        return bool(alike.all())
-    # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
-    alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
-    return bool(alike.all())
 
 
 def neighbourhoods_suffice(probes: ProbeReport) -> bool:

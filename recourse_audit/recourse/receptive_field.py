@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import reach, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, reach, spans
 from recourse_audit.model.queries import whole as whole_graph
-
-OUTSIDE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,7 @@ class ReceptiveField:
 
     def place(self, nodes: Ints | Indices) -> Ints:
         """The places of some nodes of the graph; `OUTSIDE` for those that are not in the field."""
-        return _places(self.nodes, nodes)
+        return places_in(self.nodes, nodes)
 
 
 def receptive_field(graph: Graph, subject: int, depth: int | None) -> ReceptiveField:
@@ -98,10 +96,10 @@ def extension(graph: Graph, around: ReceptiveField, far: int, depth: int | None)
     """What a field lacks once a tie leads to `far`."""
     end = np.array([far])
     full = reach(graph, end, depth - 1).astype(np.int64) if depth else end[:0]
-    full = full[_places(around.full, full) == OUTSIDE]
+    full = full[places_in(around.full, full) == OUTSIDE]
     positions, _ = spans(graph.starts, full)
     # A pair is in the field already if one of its ends has all of its ties there.
-    new = _places(around.full, graph.neighbour[positions]) == OUTSIDE
+    new = places_in(around.full, graph.neighbour[positions]) == OUTSIDE
     pairs = np.unique(graph.neighbour_pair[positions[new]])
     arcs, _ = spans(graph.pair_starts, pairs)
     loops = _loops(graph, full)
@@ -122,15 +120,8 @@ def extension(graph: Graph, around: ReceptiveField, far: int, depth: int | None)
     )
 
 
-def _places(ascending: Ints, values: Ints | Indices) -> Ints:
-    """The places of values in an array that is not empty; `OUTSIDE` for those it lacks."""
-    place = np.searchsorted(ascending, values)
-    there = ascending[np.minimum(place, len(ascending) - 1)] == values
-    return np.where(there, place, OUTSIDE)
-
-
 def _loops(graph: Graph, nodes: Ints) -> Ints:
     """The places of the loops that lie on some nodes, given in ascending order."""
     if not len(graph.loop_node) or not len(nodes):
         return np.empty(0, np.int64)
-    return np.flatnonzero(_places(nodes, graph.loop_node) != OUTSIDE)
+    return np.flatnonzero(places_in(nodes, graph.loop_node) != OUTSIDE)

@@ -13,9 +13,10 @@ from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.model.rounding import CLOSE
 from recourse_audit.records.recourse import SideEffects
 from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.context import CLOSE, RecourseContext
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.edited import ActionEdits
 from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
 from recourse_audit.recourse.variants import Variants

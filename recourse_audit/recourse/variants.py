@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
 from recourse_audit.recourse.encoded_rows import EncodedRows
 from recourse_audit.recourse.receptive_field import (
-    OUTSIDE,
     FieldExtension,
     ReceptiveField,
     extension,

@@ -17,10 +17,11 @@ from recourse_audit.errors import AnswerError, LimitError, ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Mask
+from recourse_audit.model.rounding import CLOSE, same_answer
 from recourse_audit.model.what_ifs import WhatIfs
 from recourse_audit.records.recourse import AskedOn, Compared
 from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.context import CLOSE, RecourseContext, same_answer
+from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.edited import ActionEdits
 from recourse_audit.recourse.receptive_field import receptive_field
 from recourse_audit.recourse.rules import described

@@ -17,7 +17,7 @@ from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.graph.neighbourhoods import by_locality
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Query, whole
-from recourse_audit.recourse.context import same_answer
+from recourse_audit.model.rounding import same_answer
 from tests.audit.test_samples import PREPARED
 from tests.audits import lending_audit
 from tests.onnx_models import degree_network, sum_network
