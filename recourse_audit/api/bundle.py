@@ -106,8 +106,9 @@ class Bundle:
     def groups(self) -> "GroupReport":
         """Gaps between groups, with their uncertainty."""
         from recourse_audit.groups.report import groups_of
+        from recourse_audit.render.findings import with_sentences
 
-        return groups_of(self.folder)
+        return with_sentences(groups_of(self.folder))
 
     def write_pages(
         self,

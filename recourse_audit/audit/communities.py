@@ -1,96 +1,59 @@
-"""Everybody in the graph: the decision on them, their groups, and their communities.
+"""Everybody in the graph: the decision on them, their groups, communities and ties.
 
-Communities are the clusters within which people are not independent of each other.
-
-Either a column of the nodes names them, or they are sought in the ties: Louvain's method, as
-networkx has it, on who is tied to whom, whatever the kinds, weights and directions of the ties.
+Communities are those of a column of the nodes, if the settings name one. Of the ties it is kept who
+is tied to whom, whatever their kinds, weights and directions: groups are compared on that graph.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-import networkx as nx
 import numpy as np
 
 from recourse_audit.audit.grouping import group_values, groups_by
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.groups import Communities as CommunityRecord
-from recourse_audit.records.summary import Member, Person
+from recourse_audit.records.summary import Member, Person, TieBlock
 from recourse_audit.settings import GroupSettings
 
-# For this many pairs, in a graph without any communities, networkx needs 45 seconds and 230 MB;
-# for 50 % more, several minutes.
-MOST_PAIRS = 200_000
-NO_ATTRIBUTES = "no protected attributes are named in groups.attributes"
+PAIRS_PER_BLOCK = 2**18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Communities:
-    """Everybody's community, numbered in the order of their first members; or why there are none.
+    """Everybody's community, numbered in the order of their first members; None without a column.
 
-    `numbers` is None if and only if `method` is "none", and then `reason` says why.
+    `seed` is that of the audit, by which labels of groups are redrawn.
     """
 
-    method: Literal["louvain", "column", "none"]
     seed: int
     numbers: Ints | None = None
     column: str | None = None
-    reason: str = ""
-
-    @property
-    def count(self) -> int:
-        return 0 if self.numbers is None else int(self.numbers.max()) + 1
-
-    @property
-    def alone(self) -> int:
-        """How many communities are a single person."""
-        return 0 if self.numbers is None else int((np.bincount(self.numbers) == 1).sum())
 
     @property
     def record(self) -> CommunityRecord:
         """What the store says about them."""
-        return CommunityRecord(
-            method=self.method,
-            column=self.column,
-            seed=self.seed,
-            count=self.count,
-            reason=self.reason,
-            alone=self.alone,
-        )
+        count = 0 if self.numbers is None else int(self.numbers.max()) + 1
+        return CommunityRecord(column=self.column, count=count, seed=self.seed)
 
 
 def communities_of(graph: Graph, settings: GroupSettings, seed: int) -> Communities:
-    """Find everybody's community, if groups are to be compared at all."""
-    if not settings.attributes:
-        return Communities(method="none", seed=seed, reason=NO_ATTRIBUTES)
+    """Everybody's community by the column that the settings name, if groups are compared at all."""
     column = settings.communities
-    if column is not None:
-        names = np.array(group_values(graph, column))
-        _, label = np.unique(names, return_inverse=True)
-        return Communities(method="column", seed=seed, column=column, numbers=_numbered(label))
-    if graph.pair_count > MOST_PAIRS:
-        reason = (
-            f"{graph.pair_count:,} pairs of people are tied, and communities are only searched for "
-            f"in graphs with at most {MOST_PAIRS:,}; name a column of communities in "
-            "groups.communities"
-        )
-        return Communities(method="none", seed=seed, reason=reason)
-    return Communities(method="louvain", seed=seed, numbers=_numbered(_louvain(graph, seed)))
+    if not settings.attributes or column is None:
+        return Communities(seed=seed)
+    _, label = np.unique(np.array(group_values(graph, column)), return_inverse=True)
+    return Communities(seed=seed, column=column, numbers=_numbered(label))
 
 
-def _louvain(graph: Graph, seed: int) -> Ints:
-    """A label for everybody; people without ties are communities of their own."""
-    tied: nx.Graph[int] = nx.Graph()
-    pairs = zip(graph.pair_low.tolist(), graph.pair_high.tolist(), strict=True)
-    tied.add_nodes_from(np.flatnonzero(np.diff(graph.starts)).tolist())
-    tied.add_edges_from(pairs)
-    label = np.arange(graph.node_count)
-    if tied.number_of_edges():
-        for members in nx.community.louvain_communities(tied, weight=None, seed=seed):
-            label[list(members)] = min(members)
-    return label
+def ties_of(graph: Graph, settings: GroupSettings) -> Iterator[TieBlock]:
+    """Who is tied to whom, in blocks, if groups are compared at all."""
+    if not settings.attributes:
+        return
+    for block, first in enumerate(range(0, graph.pair_count, PAIRS_PER_BLOCK)):
+        some = slice(first, first + PAIRS_PER_BLOCK)
+        pairs = np.stack([graph.pair_low[some], graph.pair_high[some]], axis=1)
+        yield block, pairs.astype("<i4").tobytes()
 
 
 def _numbered(label: Ints) -> Ints:

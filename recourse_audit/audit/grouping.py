@@ -54,6 +54,11 @@ def check_groups(graph: Graph, settings: GroupSettings) -> None:
             f"groups.communities: the nodes have no column {column!r}; "
             f"{near_matches(column, known)}"
         )
+    if settings.attributes and column is not None and len({*group_values(graph, column)}) < 2:
+        raise SettingsError(
+            f"groups.communities: everybody has the same value in {column!r}, so it divides "
+            "nobody; name another column, or leave it out"
+        )
     everybody = {}
     for attribute in settings.attributes:
         _check_numbers(graph, settings, attribute)

@@ -16,20 +16,23 @@ from recourse_audit.bundle.store import (
     MEMBERS,
     PEOPLE,
     PERSON,
+    TIES,
     Findings,
     Result,
     insert_rows,
 )
 from recourse_audit.errors import InputError
 from recourse_audit.records.codec import SUBJECT
-from recourse_audit.records.summary import Member, Person
+from recourse_audit.records.summary import Member, Person, TieBlock
 
-# 3: like the store of version 3. 4: digests of chunks. 5: people as in the store of version 5.
-VERSION = 5
+# 3: like the store of version 3. 4: digests of chunks. 5, 6: like the store of
+# that version.
+VERSION = 6
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     PEOPLE,
     MEMBERS,
+    TIES,
     "CREATE TABLE planned (subject INTEGER PRIMARY KEY)",
     "CREATE TABLE results (subject INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, document TEXT)",
     "CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, content TEXT NOT NULL)",
@@ -70,6 +73,12 @@ class CheckpointReader:
         for row in rows:  # noqa: UP028
             yield row
 
+    def ties(self) -> Iterator[TieBlock]:
+        """Who is tied to whom, in blocks."""
+        rows = self._store.execute("SELECT block, pairs FROM ties ORDER BY block")
+        for row in rows:  # noqa: UP028
+            yield row
+
     def groups(self, person: int) -> dict[str, str]:
         """One person's groups by attribute."""
         find = "SELECT attribute, value FROM members WHERE person = ?"
@@ -88,6 +97,7 @@ class CheckpointReader:
             meta=self.meta(),
             people=self.people,
             members=self.members,
+            ties=self.ties,
             groups=self.groups,
             results=self.results,
         )
@@ -155,12 +165,14 @@ class Checkpoint(CheckpointReader):
         meta: dict[str, str],
         people: Iterable[Person],
         members: Iterable[Member],
+        ties: Iterable[TieBlock],
         subjects: Iterable[int],
     ) -> None:
         """Keep what the audit is begun with, everybody in the graph, and who is to be audited."""
         self._store.execute("BEGIN")
         insert_rows(self._store, "people", map(attrgetter(*PERSON), people))
         insert_rows(self._store, "members", members)
+        insert_rows(self._store, "ties", ties)
         insert_rows(self._store, "planned", ((subject,) for subject in subjects))
         insert_rows(self._store, "meta", meta.items())
         self._store.execute("COMMIT")

@@ -44,6 +44,7 @@ RULES = {
         "favourable_alone": TRUTH,
     },
     "members": {"person": PERSON},
+    "ties": {"pairs": "length({0}) % 8 = 0"},
     "planned": {"subject": PERSON},
     "results": {
         "subject": "{0} IN (SELECT subject FROM planned)",

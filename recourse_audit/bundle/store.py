@@ -17,7 +17,7 @@ from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.recourse import Action, TieAction
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
-from recourse_audit.records.summary import COLUMNS, Member, Person, Value, summary_of
+from recourse_audit.records.summary import COLUMNS, Member, Person, TieBlock, Value, summary_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class Findings:
     meta: dict[str, str]
     people: Callable[[], Iterator[Person]]
     members: Callable[[], Iterator[Member]]
+    ties: Callable[[], Iterator[TieBlock]]
     groups: Callable[[int], dict[str, str]]
     results: Callable[[], Iterator[Result]]
 
@@ -49,11 +50,12 @@ class Findings:
 # be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`
 # counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
 # the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
-# the decision on their own data alone, and subjects the answers that were compared.
-VERSION = 5
+# the decision on their own data alone, and subjects the answers that were compared. 6: everybody's
+# ties, by which groups are compared.
+VERSION = 6
 PERSON = ("number", "id", "decision", "favourable", "community", "favourable_alone")
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
-# The checkpoint of an unfinished audit has these two as well.
+# The checkpoint of an unfinished audit has these as well.
 PEOPLE = """CREATE TABLE people (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
   community INTEGER, favourable_alone INTEGER
@@ -62,11 +64,13 @@ MEMBERS = """CREATE TABLE members (
   person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,
   PRIMARY KEY (person, attribute)
 ) WITHOUT ROWID"""
+TIES = "CREATE TABLE ties (block INTEGER PRIMARY KEY, pairs BLOB NOT NULL)"
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 {PEOPLE};
 CREATE UNIQUE INDEX people_by_id ON people (id);
 {MEMBERS};
+{TIES};
 CREATE TABLE subjects (
   number INTEGER PRIMARY KEY, chunk INTEGER NOT NULL,
   {", ".join(f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items())},
@@ -102,6 +106,7 @@ class StoreWriter:
         insert_rows(store, "meta", sorted(findings.meta.items()))
         insert_rows(store, "people", map(attrgetter(*PERSON), findings.people()))
         insert_rows(store, "members", findings.members())
+        insert_rows(store, "ties", findings.ties())
 
     def add(self, result: Result) -> None:
         """Write the rows of one subject."""
@@ -208,7 +213,9 @@ def meta_of(store: sqlite3.Connection) -> dict[str, str]:
     return dict(store.execute("SELECT key, value FROM meta"))
 
 
-def insert_rows(store: sqlite3.Connection, table: str, rows: Iterable[tuple[Value, ...]]) -> None:
+def insert_rows(
+    store: sqlite3.Connection, table: str, rows: Iterable[tuple[Value | bytes, ...]]
+) -> None:
     """Write rows into a table; there may be none."""
     remaining = iter(rows)
     for first in islice(remaining, 1):

@@ -49,38 +49,36 @@ def exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) ->
 
 
 def check_gaps(bundle: Path, report: "GroupReport") -> None:
-    """Fail on flagged gaps; refuse to call clean what is not finished or was not tested."""
+    """Fail on gaps that are shown; refuse to call clean what is unfinished or was not tested."""
     if report.flags:
         raise FindingError(f"{bundle}: {flagged(report)}")
     if not report.finished:
         raise InputError(
-            f"{bundle}: --fail-on {GAP}: no gap is flagged so far, but only {report.done:,} of "
+            f"{bundle}: --fail-on {GAP}: no gap is shown so far, but only {report.done:,} of "
             f"{report.total:,} subjects are done; rerun the same `run` command to finish the "
             "audit, then ask again"
         )
-    if not report.family:
+    if not report.tests:
         raise InputError(f"{bundle}: --fail-on {GAP}: nothing was tested: {_why_untested(report)}")
 
 
 def _why_untested(report: "GroupReport") -> str:
     from recourse_audit.render.text import plain
 
-    if report.communities.method == "none":
-        return (
-            f"communities are not known ({plain(report.communities.reason)}); name a column in "
-            "groups.communities"
-        )
+    for table in report.tables:
+        for one in table.comparisons:
+            if one.primary:
+                return plain(one.reason)
     return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 
 def flagged(report: "GroupReport") -> str:
-    """How many gaps are flagged, and the first of them; "" if none is."""
-    from recourse_audit.render.text import number, plain
+    """How many gaps are shown, and the one to lead with; "" if none is."""
+    from recourse_audit.render.text import number
 
     if not report.flags:
         return ""
-    first = report.flags[0]
     more = len(report.flags) - 1
     others = f" (and {more} more)" if more else ""
     gaps = number(len(report.flags), "gap")
-    return f"{gaps} flagged: {plain(first.table)}: {plain(first.reason)}{others}"
+    return f"{gaps} shown: {report.headline['en']}{others}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of
 from recourse_audit.audit.block_answers import is_large
-from recourse_audit.audit.communities import communities_of, members_of, people_of
+from recourse_audit.audit.communities import communities_of, members_of, people_of, ties_of
 from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.own_data import alone_decisions
@@ -53,8 +53,6 @@ from recourse_audit.records.codec import (
 from recourse_audit.records.manifest import Fingerprint, LogLine
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import settings_text
-
-MANY_PAIRS = 50_000  # finding communities among more takes some seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +125,7 @@ def run_audit(
         if state != "unfinished" or request.fresh:
             bundle.begin()
         with closing(Checkpoint(bundle.checkpoint)) as checkpoint:
-            _begin_or_resume(bundle, plan, checkpoint, progress)
+            _begin_or_resume(bundle, plan, checkpoint)
             log = RunLog(bundle.log, now)
             digest = fingerprint_digest(plan.fingerprint)
             log.add(LogLine(event="started", fingerprint=digest, subjects=len(plan.subjects)))
@@ -186,9 +184,7 @@ def _agreement(request: Request, decisions: Decisions) -> Agreement | None:
     return found
 
 
-def _begin_or_resume(
-    bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint, progress: Progress
-) -> None:
+def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint) -> None:
     """Keep what is known before any work; refuse to resume with something else."""
     audit, settings = plan.audit, plan.audit.settings
     before = checkpoint.meta()
@@ -197,8 +193,6 @@ def _begin_or_resume(
         _refuse_changes(bundle, plan, before)
         checkpoint.check_attributes(settings.groups.attributes)
         return
-    if settings.groups.attributes and audit.graph.pair_count >= MANY_PAIRS:
-        progress.say("finding communities in the ties; this may take a minute")
     communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
     bundle.write(SETTINGS, plan.settings)  # whoever reads an unfinished audit needs them
     meta = {
@@ -217,6 +211,7 @@ def _begin_or_resume(
             alone_decisions(audit, plan.decisions),
         ),
         members_of(audit.graph, settings.groups),
+        ties_of(audit.graph, settings.groups),
         plan.subjects.tolist(),
     )
 

@@ -1,47 +1,26 @@
 """A group against the reference group in one measure: the gap, its intervals and its tests."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.clustered import (
-    Estimate,
-    estimate,
-    few_communities,
-    jackknife,
-    log_rank_scores,
-    mid_ranks,
-    ratio_interval,
-    relative_effect,
-    sums_of,
-)
-from recourse_audit.groups.iid_tests import (
-    brunner_munzel,
-    cohens_h,
-    detectable,
-    log_rank,
-    newcombe,
-    rank_interval,
-    rates_test,
-    score_ratio,
-)
+from recourse_audit.groups.community_errors import CommunityError
+from recourse_audit.groups.families import cohens_h
+from recourse_audit.groups.inference import GapTest, Inference, below, detectable
 from recourse_audit.groups.measures import quartiles_of
-from recourse_audit.groups.sums import Sums
-from recourse_audit.groups.wild_bootstrap import (
-    gap_test,
-    percentile_interval,
-    smallest_p,
-    wild_interval,
-)
+from recourse_audit.groups.ranks import mid_ranks
 from recourse_audit.records.group_figures import (
+    ByColumn,
     Comparison,
     Direction,
+    Family,
     GapIntervals,
+    GapWithout,
     Interval,
     Intervals,
     Measure,
+    Precision,
     PValues,
 )
 from recourse_audit.settings import GroupSettings
@@ -61,268 +40,202 @@ RATES = ("adverse_rate", "feasibility")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Both sides of a comparison: per person a value, a side and, if known, a community."""
+    """Both sides of a comparison: per person a value, a side, and the number in the graph.
+
+    `stopped` are those for whom the search stopped early, so that nobody knows their true value.
+    """
 
     values: Floats
     member: Mask
-    community: Ints | None
-    alone: int
+    people: Ints
+    stopped: Mask
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
         return self.values[self.member], self.values[~self.member]
 
+    def without_stopped(self) -> "Sample | None":
+        """The others; None if it stopped early for nobody, or nobody is left on a side."""
+        kept = ~self.stopped
+        if kept.all() or not self.member[kept].any() or self.member[kept].all():
+            return None
+        return Sample(
+            values=self.values[kept],
+            member=self.member[kept],
+            people=self.people[kept],
+            stopped=self.stopped[kept],
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is compared, with whom, and how."""
+    """What is compared, and with whom; `family` is None where nothing is concluded from it."""
 
     measure: Measure
-    primary: bool
+    family: Family | None
     group: str
     reference: str
     settings: GroupSettings
-    seed: int
-    level: float
-    no_communities: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Clustered:
-    """The gap, ratio and p value over communities; or none of them, and the reason."""
-
-    communities: int = 0
-    gap: Estimate | None = None
-    ratio: Interval | None = None
-    bootstrap: Interval | None = None
-    p: float | None = None
-    smallest_p: float | None = None
-    score: float = 0.0
-    reason: str = ""
-
-
-def compare_groups(question: Question, sample: Sample) -> Comparison:
+def compare_groups(question: Question, sample: Sample, inference: Inference) -> Comparison:
     """Compare one group with the reference; the verdict depends on the whole family."""
+    tested, settings = _test(question, sample, inference), question.settings
+    one, other = sample.sides
+    sign = HARDER[question.measure] or 1
+    values: tuple[float | None, float | None]
+    ratio: float | None
+    favourable = None
     if question.measure in RATES:
-        return _rates(question, sample)
-    return _amounts(question, sample)
-
-
-def _rates(question: Question, sample: Sample) -> Comparison:
-    one, other = sample.sides
-    count, of, others, of_others = int(one.sum()), one.size, int(other.sum()), other.size
-    share, reference = count / of, others / of_others
-    alpha = question.settings.alpha
-    good = (1 - share, 1 - reference) if question.measure == "adverse_rate" else (share, reference)
-    favourable = good[0] / good[1] if good[1] else None
-    clustered = _clustered_rates(question, sample)
-    tests = ("z", rates_test(count, of, others, of_others))
-    return _comparison(
-        question,
-        sample,
-        clustered,
-        tests,
-        values=(share, reference),
-        gap=share - reference,
-        ratio=share / reference if reference else None,
-        ordinary=(
-            newcombe(count, of, others, of_others, alpha),
-            score_ratio(count, of, others, of_others, alpha),
-        ),
-        effect={"cohens_h": cohens_h(share, reference)},
-        favourable=favourable,
-    )
-
-
-def _amounts(question: Question, sample: Sample) -> Comparison:
-    one, other = sample.sides
-    effect = relative_effect(
-        sample.values, sample.member, np.zeros(sample.values.size, dtype=np.int64)
-    ).value
-    costs = question.measure == "cost"
-    tests: tuple[str, float | None]
-    if costs:
-        tests = ("log-rank", log_rank(one, other))
+        values = share, reference = float(one.mean()), float(other.mean())
+        ratio = share / reference if reference else None
+        good = [1 - each if sign > 0 else each for each in values]
+        favourable = good[0] / good[1] if good[1] else None
+        effect = {"cohens_h": cohens_h(share, reference)}
     else:
-        tests = ("Brunner-Munzel", brunner_munzel(one, other))
-    ordinary = rank_interval(one, other, question.settings.alpha)
-    odds = None if ordinary is None else _odds_interval(ordinary)
-    gap = None if ordinary is None else _gap_interval(ordinary)
-    return _comparison(
-        question,
-        sample,
-        _clustered_amounts(question, sample, effect),
-        tests,
-        values=(quartiles_of(one).median, quartiles_of(other).median),
-        gap=2 * effect - 1,
-        ratio=effect / (1 - effect) if effect < 1 else None,
-        ordinary=(gap, odds),
-        effect={"relative_effect": effect},
-        favourable=None,
-    )
-
-
-def _comparison(
-    question: Question,
-    sample: Sample,
-    clustered: _Clustered,
-    tests: tuple[str, float | None],
-    *,
-    values: tuple[float | None, float | None],
-    gap: float,
-    ratio: float | None,
-    ordinary: tuple[Interval | None, Interval | None],
-    effect: dict[str, float],
-    favourable: float | None,
-) -> Comparison:
-    estimated = clustered.gap
-    freedom, alpha = clustered.communities - 1, question.settings.alpha
+        values = quartiles_of(one).median, quartiles_of(other).median
+        ratio = _odds(tested.difference)
+        effect = {"relative_effect": (1 + tested.difference) / 2}
+    error = tested.error
     return Comparison(
         measure=question.measure,
-        primary=question.primary,
+        primary=question.family is not None,
+        family=question.family,
         group=question.group,
         reference=question.reference,
-        people=int(sample.member.sum()),
-        reference_people=int((~sample.member).sum()),
-        communities=clustered.communities,
-        alone=sample.alone,
+        people=one.size,
+        reference_people=other.size,
         value=values[0],
         reference_value=values[1],
-        difference=gap,
+        difference=tested.difference,
         ratio=ratio,
+        gap=sign * tested.difference,
+        gap_interval=_turned(tested.interval, sign),
         intervals=GapIntervals(
-            difference=Intervals(
-                ordinary=ordinary[0],
-                clustered=None if estimated is None else _within(estimated.interval),
-                bootstrap=clustered.bootstrap,
+            difference=Intervals(ordinary=tested.ordinary.interval, on_graph=tested.interval),
+            ratio=Intervals(
+                ordinary=tested.ordinary.ratio_interval, on_graph=tested.ratio_interval
             ),
-            ratio=Intervals(ordinary=ordinary[1], clustered=clustered.ratio, bootstrap=None),
         ),
         tests=PValues(
-            method=tests[0],
-            ordinary=tests[1],
-            clustered=clustered.p,
-            smallest=clustered.smallest_p,
+            ordinary=tested.ordinary.p,
+            on_graph=tested.p,
             adjusted=None,
             corrected_for=None,
+            no_gap=_no_gap(tested, sign, settings) if HARDER[question.measure] else None,
+            no_gap_adjusted=None,
         ),
+        precision=_precision(tested),
+        without_not_found=_without_stopped(question, sample, inference),
         effect=effect,
-        smallest_gap=None if estimated is None else estimated.error * detectable(freedom, alpha),
+        smallest_gap=None if error is None else detectable(error, settings.alpha),
         smallest_gap_in_family=None,
-        standard_error=None if estimated is None else estimated.error,
         favourable_ratio=favourable,
-        below_four_fifths=favourable is not None and favourable < question.settings.four_fifths,
-        direction=_direction(question, gap, clustered),
+        below_four_fifths=favourable is not None and favourable < settings.four_fifths,
+        direction=_direction(question.measure, tested.difference),
         verdict=None,
-        reason=clustered.reason,
+        no_gap=False,
+        reason=tested.reason,
     )
 
 
-def _direction(question: Question, gap: float, clustered: _Clustered) -> Direction:
-    """Who is at a disadvantage; "none" where the test and the gap disagree about the direction."""
-    sign = HARDER[question.measure] * gap
-    if not sign or (question.measure == "cost" and clustered.score * gap > 0):
+def _test(question: Question, sample: Sample, inference: Inference) -> GapTest:
+    """Test shares as they are, and amounts by their ranks."""
+    if question.measure in RATES:
+        return inference.test(sample.values, sample.member, sample.people)
+    tested = inference.test(mid_ranks(sample.values), sample.member, sample.people)
+    odds = _odds_interval(tested.interval)
+    ordinary = replace(
+        tested.ordinary,
+        interval=_within(tested.ordinary.interval),
+        ratio_interval=_odds_interval(tested.ordinary.interval),
+    )
+    return replace(
+        tested, interval=_within(tested.interval), ratio_interval=odds, ordinary=ordinary
+    )
+
+
+def _without_stopped(question: Question, sample: Sample, inference: Inference) -> GapWithout | None:
+    """The same gap among those whose value is known for certain, if that is not everybody."""
+    rest = sample.without_stopped()
+    if question.family is None or rest is None:
+        return None
+    tested, sign = _test(question, rest, inference), HARDER[question.measure]
+    return GapWithout(
+        people=int(rest.member.sum()),
+        reference_people=int((~rest.member).sum()),
+        gap=sign * tested.difference,
+        interval=_turned(tested.interval, sign),
+        p=tested.p,
+    )
+
+
+def _no_gap(tested: GapTest, sign: int, settings: GroupSettings) -> float | None:
+    if tested.p is None or tested.error is None:
+        return None
+    return below(sign * tested.difference, settings.concern, tested.error)
+
+
+def _precision(tested: GapTest) -> Precision | None:
+    if tested.error is None:
+        return None
+    assert tested.effective is not None
+    assert tested.inflation is not None
+    assert tested.redrawn is not None
+    assert tested.fit is not None
+    return Precision(
+        error=tested.error,
+        effective=tested.effective,
+        inflation=tested.inflation,
+        redrawn=tested.redrawn,
+        fit=tested.fit,
+        redraws=tested.redraws,
+        by_column=_by_column(tested.communities, decides=tested.by_column),
+    )
+
+
+def _by_column(found: CommunityError | None, *, decides: bool) -> ByColumn | None:
+    if found is None:
+        return None
+    return ByColumn(
+        communities=found.communities, leaving=found.leaving, p=found.p, decides=decides
+    )
+
+
+def _direction(measure: Measure, difference: float) -> Direction:
+    """Who is at a disadvantage."""
+    sign = HARDER[measure] * difference
+    if not sign:
         return "none"
     return "harder" if sign > 0 else "easier"
 
 
-def _clustered_rates(question: Question, sample: Sample) -> _Clustered:
-    if sample.community is None:
-        return _Clustered(reason=question.no_communities)
-    sums = sums_of(sample.values, sample.member, sample.community)
-    few = few_communities(sums)
-    if few:
-        return _Clustered(communities=len(sums), reason=few)
-    settings = question.settings
-    value, error, count = jackknife(sums.difference, sums.differences_without)
-    group, reference = sums.means
-    with np.errstate(all="ignore"):
-        without = np.divide(*sums.means_without())
-    return _Clustered(
-        communities=count,
-        gap=_inverted(estimate(value, error, count, settings.alpha), sums, settings, question.seed),
-        ratio=ratio_interval(group / reference, without, settings.alpha) if reference else None,
-        bootstrap=percentile_interval(
-            sums, alpha=settings.alpha, draws=settings.draws, seed=question.seed
-        ),
-        p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
-        smallest_p=smallest_p(sums),
-    )
+def _turned(interval: Interval | None, sign: int) -> Interval | None:
+    if interval is None or sign > 0:
+        return interval
+    return Interval(low=-interval.high, high=-interval.low)
 
 
-def _clustered_amounts(question: Question, sample: Sample, effect: float) -> _Clustered:
-    if sample.community is None:
-        return _Clustered(reason=question.no_communities)
-    costs = question.measure == "cost"
-    scores = log_rank_scores(sample.values) if costs else mid_ranks(sample.values)
-    sums: Sums = sums_of(scores, sample.member, sample.community)
-    few = few_communities(sums)
-    if few:
-        return _Clustered(communities=len(sums), reason=few)
-    settings = question.settings
-    without = relative_effect(sample.values, sample.member, sample.community).without
-    value, error, count = jackknife(2 * effect - 1, 2 * without - 1)
-    with np.errstate(all="ignore"):
-        odds = without / (1 - without)
-    found = estimate(value, error, count, settings.alpha)
-    doubled = sums_of(2 * mid_ranks(sample.values), sample.member, sample.community)
-    return _Clustered(
-        communities=count,
-        gap=_inverted(found, doubled, settings, question.seed),
-        ratio=ratio_interval(effect / (1 - effect), odds, settings.alpha) if effect < 1 else None,
-        p=gap_test(sums, draws=settings.draws, seed=question.seed, level=question.level),
-        smallest_p=smallest_p(sums),
-        score=sums.difference,
-    )
-
-
-def gap_over_communities(
-    sample: Sample, settings: GroupSettings, seed: int
-) -> tuple[Interval | None, int, str]:
-    """The interval of a gap in a mean, over how many communities; or why there is none."""
-    if sample.community is None:
-        return None, 0, "communities are not known"
-    sums = sums_of(sample.values, sample.member, sample.community)
-    few = few_communities(sums)
-    if few:
-        return None, len(sums), few
-    value, error, count = jackknife(sums.difference, sums.differences_without)
-    found = estimate(value, error, count, settings.alpha)
-    return _inverted(found, sums, settings, seed).interval, count, ""
-
-
-def _inverted(estimated: Estimate, sums: Sums, settings: GroupSettings, seed: int) -> Estimate:
-    """The estimate with the interval that agrees with its test.
-
-    Where no community is mixed, the test takes the larger of two p values and this inverts only one
-    of them; so the interval is made at least as wide as the jackknife's.
-    """
-    jackknifed = estimated.interval
-    interval = wild_interval(
-        sums,
-        alpha=settings.alpha,
-        draws=settings.draws,
-        seed=seed,
-        reach=jackknifed.high - estimated.value,
-    )
-    if not sums.mixed:
-        interval = Interval(
-            low=min(interval.low, jackknifed.low), high=max(interval.high, jackknifed.high)
-        )
-    return replace(estimated, interval=interval)
-
-
-def _within(interval: Interval) -> Interval:
-    """A difference of shares or chances is never beyond 1 or -1."""
+def _within(interval: Interval | None) -> Interval | None:
+    """A difference of chances is never beyond 1 or -1."""
+    if interval is None:
+        return None
     return Interval(low=max(-1.0, interval.low), high=min(1.0, interval.high))
 
 
-def _gap_interval(effect: Interval) -> Interval:
-    return Interval(low=2 * effect.low - 1, high=2 * effect.high - 1)
+def _odds(difference: float) -> float | None:
+    """The odds of more against less, from the difference of their chances."""
+    return (1 + difference) / (1 - difference) if difference < 1 else None
 
 
-def _odds_interval(effect: Interval) -> Interval | None:
-    low, high = effect.low, effect.high
-    if high >= 1 or not math.isfinite(low):
+def _odds_interval(interval: Interval | None) -> Interval | None:
+    found = _within(interval)
+    if found is None:
         return None
-    return Interval(low=max(0.0, low) / (1 - max(0.0, low)), high=high / (1 - high))
+    low, high = _odds(found.low), _odds(found.high)
+    return None if low is None or high is None else Interval(low=low, high=high)
+
+
+def as_floats(yes: Mask) -> Floats:
+    """1 for yes and 0 for no."""
+    return yes.astype(np.float64)

@@ -24,8 +24,8 @@ COLUMNS = (
     "value",
     "low",
     "high",
-    "clustered_low",
-    "clustered_high",
+    "on_graph_low",
+    "on_graph_high",
     "reference",
     "difference",
     "difference_low",
@@ -33,19 +33,26 @@ COLUMNS = (
     "ratio",
     "ratio_low",
     "ratio_high",
+    "gap",
+    "gap_low",
+    "gap_high",
     "favourable_ratio",
     "p_ordinary",
-    "p_clustered",
+    "p_on_graph",
     "p_adjusted",
     "corrected_for",
+    "p_no_gap",
+    "p_no_gap_adjusted",
+    "effective",
     "smallest_gap",
+    "smallest_gap_in_family",
     "verdict",
     "withheld",
 )
 
 
 def groups_csv(report: GroupReport) -> str:
-    """One row per group and measure; the intervals of gaps are those over communities."""
+    """One row per group and measure; the intervals of gaps allow for ties between people."""
     rows = ([_rounded(row.get(name)) for name in COLUMNS] for row in _rows(report))
     return "".join(csv_lines(chain([COLUMNS], rows)))
 
@@ -137,7 +144,7 @@ def _difference(reference: str, value: float, interval: Interval | None) -> dict
 
 def _rate(name: str, rate: Rate) -> dict[str, Cell]:
     low, high = _ends(rate.interval)
-    clustered_low, clustered_high = _ends(rate.clustered)
+    on_graph_low, on_graph_high = _ends(rate.on_graph)
     return {
         "measure": name,
         "count": rate.count,
@@ -145,8 +152,8 @@ def _rate(name: str, rate: Rate) -> dict[str, Cell]:
         "value": rate.share,
         "low": low,
         "high": high,
-        "clustered_low": clustered_low,
-        "clustered_high": clustered_high,
+        "on_graph_low": on_graph_low,
+        "on_graph_high": on_graph_high,
     }
 
 
@@ -164,8 +171,9 @@ def _quartiles(name: str, quartiles: Quartiles) -> dict[str, Cell]:
 def _gap(gap: Comparison | None) -> dict[str, Cell]:
     if gap is None:
         return {}
-    difference_low, difference_high = _ends(gap.intervals.difference.clustered)
-    ratio_low, ratio_high = _ends(gap.intervals.ratio.clustered)
+    difference_low, difference_high = _ends(gap.intervals.difference.on_graph)
+    ratio_low, ratio_high = _ends(gap.intervals.ratio.on_graph)
+    gap_low, gap_high = _ends(gap.gap_interval)
     return {
         "reference": gap.reference,
         "difference": gap.difference,
@@ -174,12 +182,19 @@ def _gap(gap: Comparison | None) -> dict[str, Cell]:
         "ratio": gap.ratio,
         "ratio_low": ratio_low,
         "ratio_high": ratio_high,
+        "gap": gap.gap,
+        "gap_low": gap_low,
+        "gap_high": gap_high,
         "favourable_ratio": gap.favourable_ratio,
         "p_ordinary": gap.tests.ordinary,
-        "p_clustered": gap.tests.clustered,
+        "p_on_graph": gap.tests.on_graph,
         "p_adjusted": gap.tests.adjusted,
         "corrected_for": gap.tests.corrected_for,
+        "p_no_gap": gap.tests.no_gap,
+        "p_no_gap_adjusted": gap.tests.no_gap_adjusted,
+        "effective": None if gap.precision is None else gap.precision.effective,
         "smallest_gap": gap.smallest_gap,
+        "smallest_gap_in_family": gap.smallest_gap_in_family,
         "verdict": gap.verdict,
     }
 

@@ -5,6 +5,7 @@ whatever kind and direction: to drop one tie or all three ties to somebody is to
 the same person once.
 """
 
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
-from recourse_audit.groups.clustered import FEWEST_COMMUNITIES, ratio_interval
+from recourse_audit.groups.community_errors import FEWEST_COMMUNITIES, log_ratio_reach
 from recourse_audit.groups.people import VERIFIED, Attribute, Population
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.groups import Change, CutOff, CutOffTable, Do
@@ -28,6 +29,7 @@ DROPPED: dict[Which, str] = {
     "first": f"SELECT DISTINCT {PAIR} FROM actions WHERE do = 'drop' AND option = 0",  # noqa: S608
     "all": f"SELECT DISTINCT {PAIR} FROM actions WHERE do = 'drop'",  # noqa: S608
 }
+PARTS = 16
 DROPPABLE = f"SELECT DISTINCT {PAIR} FROM droppable"  # noqa: S608
 
 
@@ -162,7 +164,11 @@ def _row(
     ratio = shares[0] / shares[1] if shares[1] else None
     interval: Interval | None = None
     if ratio is not None and without is not None:
-        interval = ratio_interval(ratio, without, alpha)
+        reach = log_ratio_reach(ratio, without, alpha)
+        if reach is not None:
+            interval = Interval(
+                low=ratio * math.exp(-reach), high=ratio * math.exp(min(reach, 700))
+            )
     return CutOff(
         group=name,
         dropped=dropped,
@@ -177,13 +183,17 @@ def _row(
 def _ratios_without(
     population: Population, attribute: Attribute, ends: tuple[_Ends, _Ends], place: int
 ) -> Floats | None:
-    """The ratio with each community of subjects left out; None if there are too few."""
-    if population.community is None:
-        return None
-    size = int(population.community.max()) + 1
+    """The ratio with each community of subjects left out; None if there are too few.
+
+    Without a column of communities, the graph is cut into parts with few ties between them.
+    """
+    everybody = population.community
+    if everybody is None:
+        everybody = population.network.parts(PARTS)
+    size = int(everybody.max(initial=0)) + 1
     sums = []
     for one in ends:
-        community = population.community[one.subject]
+        community = everybody[one.subject]
         inside = attribute.places[one.person] == place
         sums.append((added(community, inside, size), added(community, np.ones(inside.size), size)))
     there = sums[1][1] > 0

@@ -7,13 +7,15 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
 from recourse_audit.groups.comparisons import Question, Sample, compare_groups
-from recourse_audit.groups.people import REFUSED, UNDECIDED, Population
+from recourse_audit.groups.inference import Inference
+from recourse_audit.groups.people import NOT_FOUND, REFUSED, UNDECIDED, Population
 from recourse_audit.groups.tables import TableSet
 from recourse_audit.records.group_figures import (
     EXPLORATORY,
     GRADES,
     PRIMARY,
     Comparison,
+    Family,
     Measure,
 )
 from recourse_audit.settings import GroupSettings
@@ -49,16 +51,18 @@ def gaps(
     place: int,
     members: Members,
     reference: int,
-    level: float,
+    inference: Inference,
 ) -> Iterator[Comparison]:
-    """All comparisons of a table; `level` is the smallest that primary tests must resolve.
+    """All comparisons of a table; crossed ones are compared in what is concluded from only.
 
     Groups that are unknown or withheld are never compared, and no detail is where details are
     withheld.
     """
+    family: Family = "single" if len(table_set.tables[place].attributes) == 1 else "crossed"
     cells, withheld = table_set.tables[place], table_set.withheld
     left_out = DETAILS if withheld.undetailed[place] else ()
-    for measure in (one for one in (*PRIMARY, *EXPLORATORY) if one not in left_out):
+    measures = (*PRIMARY, *EXPLORATORY) if family == "single" else PRIMARY
+    for measure in (one for one in measures if one not in left_out):
         other = _values(population, measure, members, reference)
         for cell in compared_cells(table_set, place, measure, reference):
             one = _values(population, measure, members, cell)
@@ -68,16 +72,16 @@ def gaps(
                 found = compare_groups(
                     Question(
                         measure=measure,
-                        primary=measure in PRIMARY,
+                        family=family if measure in PRIMARY else None,
                         group=cells.label(cell),
                         reference=cells.label(reference),
                         settings=settings,
-                        seed=population.communities.seed,
-                        level=level if measure in PRIMARY else settings.alpha,
-                        no_communities=f"communities are not known ({_reason(population)})",
                     ),
-                    _sample(population, one, other),
+                    _sample(population, measure, one, other),
+                    inference,
                 )
+                if withheld.undetailed[place]:  # how many were not found is a detail
+                    found = replace(found, without_not_found=None)
                 if withheld.without_quartiles[place] and measure in MEDIANS:
                     found = replace(found, value=None, reference_value=None)
                 yield found
@@ -121,18 +125,23 @@ def _values(
     return values[there], audited.person[places[there]]
 
 
-def _sample(population: Population, one: tuple[Floats, Ints], other: tuple[Floats, Ints]) -> Sample:
+def _sample(
+    population: Population,
+    measure: Measure,
+    one: tuple[Floats, Ints],
+    other: tuple[Floats, Ints],
+) -> Sample:
     people = np.concatenate([one[1], other[1]])
+    stopped = np.zeros(people.size, dtype=bool)
+    if measure in ("feasibility", "cost"):
+        audited = population.audited
+        stopped = np.isin(people, audited.person[audited.status == NOT_FOUND])
     return Sample(
         values=np.concatenate([one[0], other[0]]),
         member=np.arange(people.size) < one[0].size,
-        community=None if population.community is None else population.community[people],
-        alone=population.alone(people),
+        people=people,
+        stopped=stopped,
     )
-
-
-def _reason(population: Population) -> str:
-    return population.communities.reason or "no reason is given"
 
 
 def _by_cell(cell: Ints, cells: int) -> list[Ints]:

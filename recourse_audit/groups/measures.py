@@ -2,13 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask, added
-from recourse_audit.groups.clustered import jackknife
-from recourse_audit.groups.iid_tests import t_quantile
+from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, REFUSED, UNDECIDED, Population
 from recourse_audit.records.group_figures import (
     GRADES,
@@ -26,7 +23,11 @@ MOST_COST_POINTS = 40
 
 
 def decisions_of(
-    population: Population, people: Ints, audited: int, alpha: float
+    population: Population,
+    people: Ints,
+    audited: int,
+    alpha: float,
+    inflation: float | None = None,
 ) -> DecisionCounts:
     """The decisions on some people, `audited` of whom are in the audit."""
     decided = population.decided[people]
@@ -39,14 +40,16 @@ def decisions_of(
         undecided=int((decided == UNDECIDED).sum()),
         audited=audited,
         not_audited=refused - audited,
-        adverse_rate=rate_of(
-            population.decided[known] == REFUSED, _communities(population, known), alpha
-        ),
+        adverse_rate=rate_of(population.decided[known] == REFUSED, inflation, alpha),
     )
 
 
 def outcomes_of(
-    population: Population, audited: Ints, costs: Sequence[float], settings: GroupSettings
+    population: Population,
+    audited: Ints,
+    costs: Sequence[float],
+    settings: GroupSettings,
+    inflation: float | None = None,
 ) -> Outcomes:
     """What the audit found for some of the audited (places among them); shares leave out errors."""
     everyone = population.audited
@@ -54,10 +57,9 @@ def outcomes_of(
     count = dict(zip(OUTCOMES, counts, strict=True))
     usable = audited[everyone.usable[audited]]
     status = everyone.status[usable]
-    community = _communities(population, everyone.person[usable])
 
     def rate(one: RecourseStatus) -> Rate:
-        return rate_of(status == OUTCOMES.index(one), community, settings.alpha)
+        return rate_of(status == OUTCOMES.index(one), inflation, settings.alpha)
 
     grades = np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist()
     return Outcomes(
@@ -77,52 +79,29 @@ def outcomes_of(
     )
 
 
-def rate_of(yes: Mask, community: Ints | None, alpha: float) -> Rate:
-    """A share with two Wilson intervals: for independent people, and for people in communities.
+def rate_of(yes: Mask, inflation: float | None, alpha: float) -> Rate:
+    """A share with two Wilson intervals: for independent people, and for people who are tied.
 
-    The second uses the effective number of people (`effective_number`).
+    The second counts the people over the inflation, which comes from the group's comparison.
     """
     count, of = int(yes.sum()), yes.size
     if not of:
-        return Rate(count=0, of=0, share=None, interval=None, clustered=None)
-    share = count / of
-    number = None if community is None else effective_number(yes, community, alpha)
+        return Rate(count=0, of=0, share=None, interval=None, on_graph=None)
+    on_graph = None
+    if inflation is not None:
+        on_graph = _wilson(count / max(1.0, inflation), of / max(1.0, inflation), alpha)
     return Rate(
         count=count,
         of=of,
-        share=share,
+        share=count / of,
         interval=_wilson(count, of, alpha),
-        clustered=None if number is None else _wilson(share * number, number, alpha),
+        on_graph=on_graph,
     )
 
 
 def _wilson(count: float, of: float, alpha: float) -> Interval:
     low, high = wilson(count, of, 1 - alpha)
     return Interval(low=low, high=high)
-
-
-def effective_number(yes: Mask, community: Ints, alpha: float) -> float | None:
-    """How many independent people would be as informative; None in a single community.
-
-    The number of people over the design effect: the variance of the share over communities against
-    that of independent people, never less than 1, with Student's t for the normal quantile (Korn
-    and Graubard 1998). Where everybody is alike there is no variance to go by, and each community
-    counts as one person.
-    """
-    size = int(community.max()) + 1
-    people, count = np.bincount(community, minlength=size), added(community, yes, size)
-    count, people = count[people > 0], people[people > 0]
-    if people.size < 2:
-        return None
-    share = float(yes.mean())
-    if share in (0.0, 1.0):
-        number = float(people.size)
-    else:
-        without = (count.sum() - count) / (yes.size - people)
-        _, error, _ = jackknife(share, without)
-        number = min(float(yes.size), share * (1 - share) / max(error**2, 1e-300))
-    normal = NormalDist().inv_cdf(1 - alpha / 2)
-    return number * (normal / t_quantile(1 - alpha / 2, people.size - 1)) ** 2
 
 
 def quartiles_of(values: Floats) -> Quartiles:
@@ -158,7 +137,3 @@ def _curve(costs: Floats, grid: Sequence[float]) -> list[CostPoint]:
         CostPoint(cost=cost, count=count, share=count / ordered.size)
         for cost, count in zip(grid, counts, strict=True)
     ]
-
-
-def _communities(population: Population, people: Ints) -> Ints | None:
-    return None if population.community is None else population.community[people]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
-from recourse_audit.groups.comparisons import Sample, gap_over_communities
 from recourse_audit.groups.gaps import Members, members_of
+from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.measures import rate_of
 from recourse_audit.groups.people import FAVOURABLE, REFUSED, UNDECIDED, Population
 from recourse_audit.groups.tables import TableSet
@@ -36,6 +36,7 @@ def own_data_of(
     settings: GroupSettings,
     table_set: TableSet,
     references: list[tuple[int | None, str]],
+    inference: Inference,
 ) -> OwnDataGroups:
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
     withheld = table_set.withheld.without_own_data
@@ -47,7 +48,9 @@ def own_data_of(
     for place, (reference, _) in enumerate(references):
         if not withheld[place]:
             members = members_of(population, table_set, place)
-            tables.append(_table(population, settings, table_set, place, members, reference))
+            tables.append(
+                _table(population, settings, table_set, place, members, reference, inference)
+            )
     return OwnDataGroups(
         overall=_rates(population, _decided(population, np.arange(population.people)), settings),
         tables=tuple(tables),
@@ -62,6 +65,7 @@ def _table(
     place: int,
     members: Members,
     reference: int | None,
+    inference: Inference,
 ) -> OwnDataTable:
     cells = table_set.tables[place]
     people = [_decided(population, some) for some in members.people]
@@ -71,7 +75,7 @@ def _table(
         gaps = (
             _gap(
                 population,
-                settings,
+                inference,
                 (cells.label(cell), cells.label(reference)),
                 (people[cell], people[reference]),
             )
@@ -92,8 +96,7 @@ def _decided(population: Population, people: Ints) -> Ints:
 
 def _rates(population: Population, people: Ints, settings: GroupSettings) -> OwnDataRates:
     decided, alone = population.decided[people], population.decided_alone[people]
-    community = None if population.community is None else population.community[people]
-    rates = [rate_of(one == REFUSED, community, settings.alpha) for one in (decided, alone)]
+    rates = [rate_of(one == REFUSED, None, settings.alpha) for one in (decided, alone)]
     return OwnDataRates(
         refused=rates[0],
         refused_alone=rates[1],
@@ -105,42 +108,27 @@ def _rates(population: Population, people: Ints, settings: GroupSettings) -> Own
 
 def _gap(
     population: Population,
-    settings: GroupSettings,
+    inference: Inference,
     names: tuple[str, str],
     people: tuple[Ints, Ints],
 ) -> OwnDataGap:
-    seed = population.communities.seed
-    alone, paired = (
-        _sample(population, values, people)
-        for values in (
-            (population.decided_alone == REFUSED).astype(np.float64),
-            (population.decided == REFUSED) - (population.decided_alone == REFUSED).astype(float),
-        )
+    decided, on_own = (
+        (one == REFUSED).astype(np.float64)
+        for one in (population.decided, population.decided_alone)
     )
-    alone_interval, _, _ = gap_over_communities(alone, settings, seed)
-    interval, communities, reason = gap_over_communities(paired, settings, seed)
+    alone, paired = (_test(inference, values, people) for values in (on_own, decided - on_own))
     return OwnDataGap(
         group=names[0],
         reference=names[1],
-        alone=_difference(alone),
-        alone_interval=alone_interval,
-        difference=_difference(paired),
-        interval=interval,
-        communities=communities,
-        reason=reason,
+        alone=alone.difference,
+        alone_interval=alone.interval,
+        difference=paired.difference,
+        interval=paired.interval,
+        p=paired.p,
+        reason=paired.reason,
     )
 
 
-def _sample(population: Population, values: Floats, people: tuple[Ints, Ints]) -> Sample:
-    everybody = np.concatenate(people)
-    return Sample(
-        values=values[everybody],
-        member=np.arange(everybody.size) < people[0].size,
-        community=None if population.community is None else population.community[everybody],
-        alone=population.alone(everybody),
-    )
-
-
-def _difference(sample: Sample) -> float:
-    one, other = sample.sides
-    return float(one.mean() - other.mean())
+def _test(inference: Inference, values: Floats, people: tuple[Ints, Ints]) -> GapTest:
+    both = np.concatenate(people)
+    return inference.test(values[both], np.arange(both.size) < people[0].size, both)

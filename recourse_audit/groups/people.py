@@ -9,6 +9,7 @@ import numpy as np
 from recourse_audit.audit.grouping import MOST_NUMBERS, bin_labels
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Floats, Ints, Mask
+from recourse_audit.groups.network import Network
 from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.groups import Communities
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
@@ -22,7 +23,8 @@ OUTCOMES: tuple[RecourseStatus, ...] = tuple(
     one for one in STATUSES if one not in ("already_favourable", "model_disagrees")
 )
 DISAGREES = "the model's decision is not the one on record"
-VERIFIED, ERROR = OUTCOMES.index("verified"), OUTCOMES.index("error")
+VERIFIED, NOT_FOUND, ERROR = map(OUTCOMES.index, ("verified", "not_found_within_budget", "error"))
+RESTORE = "it is damaged; restore it, or run the audit again into another --out"
 AGAIN = "fix the settings and run the audit again"
 
 
@@ -60,12 +62,16 @@ class Audited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
-    """Everybody: decisions, also on own data alone, groups, communities, and what was found."""
+    """Everybody: decisions, also on own data alone, groups, ties, and what was found.
+
+    `community` is None unless a column names everybody's.
+    """
 
     decided: Ints
     decided_alone: Ints
     community: Ints | None
     communities: Communities
+    network: Network
     attributes: tuple[Attribute, ...]
     audited: Audited
 
@@ -85,13 +91,6 @@ class Population:
         changed: Mask = known & (self.decided_alone != self.decided)
         return changed
 
-    def alone(self, people: Ints) -> int:
-        """How many of these people are a community by themselves."""
-        if self.community is None:
-            return 0
-        sizes = np.bincount(self.community)
-        return int((sizes[self.community[people]] == 1).sum())
-
 
 def read_population(
     store: sqlite3.Connection, settings: GroupSettings, communities: Communities
@@ -109,13 +108,26 @@ def read_population(
     return Population(
         decided=table[:, 0],
         decided_alone=table[:, 1],
-        community=None if communities.method == "none" else table[:, 2],
+        community=None if communities.column is None else table[:, 2],
         communities=communities,
+        network=_network(store, len(table)),
         attributes=tuple(
             _attribute(store, settings, name, len(table)) for name in settings.attributes
         ),
         audited=_audited(store),
     )
+
+
+def _network(store: sqlite3.Connection, people: int) -> Network:
+    """Who is tied to whom; a store with ties that cannot be is refused."""
+    blocks = store.execute("SELECT pairs FROM ties ORDER BY block")
+    pairs = np.concatenate(
+        [np.zeros((0, 2), "<i4"), *(np.frombuffer(one, "<i4").reshape(-1, 2) for (one,) in blocks)]
+    )
+    low, high = pairs[:, 0], pairs[:, 1]
+    if not ((low >= 0) & (low < high) & (high < people)).all():
+        raise InputError(f"the store holds ties between people who are not there; {RESTORE}")
+    return Network(people=people, low=low, high=high)
 
 
 def _attribute(

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -13,14 +13,16 @@ from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
-from recourse_audit.groups.gaps import Members, compared_cells, gaps, members_of
+from recourse_audit.groups.findings import findings_of
+from recourse_audit.groups.gaps import Members, gaps, members_of
+from recourse_audit.groups.inference import Inference
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
 from recourse_audit.records.agreement import Agreement
-from recourse_audit.records.group_figures import PRIMARY, Comparison, Group, Outcomes
+from recourse_audit.records.group_figures import Comparison, Group, Measure, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
     Change,
@@ -44,17 +46,7 @@ class _Inputs:
     table_set: TableSet
     costs: list[float]
     references: list[tuple[int | None, str]]
-
-    @property
-    def level(self) -> float:
-        """The smallest level that the correction for all primary tests requires."""
-        tests = sum(
-            len(compared_cells(self.table_set, place, measure, reference))
-            for place, (reference, _) in enumerate(self.references)
-            if reference is not None
-            for measure in PRIMARY
-        )
-        return self.settings.alpha / max(1, tests)
+    inference: Inference
 
 
 def groups_of(folder: Path) -> GroupReport:
@@ -105,13 +97,17 @@ def group_report(
         table_set=table_set,
         costs=cost_grid(population.audited.cost),
         references=[reference_cell(table_set, place, settings) for place in places],
+        inference=Inference(
+            population.network,
+            seed=communities.seed,
+            alpha=settings.alpha,
+            redraws=settings.redraws,
+            communities=population.community,
+        ),
     )
-    level = inputs.level
-    drafts = [_table(inputs, place, level) for place in places]
-    decided, family = give_verdicts(
-        [(draft.name, one) for draft in drafts for one in draft.comparisons],
-        settings,
-        communities.method,
+    drafts = [_table(inputs, place) for place in places]
+    decided, tests = give_verdicts(
+        [(draft.name, one) for draft in drafts for one in draft.comparisons], settings
     )
     final = iter(decided)
     tables = tuple(
@@ -130,16 +126,18 @@ def group_report(
         alpha=settings.alpha,
         concern=settings.concern,
         four_fifths=settings.four_fifths,
-        draws=settings.draws,
+        redraws=settings.redraws,
         overall=_overall(inputs),
         tables=tables,
-        family=tuple(family),
-        untested=sum(one.primary for one in decided) - len(family),
+        tests=tuple(tests),
+        untested=sum(one.primary for one in decided) - len(tests),
         flags=tuple(_flags(tables)),
+        headline={},
+        findings=tuple(findings_of(tables, settings)),
         suppressed=tuple(table_set.suppressed()),
         cut_off=tuple(cut_off(store, population, settings, hidden)),
         common_options=tuple(_common_options(inputs, choices)),
-        own_data=own_data_of(population, settings, table_set, inputs.references),
+        own_data=own_data_of(population, settings, table_set, inputs.references, inputs.inference),
         notes=table_set.left_out,
     )
 
@@ -147,7 +145,8 @@ def group_report(
 def _flags(tables: Iterable[GroupTable]) -> Iterator[Flag]:
     for table in tables:
         for one in table.comparisons:
-            if one.verdict == "flag":
+            if one.verdict == "gap shown":
+                assert one.tests.adjusted is not None
                 yield Flag(
                     table=table.name,
                     group=one.group,
@@ -155,6 +154,9 @@ def _flags(tables: Iterable[GroupTable]) -> Iterator[Flag]:
                     measure=one.measure,
                     direction=one.direction,
                     difference=one.difference,
+                    gap=one.gap,
+                    interval=one.gap_interval,
+                    adjusted=one.tests.adjusted,
                     reason=one.reason,
                 )
 
@@ -175,7 +177,7 @@ def _overall(inputs: _Inputs) -> Overall:
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
-def _table(inputs: _Inputs, place: int, level: float) -> GroupTable:
+def _table(inputs: _Inputs, place: int) -> GroupTable:
     """One table with its comparisons, still without verdicts."""
     table_set, cells = inputs.table_set, inputs.table_set.tables[place]
     members = members_of(inputs.population, table_set, place)
@@ -183,26 +185,80 @@ def _table(inputs: _Inputs, place: int, level: float) -> GroupTable:
     compared: tuple[Comparison, ...] = ()
     if reference is not None:
         compared = tuple(
-            gaps(inputs.population, inputs.settings, table_set, place, members, reference, level)
+            gaps(
+                inputs.population,
+                inputs.settings,
+                table_set,
+                place,
+                members,
+                reference,
+                inputs.inference,
+            )
         )
+    inflation = _Inflation(cells.label, reference, compared)
     return GroupTable(
         name=cells.name,
         attributes=tuple(one.name for one in cells.attributes),
         reference=None if reference is None else cells.label(reference),
-        by_group=tuple(_group(inputs, place, cell, members) for cell in range(len(cells))),
+        by_group=tuple(
+            _group(inputs, place, cell, members, inflation) for cell in range(len(cells))
+        ),
         comparisons=compared,
         note=note,
     )
 
 
-def _group(inputs: _Inputs, place: int, cell: int, members: Members) -> Group:
+class _Inflation:
+    """By how much ties inflate the variance of a group's shares, from its comparisons.
+
+    The reference group is in several; the largest counts. Groups that are compared with nobody
+    have none.
+    """
+
+    def __init__(
+        self,
+        label: Callable[[int], str],
+        reference: int | None,
+        compared: tuple[Comparison, ...],
+    ) -> None:
+        self._label = label
+        self._reference = reference
+        self._compared = compared
+
+    def of(self, cell: int, measure: Measure) -> float | None:
+        name = self._label(cell)
+        found = [
+            one.precision.inflation
+            for one in self._compared
+            if one.measure == measure
+            and one.precision is not None
+            and (one.group == name or cell == self._reference)
+        ]
+        return max(found, default=None)
+
+
+def _group(
+    inputs: _Inputs, place: int, cell: int, members: Members, inflation: _Inflation
+) -> Group:
     table_set, cells = inputs.table_set, inputs.table_set.tables[place]
     people, audited = members.people[cell], members.audited[cell]
     decisions = outcomes = None
     if not table_set.people.all[place][cell]:
-        decisions = decisions_of(inputs.population, people, audited.size, inputs.settings.alpha)
+        decisions = decisions_of(
+            inputs.population,
+            people,
+            audited.size,
+            inputs.settings.alpha,
+            inflation.of(cell, "adverse_rate"),
+        )
     if not table_set.outcomes.all[place][cell]:
-        outcomes = outcomes_of(inputs.population, audited, inputs.costs, inputs.settings)
+        outcomes = outcomes_of(
+            inputs.population,
+            audited,
+            inputs.costs,
+            inputs.settings,
+            inflation.of(cell, "feasibility"),
+        )
         if table_set.withheld.undetailed[place]:
             outcomes = _without_details(outcomes)
         if table_set.withheld.without_quartiles[place]:

@@ -1,19 +1,20 @@
-"""What may be concluded from a gap: flag, no flag, or insufficient evidence.
+"""What may be concluded from a gap: gap shown, no gap of so many points, or not settled.
 
-*Flag*: after Holm's correction over the whole family, chance alone would rarely produce such a gap.
-*No flag*: not flagged, and the interval excludes a gap of `groups.concern` or more against the
-group. *Insufficient evidence*: everything else, with what was missing. No verdict says whether a
-decision was right, or what causes a gap.
+*Gap shown*: after Holm's correction over its family, chance alone would rarely produce such a gap.
+*No gap*: a gap of `groups.concern` or more against the group is ruled out, by a one-sided test that
+is corrected over the same family. *Not settled*: everything else, with the gap that would have been
+found. The first two can both hold, of a small gap. There are two families, single attributes and
+attributes crossed. No verdict says whether a decision was right, or what causes a gap.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from recourse_audit.groups.comparisons import HARDER, RATES
-from recourse_audit.groups.iid_tests import detectable, holm
+from recourse_audit.groups.comparisons import RATES
+from recourse_audit.groups.families import holm
+from recourse_audit.groups.inference import detectable
 from recourse_audit.groups.wording import (
     chance,
-    communities,
     p_value,
     percent,
     points,
@@ -21,139 +22,147 @@ from recourse_audit.groups.wording import (
     signed,
     signed_points,
 )
-from recourse_audit.records.group_figures import Comparison, Interval
-from recourse_audit.records.groups import CommunityMethod, FamilyTest
+from recourse_audit.records.group_figures import Comparison, Verdict
+from recourse_audit.records.groups import FamilyTest
 from recourse_audit.settings import GroupSettings
 
 Named = tuple[str, Comparison]
 DIRECTION_WORDS = {
     "adverse_rate": ("is refused more often than", "is refused less often than"),
     "feasibility": ("has an option less often than", "has an option more often than"),
-    "cost": ("has costlier options, or none, compared with", "has cheaper options than"),
+    "cost": ("needs more effort, or has no option, compared with", "needs less effort than"),
 }
 
 
-def give_verdicts(
-    named: Sequence[Named], settings: GroupSettings, method: CommunityMethod
-) -> tuple[list[Comparison], list[FamilyTest]]:
-    """Correct the primary tests for the whole family, and give each comparison its verdict.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Corrected:
+    """The adjusted p values of one test, and how many tests its family has."""
 
-    `method` says where communities come from.
-    """
-    family = [
-        (place, table, one, one.tests.clustered)
-        for place, (table, one) in enumerate(named)
-        if one.primary and one.tests.clustered is not None
-    ]
-    adjusted = holm([p for *_, p in family])
-    tests = [
-        FamilyTest(table=table, group=one.group, measure=one.measure, p=p, adjusted=corrected)
-        for (_, table, one, p), corrected in zip(family, adjusted, strict=True)
-    ]
-    corrected_at = dict(zip((place for place, *_ in family), adjusted, strict=True))
+    gap: float
+    no_gap: float
+    tests: int
+
+
+def give_verdicts(
+    named: Sequence[Named], settings: GroupSettings
+) -> tuple[list[Comparison], list[FamilyTest]]:
+    """Correct the tests of each family, and give each comparison of a family its verdict."""
+    corrected: dict[int, _Corrected] = {}
+    for family in ("single", "crossed"):
+        places = [
+            place
+            for place, (_, one) in enumerate(named)
+            if one.family == family and one.tests.on_graph is not None
+        ]
+        gaps = holm([named[place][1].tests.on_graph or 0.0 for place in places])
+        no_gaps = holm([named[place][1].tests.no_gap or 0.0 for place in places])
+        for place, gap, no_gap in zip(places, gaps, no_gaps, strict=True):
+            corrected[place] = _Corrected(gap=gap, no_gap=no_gap, tests=len(places))
     decided = [
-        _with_verdict(one, corrected_at.get(place), len(family), settings, method)
-        for place, (_, one) in enumerate(named)
+        _with_verdict(one, corrected.get(place), settings) for place, (_, one) in enumerate(named)
     ]
+    tests = [_family_test(named[place], corrected[place]) for place in sorted(corrected)]
     return decided, tests
 
 
+def _family_test(named: Named, corrected: _Corrected) -> FamilyTest:
+    table, one = named
+    assert one.family is not None
+    assert one.tests.on_graph is not None
+    assert one.tests.no_gap is not None
+    return FamilyTest(
+        family=one.family,
+        table=table,
+        group=one.group,
+        measure=one.measure,
+        p=one.tests.on_graph,
+        adjusted=corrected.gap,
+        no_gap=one.tests.no_gap,
+        no_gap_adjusted=corrected.no_gap,
+    )
+
+
 def _with_verdict(
-    one: Comparison,
-    adjusted: float | None,
-    family: int,
-    settings: GroupSettings,
-    method: CommunityMethod,
+    one: Comparison, corrected: _Corrected | None, settings: GroupSettings
 ) -> Comparison:
-    if not one.primary:
+    if one.family is None:
         return one
-    counted = communities(one.communities, one.alone, method)
-    if adjusted is None or one.standard_error is None:
-        beside = f" The two groups are in {counted}." if one.alone else ""
-        why = f"Not tested: {one.reason or 'no test'}.{beside}"
-        return replace(one, verdict="insufficient evidence", reason=why)
-    level = settings.alpha / max(1, family)
-    seen = one.standard_error * detectable(one.communities - 1, level)
-    one = replace(
+    if corrected is None or one.precision is None:
+        found = replace(one, verdict="not settled")
+        return replace(found, reason=f"Not tested: {one.reason}. {_counted(one)}".strip())
+    level = settings.alpha / corrected.tests
+    no_gap = corrected.no_gap <= settings.alpha
+    verdict: Verdict = "no gap" if no_gap else "not settled"
+    if corrected.gap <= settings.alpha:
+        verdict = "gap shown"
+    found = replace(
         one,
-        tests=replace(one.tests, adjusted=adjusted, corrected_for=family),
-        smallest_gap_in_family=min(seen, 1.0),
+        tests=replace(
+            one.tests,
+            adjusted=corrected.gap,
+            corrected_for=corrected.tests,
+            no_gap_adjusted=corrected.no_gap,
+        ),
+        smallest_gap_in_family=min(detectable(one.precision.error, level), 1.0),
+        verdict=verdict,
+        no_gap=no_gap,
     )
-    interval = one.intervals.difference.clustered
-    assert interval is not None
-    if adjusted <= settings.alpha:
-        return replace(one, verdict="flag", reason=_flagged(one, interval, settings))
-    if _worst(one, interval) < settings.concern:
-        return replace(one, verdict="no flag", reason=_quiet(one, interval, settings))
-    why = _undecided(one, interval, counted, settings)
-    return replace(one, verdict="insufficient evidence", reason=why)
+    return replace(found, reason=_reason(found, settings))
 
 
-def _worst(one: Comparison, interval: Interval) -> float:
-    """The largest gap against the group that the interval includes."""
-    return interval.high if HARDER[one.measure] > 0 else -interval.low
-
-
-def _flagged(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
-    if one.direction == "none":
-        what = f"Costs of {one.group} and {one.reference} differ, but not in one direction"
-    else:
-        words = DIRECTION_WORDS[one.measure][one.direction == "easier"]
-        what = f"{one.group} {words} {one.reference}"
-    beside = " In favour of the group." if one.direction == "easier" else ""
-    return (
-        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}.{beside}"
-        f"{_four_fifths(one, settings)}"
-    )
-
-
-def _quiet(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
-    return (
-        f"No sign of a gap of {round_points(settings.concern)} or more against {one.group}: "
-        f"{_gap(one, interval, settings)}, {_tested(one)}.{_four_fifths(one, settings)}"
-    )
-
-
-def _undecided(one: Comparison, interval: Interval, counted: str, settings: GroupSettings) -> str:
-    family = one.tests.corrected_for or 1
-    if (one.tests.smallest or 0.0) * family > settings.alpha:
-        could = f"no gap, however large, could have been flagged in a family of {family} tests"
-    else:
+def _reason(one: Comparison, settings: GroupSettings) -> str:
+    """The verdict with its figures in two sentences or so."""
+    parts = [f"{_what(one, settings)}: {_gap(one, settings)}, {_tested(one)}."]
+    if one.verdict == "gap shown" and one.direction == "easier":
+        parts.append("In favour of the group.")
+    if one.verdict == "gap shown" and one.no_gap and one.direction == "harder":
+        parts.append(f"It is smaller than {round_points(settings.concern)}.")
+    if one.verdict == "not settled":
         seen = one.smallest_gap_in_family or 0.0
-        could = f"a gap of {points(seen)} would have been flagged four times in five"
-    least = interval.low if HARDER[one.measure] > 0 else -interval.high
-    if least > 0:
-        what = f"There may be a gap against {one.group}, but it could be chance"
-    else:
-        what = (
-            f"A gap of {round_points(settings.concern)} or more against {one.group} can neither be "
-            "shown nor ruled out"
+        parts.append(f"A gap of {points(seen)} would have been found four times in five.")
+    parts.append(_counted(one))
+    if one.below_four_fifths and one.favourable_ratio is not None:
+        parts.append(
+            f"Ratio of favourable results {one.favourable_ratio:.2f}, below "
+            f"{settings.four_fifths:g}."
         )
-    return (
-        f"{what}: {_gap(one, interval, settings)}, {_tested(one)}. With {counted}, "
-        f"{could}.{_four_fifths(one, settings)}"
-    )
+    return " ".join(part for part in parts if part)
 
 
-def _gap(one: Comparison, interval: Interval, settings: GroupSettings) -> str:
-    ends = f"{signed(interval.low)} to {signed(interval.high)}"
-    gap = f"{signed_points(one.difference)} ({1 - settings.alpha:.0%} interval {ends})"
+def _what(one: Comparison, settings: GroupSettings) -> str:
+    if one.verdict == "gap shown":
+        words = DIRECTION_WORDS[one.measure][one.direction == "easier"]
+        return f"{one.group} {words} {one.reference}"
+    size = round_points(settings.concern)
+    if one.verdict == "no gap":
+        return f"No gap of {size} or more against {one.group}"
+    return f"Whether there is a gap between {one.group} and {one.reference} is not settled"
+
+
+def _gap(one: Comparison, settings: GroupSettings) -> str:
+    gap = signed_points(one.gap)
+    if one.gap_interval is not None:
+        ends = f"{signed(one.gap_interval.low)} to {signed(one.gap_interval.high)}"
+        gap = f"{gap} ({1 - settings.alpha:.0%} interval {ends})"
     if one.measure in RATES:
         return f"{percent(one.value)} against {percent(one.reference_value)}, gap {gap}"
-    return f"chance of costlier minus cheaper {gap}"
+    return f"chance of more effort minus chance of less {gap}"
 
 
-def _four_fifths(one: Comparison, settings: GroupSettings) -> str:
-    if not one.below_four_fifths or one.favourable_ratio is None:
+def _counted(one: Comparison) -> str:
+    """How many people count, because people who are tied are alike."""
+    if one.precision is None:
         return ""
+    everybody = one.people + one.reference_people
     return (
-        f" Ratio of favourable results {one.favourable_ratio:.2f}, below {settings.four_fifths:g}."
+        f"Because people who are tied are alike, these {everybody:,} people count as "
+        f"{one.precision.effective:,.0f}."
     )
 
 
 def _tested(one: Comparison) -> str:
     """Both p values: of the test alone, and corrected for the whole family."""
-    alone, adjusted, family = one.tests.clustered, one.tests.adjusted, one.tests.corrected_for
+    alone, adjusted, family = one.tests.on_graph, one.tests.adjusted, one.tests.corrected_for
     assert alone is not None
     assert adjusted is not None
     if family == 1:

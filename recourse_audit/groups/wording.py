@@ -1,9 +1,9 @@
-"""Words for figures of groups: per cent, percentage points, p values, communities, days."""
+"""Words for figures of groups: per cent, percentage points, p values, days."""
 
 from datetime import date
 
 from recourse_audit.records.group_figures import WhyWithheld
-from recourse_audit.records.groups import CommunityMethod, Days, OwnDataGroups
+from recourse_audit.records.groups import Days, OwnDataGroups
 
 WITHHELD: dict[WhyWithheld, str] = {
     "few_people": "fewer people than groups.smallest",
@@ -63,23 +63,13 @@ def p_value(p: float) -> str:
     return f"p {chance(p)}" if p < 0.001 else f"p = {chance(p)}"
 
 
-def communities(count: int, alone: int, method: CommunityMethod) -> str:
-    """How many communities there are, and how many are one person: 34 communities, 18 of them …"""
-    words = "1 community" if count == 1 else f"{count:,} communities"
-    if not alone:
-        return words
-    # Louvain's method leaves nobody with ties alone: joining a neighbour is always better.
-    who = "one person without ties" if method == "louvain" else "one person each"
-    return f"{words}, {alone:,} of them {who}"
-
-
 def two_p_values(tests: int) -> str:
     """Why a corrected p value may seem to contradict its interval; "" for a single test."""
     if tests < 2:
         return ""
     return (
-        f"A corrected p value allows for all {tests:,} tests, while an interval allows for its own "
-        "comparison only; so the p value can be large although the interval excludes zero."
+        "A corrected p value allows for all tests of its family, while an interval allows for its "
+        "own comparison only; so the p value can be large although the interval excludes zero."
     )
 
 

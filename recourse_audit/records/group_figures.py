@@ -11,7 +11,8 @@ from typing import Literal, get_args
 from recourse_audit.records.base import Record
 from recourse_audit.records.caveats import Grade
 
-Verdict = Literal["flag", "no flag", "insufficient evidence"]
+Verdict = Literal["gap shown", "no gap", "not settled"]
+Family = Literal["single", "crossed"]
 Measure = Literal[
     "adverse_rate",
     "feasibility",
@@ -42,15 +43,15 @@ class Interval(Record):
 class Rate(Record):
     """A share of people, with two intervals.
 
-    `interval` is Wilson's, for independent people; `clustered` allows for people who come in
-    communities. Both are None where there is nobody.
+    `interval` is Wilson's, for independent people; `on_graph` allows for people who are tied being
+    alike, and is None where that was not measured. Both are None where there is nobody.
     """
 
     count: int
     of: int
     share: float | None
     interval: Interval | None
-    clustered: Interval | None
+    on_graph: Interval | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -143,8 +144,9 @@ class OwnDataGap(Record):
     """A group against the reference: refused on own data alone, and what ties add to refusals.
 
     `alone` is the gap in the share refused alone, `difference` that in the paired difference
-    between being refused as decided and alone; both are group minus reference. Intervals are over
-    communities, and None where there are too few of them; `reason` then says so.
+    between being refused as decided and alone; both are group minus reference, so that plus is
+    worse for the group. Intervals allow for people who are tied being alike; they are None where
+    that is not known, and `reason` then says why.
     """
 
     group: str
@@ -153,20 +155,19 @@ class OwnDataGap(Record):
     alone_interval: Interval | None
     difference: float
     interval: Interval | None
-    communities: int
+    p: float | None
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Intervals(Record):
-    """Three intervals of one figure.
+    """Two intervals of one figure.
 
-    `ordinary` takes people for independent; `clustered` and `bootstrap` allow for communities.
+    `ordinary` takes people for independent; `on_graph` allows for people who are tied being alike.
     """
 
     ordinary: Interval | None
-    clustered: Interval | None
-    bootstrap: Interval | None
+    on_graph: Interval | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -181,17 +182,62 @@ class GapIntervals(Record):
 class PValues(Record):
     """The p values of one gap.
 
-    `ordinary` takes people for independent, `clustered` counts communities, and `adjusted` also
-    corrects for all `corrected_for` tests of the family. `smallest` is the smallest p value that
-    this number of communities allows, 0 if there is no such limit.
+    `ordinary` takes people for independent, `on_graph` allows for ties, and `adjusted` also
+    corrects for all `corrected_for` tests of the family. `no_gap` is the p value of the test that
+    the gap against the group is as large as `concern`, and `no_gap_adjusted` is corrected likewise.
     """
 
-    method: str
     ordinary: float | None
-    clustered: float | None
-    smallest: float | None
+    on_graph: float | None
     adjusted: float | None
     corrected_for: int | None
+    no_gap: float | None
+    no_gap_adjusted: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ByColumn(Record):
+    """The same gap over the communities that a column names.
+
+    `leaving` is the share of all ties that lead out of a community. `decides` says whether its p
+    value was taken: because few ties leave, or because it is the larger one. `p` is None in too
+    few communities.
+    """
+
+    communities: int
+    leaving: float
+    p: float | None
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Precision(Record):
+    """How far ties between people make a gap less sure.
+
+    `error` is its standard error; `inflation` is its variance over that of independent people, and
+    `effective` the number of people over the inflation. `redrawn` (D) is how much larger squared
+    gaps of redrawn labels are than their own variances say, `redraws` how many labels were redrawn,
+    and `fit` how far the observed labels clump unlike the redrawn ones (above 4: not tested).
+    """
+
+    error: float
+    effective: float
+    inflation: float
+    redrawn: float
+    fit: float
+    redraws: int
+    by_column: ByColumn | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GapWithout(Record):
+    """The gap without the people for whom the search stopped early; plus is worse for the group."""
+
+    people: int
+    reference_people: int
+    gap: float
+    interval: Interval | None
+    p: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -200,30 +246,38 @@ class Comparison(Record):
 
     `difference` is group minus reference: of two shares, or, for amounts, the chance that somebody
     of the group has more than somebody of the reference minus the chance of less (for a yes or no,
-    both are the same). `ratio` is that of the two shares, or the odds of more against less.
-    `communities` counts those in the test, `alone` those of them that are a single person.
+    both are the same). `gap` is the same with its sign turned where that is needed for plus to
+    mean *worse for the group*, and `gap_interval` is its interval on the graph. `ratio` is that of
+    the two shares, or the odds of more against less.
+
+    `no_gap` says whether a gap of `concern` or more against the group is ruled out, which can be so
+    of a gap that is shown. `smallest_gap` would have been found four times in five by this test
+    alone, `smallest_gap_in_family` after correction.
     """
 
     measure: Measure
     primary: bool
+    family: Family | None
     group: str
     reference: str
     people: int
     reference_people: int
-    communities: int
-    alone: int
     value: float | None
     reference_value: float | None
     difference: float
     ratio: float | None
+    gap: float
+    gap_interval: Interval | None
     intervals: GapIntervals
     tests: PValues
+    precision: Precision | None
+    without_not_found: GapWithout | None
     effect: dict[str, float]
-    standard_error: float | None
     smallest_gap: float | None
     smallest_gap_in_family: float | None
     favourable_ratio: float | None
     below_four_fifths: bool
     direction: Direction
     verdict: Verdict | None
+    no_gap: bool
     reason: str

@@ -13,21 +13,23 @@ from recourse_audit.records.group_figures import (
     Comparison,
     DecisionCounts,
     Direction,
+    Family,
     Group,
     Interval,
     Measure,
     Outcomes,
     OwnDataGap,
     OwnDataRates,
+    Verdict,
     WhyWithheld,
 )
 
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
-# outcomes can be null. 4: agreement with the record. 5: refusals on own data alone.
-FORMAT = 5
+# outcomes can be null. 4: agreement with the record. 5: refusals on own data alone. 6: tests on the
+# graph, two families, verdicts and findings.
+FORMAT = 6
 
 Do = Literal["drop", "add", "set"]
-CommunityMethod = Literal["louvain", "column", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -44,7 +46,7 @@ class GroupTable(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Flag(Record):
-    """A flagged gap, and the table it is in."""
+    """A gap that is shown, and the table it is in; plus is worse for the group."""
 
     table: str
     group: str
@@ -52,7 +54,39 @@ class Flag(Record):
     measure: Measure
     direction: Direction
     difference: float
+    gap: float
+    interval: Interval | None
+    adjusted: float
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Finding(Record):
+    """One comparison in one sentence: who, what, how much, how sure.
+
+    `headline` is the finding to lead with, which comes first; the others follow by `rank`. `gap`
+    and `interval` are plus where it is worse for the group. `smallest_gap` would have been found
+    four times in five. `sentences` has the finding in words, by language.
+    """
+
+    rank: int
+    headline: bool
+    family: Family
+    table: str
+    group: str
+    reference: str
+    measure: Measure
+    value: float | None
+    reference_value: float | None
+    gap: float
+    interval: Interval | None
+    ratio: float | None
+    adjusted: float | None
+    tests: int
+    smallest_gap: float | None
+    verdict: Verdict
+    no_gap: bool
+    sentences: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -67,13 +101,19 @@ class Suppressed(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FamilyTest(Record):
-    """One of the tests that Holm's method corrects together."""
+    """One of the tests of a family, which Holm's method corrects together.
 
+    `no_gap` and `no_gap_adjusted` are the p values of the test of a gap as large as `concern`.
+    """
+
+    family: Family
     table: str
     group: str
     measure: Measure
     p: float
     adjusted: float
+    no_gap: float
+    no_gap_adjusted: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -130,17 +170,14 @@ class CommonOption(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Communities(Record):
-    """Where communities come from, and how many there are; `alone` of them are a single person.
+    """The column that names everybody's community, if there is one, and how many there are.
 
-    With the method "none" there are no communities, and `reason` says why.
+    `seed` is that of the audit, by which labels of groups are redrawn.
     """
 
-    method: CommunityMethod
     column: str | None
-    seed: int
     count: int
-    reason: str
-    alone: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -191,8 +228,11 @@ class Days(Record):
 class GroupReport(Record):
     """All comparisons between the groups of an audit.
 
-    `ran` is None where the log of the run does not tell when. `flags` repeats the comparisons
-    with the verdict "flag", so that nobody has to search the tables for them.
+    `ran` is None where the log of the run does not tell when. `tests` are those of two families:
+    of single attributes, and of attributes crossed. `flags` repeats the comparisons with the
+    verdict "gap shown", so that nobody has to search the tables for them, and `findings` has one
+    entry per comparison with a verdict, the headline first. `headline` says by language what to
+    lead with.
     """
 
     format: int
@@ -206,12 +246,14 @@ class GroupReport(Record):
     alpha: float
     concern: float
     four_fifths: float
-    draws: int
+    redraws: int
     overall: Overall
     tables: tuple[GroupTable, ...]
-    family: tuple[FamilyTest, ...]
+    tests: tuple[FamilyTest, ...]
     untested: int
     flags: tuple[Flag, ...]
+    headline: dict[str, str]
+    findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]

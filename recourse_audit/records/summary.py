@@ -12,6 +12,8 @@ from recourse_audit.records.search import Counterfactual
 DIGITS = 6
 # (person's number, attribute, group); "" is unknown.
 Member = tuple[int, str, str]
+# (number of the block, some pairs of people who are tied: two 32-bit numbers each, low end first).
+TieBlock = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -21,8 +21,8 @@ class GroupSettings(Section):
     )
     communities: str | None = Field(
         default=None,
-        description="The column of the nodes that holds each person's community. If absent, "
-        "communities are detected from the ties.",
+        description="The column of the nodes that holds each person's community, if there is one. "
+        "Gaps are then tested over communities as well.",
     )
     crossed: bool = Field(
         default=True, description="Whether combinations of two attributes are compared as well."
@@ -39,7 +39,8 @@ class GroupSettings(Section):
         default=0.05,
         gt=0,
         le=0.5,
-        description="Accepted probability of any false flag in the whole report.",
+        description="Accepted probability of any gap that is shown by mistake, in each of the two "
+        "families of tests: single attributes, and attributes crossed.",
     )
     concern: float = Field(
         default=0.1,
@@ -50,11 +51,12 @@ class GroupSettings(Section):
     four_fifths: float = Field(
         default=0.8, gt=0, le=1, description="A ratio of favourable rates below this is reported."
     )
-    draws: int = Field(
-        default=1999,
-        ge=99,
-        le=100_000,
-        description="Number of bootstrap draws and of permutations.",
+    redraws: int = Field(
+        default=400,
+        ge=100,
+        le=10_000,
+        description="How many times the labels of groups are redrawn on the graph, for each way of "
+        "redrawing that resembles them.",
     )
 
     @field_validator("attributes")

@@ -1,7 +1,7 @@
 """Gaps between groups as a forest plot: each gap with two intervals and its verdict in words.
 
-The thick interval allows for people of one community resembling each other; the thin, dashed one
-assumes independent people and is often too narrow.
+The thick interval allows for people who are tied being alike; the thin, dashed one assumes
+independent people and is often too narrow.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Gap:
 
     name: str
     difference: float | None
-    clustered: Interval | None
+    on_graph: Interval | None
     ordinary: Interval | None
     verdict: str
 
@@ -43,7 +43,7 @@ def intervals(gaps: tuple[Gap, ...], measure: str) -> Picture:
     """One row per gap, around the line of no difference; `measure` says what is compared."""
     ends = [0.0]
     for gap in gaps:
-        ends += [gap.difference or 0.0, *(gap.clustered or ()), *(gap.ordinary or ())]
+        ends += [gap.difference or 0.0, *(gap.on_graph or ()), *(gap.ordinary or ())]
     low, high = widened(min(ends), max(ends))
     room = (high - low) * 0.06
     across = Scale(low=low - room, high=high + room, start=LEFT, end=RIGHT)
@@ -84,8 +84,8 @@ def _draw_gap(drawing: Drawing, gap: Gap, across: Scale, y: float) -> None:
     drawing.text(VERDICT, y + 4, gap.verdict, font_size=SMALL)
     if gap.difference is None:
         return
-    if gap.clustered is not None:
-        low, high = (across(end) for end in gap.clustered)
+    if gap.on_graph is not None:
+        low, high = (across(end) for end in gap.on_graph)
         drawing.line(low, y - 4, high, y - 4, "accent", stroke_width=4)
     if gap.ordinary is not None:
         low, high = (across(end) for end in gap.ordinary)
@@ -97,21 +97,21 @@ def _draw_key(drawing: Drawing, y: float) -> None:
     drawing.shape("diamond", 8, y - 4, 6, fill="ink")
     drawing.text(20, y, "difference", font_size=SMALL)
     drawing.line(110, y - 4, 138, y - 4, "accent", stroke_width=4)
-    drawing.text(146, y, "interval over communities", font_size=SMALL)
+    drawing.text(146, y, "interval, allowing for ties", font_size=SMALL)
     drawing.line(330, y - 4, 358, y - 4, "muted", stroke_width=1.5, stroke_dasharray="4 3")
     drawing.text(366, y, "ordinary interval, for comparison", font_size=SMALL)
 
 
 def _words(gaps: tuple[Gap, ...], measure: str) -> str:
-    sentences = [f"Differences between groups in {measure}."]
+    sentences = [f"Gaps between groups: {measure}."]
     for gap in gaps:
         if gap.difference is None:
             sentences.append(f"{gap.name}: not shown, {gap.verdict}.")
             continue
         parts = [f"{gap.difference:+.1f}"]
-        if gap.clustered is not None:
-            low, high = gap.clustered
-            parts.append(f"interval over communities {low:+.1f} to {high:+.1f}")
+        if gap.on_graph is not None:
+            low, high = gap.on_graph
+            parts.append(f"interval {low:+.1f} to {high:+.1f}")
         if gap.ordinary is not None:
             low, high = gap.ordinary
             parts.append(f"ordinary interval {low:+.1f} to {high:+.1f}")

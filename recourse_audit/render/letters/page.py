@@ -13,8 +13,8 @@ from recourse_audit.render.letters.letter import Letter, LetterOption
 from recourse_audit.render.letters.profiles import Block, Profile, Undeclared
 from recourse_audit.render.letters.sentences import StepText, Words, limits_of, steps_of
 from recourse_audit.render.letters.source import CAUTIONS
-from recourse_audit.render.letters.wording import PLACEHOLDER, Wording
 from recourse_audit.render.text import plain
+from recourse_audit.render.wording import PLACEHOLDER, Wording
 from recourse_audit.settings import LetterSettings
 
 _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.render.letters.letter import LetterOption, TieChange
 from recourse_audit.render.letters.source import AttributeChange, AttributeStep, Limits
-from recourse_audit.render.letters.wording import Wording
+from recourse_audit.render.wording import Wording
 from recourse_audit.settings import LetterSettings, Settings
 from recourse_audit.settings.letters import ByLanguage
 

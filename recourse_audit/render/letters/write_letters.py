@@ -39,9 +39,9 @@ from recourse_audit.render.letters.page import about_in, letter_page
 from recourse_audit.render.letters.profiles import check_sign_off, load_profile, open_slots
 from recourse_audit.render.letters.sentences import unworded
 from recourse_audit.render.letters.source import NoLetter, Vocabulary, letter_source
-from recourse_audit.render.letters.wording import Wording
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.wording import Wording
 from recourse_audit.settings import Settings, load_settings
 
 TEMPLATE = "letters/letter.html"

@@ -30,6 +30,7 @@ from recourse_audit.render.pages.groups_sentences import (
     lead,
     name_of,
     open_questions,
+    sentences,
     singles,
     tests,
     warnings,
@@ -81,6 +82,7 @@ class GroupsView:
     agreement: tuple[str, ...]
     warnings: tuple[str, ...]
     lead: str
+    findings: tuple[str, ...]
     facts: tuple[Fact, ...]
     parts: tuple[GlancePart, ...]
     glance_note: str
@@ -116,6 +118,7 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
         agreement=() if report.agreement is None else agreement_sentences(report.agreement),
         warnings=tuple(warnings(report)),
         lead=lead(report),
+        findings=sentences(report),
         facts=tuple(facts(report)),
         parts=glance(report),
         glance_note=glance_note(report),
@@ -137,10 +140,10 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
             if table.note
         ),
         test_tables=tuple(
-            every_test(tables, caption, len(report.family))
-            for tables, caption in (
-                (single, "Every test of one attribute"),
-                (both, "Every test of two attributes crossed"),
+            every_test(tables, caption, sum(one.family == family for one in report.tests))
+            for tables, caption, family in (
+                (single, "Every test of one attribute", "single"),
+                (both, "Every test of two attributes crossed", "crossed"),
             )
             if tables
         ),
@@ -160,12 +163,12 @@ def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
         rows.append(
             GroupVerdict(
                 attribute=name_of(table),
-                flags=found["flag"],
-                no_flags=found["no flag"],
-                insufficient=found["insufficient evidence"],
+                shown=found["gap shown"],
+                no_gap=found["no gap"],
+                not_settled=found["not settled"],
             )
         )
-    return GroupVerdicts(page=page, rows=tuple(rows))
+    return GroupVerdicts(page=page, headline=report.headline["en"], rows=tuple(rows))
 
 
 def _main_gap(figures: dict[str, Figure]) -> Figure | None:
@@ -177,11 +180,11 @@ def _main_gap(figures: dict[str, Figure]) -> Figure | None:
 
 
 def _main_attribute(report: GroupReport) -> str:
-    """The attribute with the most flags; the first, if several have equally many."""
+    """The attribute with the most gaps shown; the first, if several have equally many."""
     single = singles(report)
     if not single:
         return ""
-    flags = [sum(one.verdict == "flag" for one in table.comparisons) for table in single]
+    flags = [sum(one.verdict == "gap shown" for one in table.comparisons) for table in single]
     return single[flags.index(max(flags))].name
 
 

@@ -22,9 +22,9 @@ from recourse_audit.render.pages.tables import Column, Table, cells
 from recourse_audit.render.text import plain
 
 AXES: dict[Measure, str] = {
-    "adverse_rate": "share refused, group minus reference, points",
-    "feasibility": "share with an option, group minus reference, points",
-    "cost": "chance of costlier minus cheaper than the reference, points",
+    "adverse_rate": "refused more often than the reference, points: right is worse",
+    "feasibility": "without an option more often than the reference, points: right is worse",
+    "cost": "chance of more effort minus less than the reference, points: right is worse",
 }
 
 
@@ -41,9 +41,9 @@ def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) ->
     gaps = tuple(
         Gap(
             name=f"{one.group} ({name_of(table)})",
-            difference=100 * one.difference,
-            clustered=_ends(one.intervals.difference.clustered),
-            ordinary=_ends(one.intervals.difference.ordinary),
+            difference=100 * one.gap,
+            on_graph=_ends(one.gap_interval),
+            ordinary=_turned(one.intervals.difference.ordinary, one.gap, one.difference),
             verdict=one.verdict or "",
         )
         for table in tables
@@ -112,6 +112,14 @@ def changes_of(option: CommonOption) -> str:
     return plain("; ".join(f"{do} {', '.join(what)}" for do, what in by_kind.items()))
 
 
+def _turned(interval: Interval | None, gap: float, difference: float) -> tuple[float, float] | None:
+    """Both ends in percentage points, turned as the gap is turned against its difference."""
+    ends = _ends(interval)
+    if ends is None or gap == difference:
+        return ends
+    return -ends[1], -ends[0]
+
+
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     """Both ends in percentage points."""
     return None if interval is None else (100 * interval.low, 100 * interval.high)
@@ -161,7 +169,7 @@ def cut_off_table(table: CutOffTable) -> Table:
             Column(heading="Droppable", kind="figures"),
             Column(heading="Share of droppable", kind="figures"),
             Column(heading="Ratio", kind="figures"),
-            Column(heading="Interval over communities", kind="figures"),
+            Column(heading="Interval", kind="figures"),
         ),
         rows=(
             *(_cut_off_row(one) for one in table.by_group if one.droppable),

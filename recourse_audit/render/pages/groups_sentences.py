@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from recourse_audit.groups.wording import communities, points, ran_on, round_points, two_p_values
+from recourse_audit.groups.wording import points, ran_on, round_points, two_p_values
 from recourse_audit.records.group_figures import (
     PRIMARY,
     Comparison,
@@ -28,8 +28,8 @@ MEASURES: dict[Measure, str] = {
     "caveats": "caveat grades",
 }
 SHORT: dict[Measure, str] = {"adverse_rate": "refusals", "feasibility": "options", "cost": "cost"}
-VERDICTS: tuple[Verdict, ...] = ("flag", "insufficient evidence", "no flag")
-SIGNS: dict[Verdict, str] = {"flag": "▲", "insufficient evidence": "◇", "no flag": "○"}
+VERDICTS: tuple[Verdict, ...] = ("gap shown", "not settled", "no gap")
+SIGNS: dict[Verdict, str] = {"gap shown": "▲", "not settled": "◇", "no gap": "○"}
 WITHHELD: dict[WhyWithheld, str] = {
     "few_people": "withheld: too few people",
     "few_audited": "withheld: too few audited",
@@ -134,45 +134,30 @@ def warnings(report: GroupReport) -> Iterator[str]:
             f"This audit is not finished: {report.done:,} of {report.total:,} subjects are done, "
             "and all figures cover these only."
         )
-    if report.communities.method == "none":
-        yield f"No verdicts: communities are not known ({plain(report.communities.reason)})."
 
 
 def lead(report: GroupReport) -> str:
-    """The result in one or two sentences."""
+    """The finding to lead with, and how many comparisons have which verdict."""
     found = with_verdicts(report.tables)
     if not found:
         return "No groups could be compared."
-    flags, quiet = _with(found, "flag"), _with(found, "no flag")
-    rest = len(found) - len(flags) - len(quiet)
-    counts = (
-        f"{len(quiet):,} {'shows' if len(quiet) == 1 else 'show'} no gap of "
-        f"{round_points(report.concern)} or more against a group, and {rest:,} cannot be "
-        "decided on this evidence."
+    shown, quiet = _with(found, "gap shown"), _with(found, "no gap")
+    rest = len(found) - len(shown) - len(quiet)
+    return (
+        f"{report.headline['en']} Of {several(len(found), 'comparison')}, {len(shown):,} "
+        f"{'shows' if len(shown) == 1 else 'show'} a gap, {len(quiet):,} "
+        f"{'rules' if len(quiet) == 1 else 'rule'} out a gap of {round_points(report.concern)} or "
+        f"more against the group, and {rest:,} {'is' if rest == 1 else 'are'} not settled."
     )
-    all_of = several(len(found), "comparison")
-    if not flags:
-        return f"None of {all_of} is flagged: {counts}"
-    named = [f"{name_of(table)} ({_named(table)})" for table in _flagged(singles(report))]
-    more = sum(one.verdict == "flag" for _, one in with_verdicts(crossed(report)))
-    places = [*named, *([f"{more:,} in attributes crossed"] if more else [])]
-    are = "is" if len(flags) == 1 else "are"
-    return f"{len(flags):,} of {all_of} {are} flagged: {listed(places)}. {counts}"
 
 
-def _flagged(tables: tuple[GroupTable, ...]) -> list[GroupTable]:
-    return [table for table in tables if any(one.verdict == "flag" for one in table.comparisons)]
-
-
-def _named(table: GroupTable) -> str:
-    """Who is flagged against whom, in what."""
-    by_group: dict[str, list[str]] = {}
-    for one in table.comparisons:
-        if one.verdict == "flag":
-            by_group.setdefault(f"{one.group} against {one.reference}", []).append(
-                SHORT[one.measure]
-            )
-    return plain("; ".join(f"{who}: {listed(what)}" for who, what in by_group.items()))
+def sentences(report: GroupReport) -> tuple[str, ...]:
+    """Every finding of single attributes, and the gaps shown of crossed ones, in order."""
+    return tuple(
+        one.sentences["en"]
+        for one in report.findings
+        if one.family == "single" or one.verdict == "gap shown"
+    )
 
 
 def facts(report: GroupReport) -> Iterator[Fact]:
@@ -198,9 +183,11 @@ def facts(report: GroupReport) -> Iterator[Fact]:
         for reason, count in report.overall.excluded.items()
     ]
     yield Fact(name="Left out", value=f"{'; '.join(excluded)}." if excluded else "Nobody.")
-    yield Fact(name="Communities", value=_communities(report))
-    tested = f"{len(report.family):,}, corrected together with Holm's method at {report.alpha:g}."
-    yield Fact(name="Tests", value=f"{tested} {two_p_values(len(report.family))}".rstrip())
+    if report.communities.column is not None:
+        yield Fact(name="Communities", value=_communities(report))
+    yield Fact(
+        name="Tests", value=f"{_families(report)} {two_p_values(len(report.tests))}".rstrip()
+    )
     withheld = several(len(report.suppressed), "group in the tables", "groups in the tables")
     named = f"{withheld}; the annex lists them." if report.suppressed else "Nothing."
     yield Fact(name="Withheld", value=named)
@@ -220,17 +207,22 @@ def _outcomes(report: GroupReport) -> str:
 
 def _communities(report: GroupReport) -> str:
     found = report.communities
-    if found.method == "none":
-        return "Not known."
-    source = (
-        "found in the ties (Louvain)"
-        if found.method == "louvain"
-        else f"named by the column {plain(found.column or '')}"
-    )
-    counted = communities(found.count, found.alone, found.method)
     return (
-        f"{counted}; {source}. People in one community resemble each other, so tests and "
-        "intervals count communities, not people."
+        f"{several(found.count, 'community', 'communities')}, named by the column "
+        f"{plain(found.column or '')}. Gaps are tested over them as well; that test decides where "
+        "at most 20 % of all ties lead out of a community, and otherwise the larger p value does."
+    )
+
+
+def _families(report: GroupReport) -> str:
+    """How many tests each family has, and how they are corrected."""
+    single, both = (
+        sum(one.family == family for one in report.tests) for family in ("single", "crossed")
+    )
+    return (
+        f"{single:,} of single attributes and {both:,} of attributes crossed, each family "
+        f"corrected with Holm's method at {report.alpha:g}; so by chance alone a gap is shown in "
+        f"up to {report.alpha * 2 if both and single else report.alpha:.0%} of such reports."
     )
 
 
@@ -247,46 +239,52 @@ def glance_note(report: GroupReport) -> str:
 def open_questions(report: GroupReport) -> Iterator[str]:
     """What could not be concluded; single attributes come first."""
     for table, one in with_verdicts(singles(report)):
-        if one.verdict == "insufficient evidence":
+        if one.verdict == "not settled":
             yield f"{name_of(table).capitalize()}, {MEASURES[one.measure]}: {plain(one.reason)}"
     among = with_verdicts(crossed(report))
-    rest = _with(among, "insufficient evidence")
+    rest = _with(among, "not settled")
     if rest:
         seen = [one.smallest_gap_in_family for one in rest if one.smallest_gap_in_family]
         least = (
-            f" Gaps of {100 * min(seen):.1f} to {points(max(seen))} would be flagged four times in "
-            "five."
+            f" Gaps of {100 * min(seen):.1f} to {points(max(seen))} would have been found four "
+            "times in five."
             if seen
             else ""
         )
         yield (
-            f"Attributes crossed: {len(rest):,} of {several(len(among), 'comparison')} cannot be "
-            f"decided.{least}"
+            f"Attributes crossed: {len(rest):,} of {several(len(among), 'comparison')} "
+            f"{'is' if len(rest) == 1 else 'are'} not settled.{least}"
         )
     if report.untested:
         yield f"{several(report.untested, 'comparison')} could not be tested at all."
     yield from (plain(note) for note in report.notes)
     yield (
         "No figure here says what causes a gap, or whether any decision was right or wrong. Where "
-        "nothing is flagged, there may still be a gap."
+        "no gap is shown, there may still be one."
     )
 
 
 def tests(report: GroupReport) -> Iterator[str]:
-    """How many tests there are, how they are corrected, and what the verdicts mean."""
+    """How gaps are tested, how tests are corrected, and what the verdicts mean."""
     measures = listed([MEASURES[one] for one in PRIMARY])
     yield (
-        f"The family has {several(len(report.family), 'test')}: {measures}, for every known group "
-        "that is shown against its reference group, in single and in crossed attributes. They are "
-        f"corrected together with Holm's method at {report.alpha:g}."
+        "People who are tied are alike, both in their group and in what becomes of them, so a gap "
+        "can arise by chance more easily than between independent people. How much more easily is "
+        "measured: the labels of both groups are redrawn on the same graph, so that they clump as "
+        "the observed ones do, while what became of people stays as it is. Gaps between redrawn "
+        "labels show how large gaps are by chance. The number of people over that factor is as how "
+        "many they count."
     )
     yield (
-        "Flag: after the correction, chance alone would rarely produce such a gap. No flag: not "
-        f"flagged, and the interval excludes a gap of {round_points(report.concern)} or more "
-        "against the group. Insufficient evidence: everything else. The ordinary interval, which "
-        "assumes independent people, is given for comparison and is often too narrow. Gaps and "
-        "their intervals are in percentage points: the difference between two shares, or between "
-        "the chances of a higher and of a lower cost."
+        f"Tested are {measures}, for every known group that is shown against its reference group, "
+        f"in two families. {_families(report)}"
+    )
+    yield (
+        "Gap shown: after the correction, chance alone would rarely produce such a gap. No gap: a "
+        f"gap of {round_points(report.concern)} or more against the group is ruled out, by a test "
+        "of its own that is corrected in the same way. Not settled: everything else. Gaps and "
+        "their intervals are in percentage points, and plus is always worse for the group: the "
+        "difference between two shares, or between the chances of more and of less effort."
     )
 
 

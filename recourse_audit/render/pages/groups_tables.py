@@ -194,10 +194,10 @@ def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table
             Column(heading="Group and reference"),
             Column(heading="Measure"),
             Column(heading="Gap, points", kind="figures"),
-            Column(heading="Interval over communities", kind="figures"),
-            Column(heading="Ordinary interval", kind="figures"),
+            Column(heading="Interval", kind="figures"),
             Column(heading="p, this test alone", kind="figures"),
             Column(heading=f"p, corrected for {several(family, 'test')}", kind="figures"),
+            Column(heading="People, and as how many they count", kind="figures"),
             Column(heading="Detectable gap, points", kind="figures"),
             Column(heading="Verdict"),
         ),
@@ -206,18 +206,22 @@ def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table
 
 
 def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
-    intervals = one.intervals.difference
     return cells(
         f"{plain(one.group)} / {plain(one.reference)}",
         SHORT[one.measure],
-        signed_points(one.difference),
-        between(intervals.clustered),
-        between(intervals.ordinary),
-        chance(one.tests.clustered),
+        signed_points(one.gap),
+        between(one.gap_interval),
+        chance(one.tests.on_graph),
         chance(one.tests.adjusted),
+        _counting(one),
         size(one.smallest_gap_in_family),
         f"{SIGNS[one.verdict]} {one.verdict}" if one.verdict else NOTHING,
     )
+
+
+def _counting(one: Comparison) -> str:
+    everybody = f"{one.people + one.reference_people:,}"
+    return everybody if one.precision is None else f"{everybody}: {one.precision.effective:,.0f}"
 
 
 def exploratory(tables: Iterable[GroupTable]) -> Table:
@@ -228,18 +232,16 @@ def exploratory(tables: Iterable[GroupTable]) -> Table:
             Column(heading="Group and reference"),
             Column(heading="Measure"),
             Column(heading="More minus less, points", kind="figures"),
-            Column(heading="Interval over communities", kind="figures"),
-            Column(heading="p, ordinary", kind="figures"),
-            Column(heading="p, communities", kind="figures"),
+            Column(heading="Interval", kind="figures"),
+            Column(heading="p", kind="figures"),
         ),
         rows=tuple(
             cells(
                 f"{plain(one.group)} / {plain(one.reference)}",
                 MEASURES[one.measure],
                 signed_points(one.difference),
-                between(one.intervals.difference.clustered),
-                chance(one.tests.ordinary),
-                chance(one.tests.clustered),
+                between(one.intervals.difference.on_graph),
+                chance(one.tests.on_graph),
             )
             for table in tables
             for one in table.comparisons

@@ -80,9 +80,9 @@ class GroupVerdict:
     """How many gaps of one attribute, or of two crossed, got each verdict."""
 
     attribute: str
-    flags: int
-    no_flags: int
-    insufficient: int
+    shown: int
+    no_gap: int
+    not_settled: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,7 @@ class GroupVerdicts:
     """What the group report concludes, and the address of its page."""
 
     page: str
+    headline: str
     rows: tuple[GroupVerdict, ...]
 
 

@@ -163,6 +163,7 @@ def _summaries(
 ) -> dict[str, bytes]:
     """The pages about everybody: the group report, if groups are compared, and the index."""
     from recourse_audit.groups.report import groups_of
+    from recourse_audit.render.findings import with_sentences
     from recourse_audit.render.pages.groups import verdicts_of
 
     folder = stored.folder
@@ -171,7 +172,7 @@ def _summaries(
     names = stored.names()
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
-        report = groups_of(folder)
+        report = with_sentences(groups_of(folder), templates)
         if level != "auditor":
             report = for_others(report)
         files = _group_files(report, templates, printer)

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from recourse_audit.groups.wording import (
     WITHHELD,
-    communities,
     own_data_sentence,
     p_value,
     percent,
@@ -28,7 +27,6 @@ from recourse_audit.records.group_figures import (
     Rate,
 )
 from recourse_audit.records.groups import (
-    Communities,
     CutOffTable,
     GroupReport,
     GroupTable,
@@ -36,7 +34,7 @@ from recourse_audit.records.groups import (
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.text import columns, number, plain
 
-STYLES = {"flag": "bold red", "no flag": "green", "insufficient evidence": "yellow"}
+STYLES = {"gap shown": "bold red", "no gap": "green", "not settled": "yellow"}
 MEASURES = {
     "adverse_rate": "refusals",
     "feasibility": "having an option",
@@ -59,10 +57,12 @@ def show_groups(console: Console, report: GroupReport) -> None:
     """Print the whole report; what is unfinished or unknown comes first."""
     for line in _warnings(report):
         console.print(Text(line, style="bold yellow"))
+    if report.findings:
+        console.print(Padding(Text(report.headline["en"], style="bold"), (0, 0, 1, 0)))
     _show_overall(console, report)
     console.print(ran_on(report.ran))
     for table in report.tables:
-        _show_table(console, table)
+        _show_table(console, report, table)
     _show_family(console, report)
     _show_own_data(console, report)
     _show_cut_off(console, report.cut_off)
@@ -83,8 +83,6 @@ def unfinished(report: GroupReport) -> str:
 def _warnings(report: GroupReport) -> Iterator[str]:
     if not report.finished:
         yield unfinished(report)
-    if report.communities.method == "none":
-        yield f"No verdicts: communities are not known ({report.communities.reason})."
 
 
 def _show_overall(console: Console, report: GroupReport) -> None:
@@ -97,7 +95,7 @@ def _show_overall(console: Console, report: GroupReport) -> None:
     console.print(
         f"{number(decisions.people, 'person').replace('persons', 'people')}: "
         f"{decisions.refused:,} refused, {decisions.favourable:,} favourable, "
-        f"{decisions.undecided:,} without a decision; {_where(report.communities)}."
+        f"{decisions.undecided:,} without a decision."
     )
     if outcomes is None:
         console.print("Too few of them were audited to show the results.")
@@ -111,17 +109,6 @@ def _show_overall(console: Console, report: GroupReport) -> None:
     )
     for reason, count in report.overall.excluded.items():
         console.print(f"  left out: {count:,} ({plain(reason)})")
-
-
-def _where(found: Communities) -> str:
-    counted = communities(found.count, found.alone, found.method)
-    match found.method:
-        case "louvain":
-            return f"{counted}, found in the ties (Louvain)"
-        case "column":
-            return f"{counted}, from {plain(found.column or '')}"
-        case _:
-            return "communities not known"
 
 
 def _show_own_data(console: Console, report: GroupReport) -> None:
@@ -150,7 +137,7 @@ def _show_own_data(console: Console, report: GroupReport) -> None:
         console.print(Padding(made, (0, 2)))
 
 
-def _show_table(console: Console, table: GroupTable) -> None:
+def _show_table(console: Console, report: GroupReport, table: GroupTable) -> None:
     made = columns(
         plain(table.name), "people", "refused", "with option", "infeasible", "not found", "cost"
     )
@@ -161,15 +148,15 @@ def _show_table(console: Console, table: GroupTable) -> None:
     if table.note:
         console.print(Padding(Text(table.note, style="yellow"), (0, 2)))
     single = len(table.attributes) == 1
-    for one in table.comparisons:
-        if one.verdict is not None and (single or one.verdict == "flag"):
-            line = Text.assemble(
-                (one.verdict, STYLES[one.verdict]),
-                f"  {MEASURES[one.measure]}: {plain(one.reason)}",
-            )
+    for found in report.findings:
+        if found.table == table.name and (single or found.verdict == "gap shown"):
+            said = f"  {found.sentences['en']}"
+            line = Text.assemble((found.verdict, STYLES[found.verdict]), said)
             console.print(Padding(line, (0, 2)))
     if not single:
-        others = [one.verdict for one in table.comparisons if one.verdict not in (None, "flag")]
+        others = [
+            one.verdict for one in table.comparisons if one.verdict not in (None, "gap shown")
+        ]
         counted = ", ".join(f"{others.count(name)} {name}" for name in sorted({*others}, key=str))
         if others:
             console.print(Padding(Text(f"and {counted} (--json lists them)", style="dim"), (0, 2)))
@@ -204,7 +191,7 @@ def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
 def _rate(rate: Rate) -> str:
     if rate.share is None:
         return "nobody"
-    interval = rate.clustered or rate.interval
+    interval = rate.on_graph or rate.interval
     assert interval is not None
     return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
 
@@ -219,15 +206,15 @@ def _quartiles(quartiles: Quartiles | None) -> str:
 
 
 def _below(one: Comparison, level: float) -> bool:
-    return one.tests.clustered is not None and one.tests.clustered <= level
+    return one.tests.on_graph is not None and one.tests.on_graph <= level
 
 
 def _explored(one: Comparison) -> str:
-    assert one.tests.clustered is not None
+    assert one.tests.on_graph is not None
     return (
         f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
         f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
-        f"{p_value(one.tests.clustered)} over communities, not corrected"
+        f"{p_value(one.tests.on_graph)}, not corrected"
     )
 
 
@@ -237,16 +224,20 @@ def _show_family(console: Console, report: GroupReport) -> None:
         one.verdict for table in report.tables for one in table.comparisons if one.verdict
     ]
     counted = ", ".join(f"{verdicts.count(name)} {name}" for name in STYLES)
-    family = (
-        f"Family: {number(len(report.family), 'test')} ({measures}; every known group shown "
-        f"against its reference), corrected together with Holm's method at {report.alpha:g}; "
+    single = sum(one.family == "single" for one in report.tests)
+    families = (
+        f"{number(len(report.tests), 'test')} ({measures}; every known group shown against its "
+        f"reference): {single:,} of single attributes, {len(report.tests) - single:,} of "
+        f"attributes crossed, each family corrected with Holm's method at {report.alpha:g}; "
         f"{report.untested} could not be tested."
     )
     console.print(Padding(f"Verdicts: {counted}.", (1, 0, 0, 0)))
-    console.print(family)
-    if note := two_p_values(len(report.family)):
+    console.print(families)
+    if note := two_p_values(len(report.tests)):
         console.print(note)
-    console.print(f"Intervals and tests count communities, not people. {EVERYBODY_AUDITED}")
+    console.print(
+        f"Intervals and tests allow for people who are tied being alike. {EVERYBODY_AUDITED}"
+    )
 
 
 def _show_cut_off(console: Console, tables: Iterable[CutOffTable]) -> None:

@@ -1,7 +1,8 @@
 """The only door to babel: messages from catalogues, and numbers, money and dates by language.
 
-A catalogue is `wording/<language>/LC_MESSAGES/letters.po`, read without being compiled. A message
-has a key, such as `step.raise`, and placeholders in braces, such as `{after}`.
+A catalogue is `wording/<language>/LC_MESSAGES/<catalogue>.po`, read without being compiled: there
+is one for letters and one for findings about groups. A message has a key, such as `step.raise`, and
+placeholders in braces, such as `{after}`.
 """
 
 import gettext
@@ -15,7 +16,7 @@ from babel.dates import format_date
 from babel.lists import format_list
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import PoFileError, PoFileParser
-from babel.numbers import format_currency, format_decimal
+from babel.numbers import format_currency, format_decimal, format_percent
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.render.templates import Templates
@@ -26,15 +27,16 @@ _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _FEW = "#,##0.##"
 _DIGITS = 2
+MINUS = "\N{MINUS SIGN}"
 
 
-def catalogue_name(language: str) -> str:
+def catalogue_name(language: str, catalogue: str = "letters") -> str:
     """The path of a language's catalogue within the templates."""
-    return f"wording/{language}/LC_MESSAGES/letters.po"
+    return f"wording/{language}/LC_MESSAGES/{catalogue}.po"
 
 
 class Wording:
-    """Everything that letters say in one language.
+    """Everything that one catalogue says in one language.
 
     Raises
     ------
@@ -42,10 +44,11 @@ class Wording:
         There is no catalogue for the language, or it cannot be read.
     """
 
-    def __init__(self, language: str, pages: Templates) -> None:
+    def __init__(self, language: str, pages: Templates, catalogue: str = "letters") -> None:
         self.language = language
         self._locale = _locale(language)
-        self._name, text = _catalogue(language, pages)
+        self._catalogue = catalogue
+        self._name, text = _catalogue(language, pages, catalogue)
         self._forms, self._form = _messages(self._name, text, self._locale)
 
     @property
@@ -70,6 +73,24 @@ class Wording:
     def number(self, value: float) -> str:
         """A number with at most two decimals, without trailing zeros."""
         return _wide_spaces(format_decimal(value, format=_FEW, locale=self._locale))
+
+    def percent(self, share: float) -> str:
+        """A share with one decimal: 41.2%."""
+        pattern = self._locale.percent_formats[None].pattern
+        pattern = pattern.replace("#,##0", "#,##0.0")
+        return _wide_spaces(format_percent(share, format=pattern, locale=self._locale))
+
+    def whole_percent(self, share: float) -> str:
+        """A share without decimals: 95%."""
+        return _wide_spaces(format_percent(share, locale=self._locale))
+
+    def points(self, difference: float) -> str:
+        """A difference of shares in percentage points, with its sign: -3, +21, 0.4 below one."""
+        decimals = "0.0" if abs(difference) < 0.01 else "0"
+        text = format_decimal(abs(100 * difference), format=decimals, locale=self._locale)
+        if not any(digit in text for digit in "123456789"):
+            return _wide_spaces(text)
+        return f"{'+' if difference > 0 else MINUS}{_wide_spaces(text)}"
 
     def form(self, value: float, forms: Sequence[str]) -> str:
         """The singular or the plural of a word, whichever goes with the number as it is written."""
@@ -113,9 +134,9 @@ class Wording:
         try:
             return self._forms[key]
         except KeyError:
+            source = catalogue_name("en", self._catalogue)
             raise TemplateError(
-                f"{self._name}: has no message {key!r}; copy it from {catalogue_name('en')} and "
-                "translate it"
+                f"{self._name}: has no message {key!r}; copy it from {source} and translate it"
             ) from None
 
     def _filled(self, key: str, text: str, values: dict[str, str]) -> str:
@@ -142,15 +163,16 @@ def _locale(language: str) -> Locale:
         ) from None
 
 
-def _catalogue(language: str, pages: Templates) -> tuple[str, str]:
+def _catalogue(language: str, pages: Templates, catalogue: str) -> tuple[str, str]:
     """The name and the text of the catalogue; that of `es` also serves for `es_US`."""
     for one in dict.fromkeys((language, language.split("_", maxsplit=1)[0])):
-        name = catalogue_name(one)
+        name = catalogue_name(one, catalogue)
         if pages.has(name):
             return name, pages.text(name)
     raise TemplateError(
-        f"there is no catalogue for letters in {language!r}; write {catalogue_name(language)} in a "
-        f"folder for --templates, starting from {catalogue_name('en')}"
+        f"there is no catalogue for {catalogue} in {language!r}; write "
+        f"{catalogue_name(language, catalogue)} in a folder for --templates, starting from "
+        f"{catalogue_name('en', catalogue)}"
     )
 
 
