@@ -1,221 +1,242 @@
-"""How often groups are flagged when nothing differs, and how often when something does.
+"""How often a gap between groups is shown where there is none, and how often where there is one.
 
-`python -m benchmarks.calibration [--networks 400] [--communities 36 12] [--named]` draws networks
-in the same way as the lending sample, lets the sample's model decide about everyone, and compares
-the groups as `recourse-audit groups` does. Whether a refused person has an option, and at what
-cost, is drawn according to the circle the person belongs to: auditing everyone on all these
-networks would take days.
+`python -m benchmarks.calibration [--networks 25] [--draws 20] [--communities 36 12] [--data DIR]`
+draws networks in the same way as the lending sample, lets the sample's model decide about everyone,
+and compares two groups in refusals as `recourse-audit groups` does. What became of people is that
+of the network; their labels are drawn again and again, in worlds without a gap (labels that have
+nothing to do with what became of people, but clump in different ways) and with one (labels that
+follow who is exposed to other people's bad records, as in the sample, always or half as closely).
+Whether a refused person has an option is drawn by the circle the person belongs to, with
+`--options` draws per network and world: auditing everyone on all networks would take days.
 
-Without a gap, communities differ in who lives there (origin) and in how many of their people are
-exposed to other people's bad records, and the two are unrelated. Tests that assume independent
-people go wrong in this case. With the gap, origin follows exposure, as in the sample. Each network
-is one draw, so the true value that an interval should cover is zero without a gap, and the mean
-over all networks with one. With `--named`, the communities are those used to draw the network, as
-if a column named them; without it, they are those that Louvain's method finds in the ties.
+With `--data`, labels without a gap are also drawn on the graphs in that folder, whose outcome is
+the class of each node.
 """
 
 import argparse
-import sqlite3
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.datasets import labelled_graphs
 from benchmarks.engines import decisions_of
-from recourse_audit.audit.communities import Communities, communities_of
-from recourse_audit.bundle.store import SCHEMA
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.groups.report import group_report
+from recourse_audit.groups.inference import GapTest, Inference
+from recourse_audit.groups.network import Network
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records.group_figures import Comparison
-from recourse_audit.records.groups import Communities as CommunityRecord
-from recourse_audit.settings import (
-    GraphSettings,
-    GroupSettings,
-    ModelSettings,
-)
+from recourse_audit.settings import GraphSettings, ModelSettings
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"
 # Shares of the refused who have an option, by circle (plain, thin, entangled), chosen so that the
-# simulated networks have the gap of the sample: 67 % of the north and 35 % of the south.
+# networks have the gap of the sample: 67 % of the north and 35 % of the south.
 FEASIBLE = np.array([0.62, 0.74, 0.27])
-COSTS = np.array([0.5, 1.0, 1.5, 2.0, 3.0])
-COST_SHARES = np.array([0.3, 0.3, 0.2, 0.15, 0.05])
-SHARES_IN_SOUTH = (0.7, 0.1)
-SETTINGS = GroupSettings(attributes=("origin",), draws=999)
+SHARE = 735 / 1800
+TESTS = 12  # of single attributes, in the lending sample
+ALPHA = 0.05
+FAR = 8.0  # a logit
+
+World = Literal[
+    "by community", "segregated", "at random", "redlined", "weakly along ties",
+    "strongly along ties", "half a gap", "gap",
+]  # fmt: skip
+WORLDS: tuple[World, ...] = get_args(World)
+WITH_GAP: dict[World, float] = {"gap": 0.96, "half a gap": 0.73}
+ON_ANY_GRAPH: tuple[World, ...] = (
+    "segregated", "at random", "redlined", "weakly along ties", "strongly along ties",
+)  # fmt: skip
+Floats = NDArray[np.floating]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """One network to draw."""
+class Draw:
+    """One test: its world and measure, and what came out."""
 
-    seed: int
-    gap: bool
-    communities: int
-    named: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The result of comparing south with north on one measure."""
-
+    world: World
     measure: str
-    difference: float
-    ordinary: float
-    clustered: float
-    covers: dict[str, tuple[float, float]]
-    flagged: bool
+    gap: float
+    p: float | None
+    ordinary: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A graph on which labels are drawn: what became of people, and who they are."""
+
+    network: Network
+    outcome: Floats
+    community: NDArray[np.integer]
+    exposed: Mask | None = None
+    option: Floats | None = None
 
 
 def main(arguments: list[str]) -> None:
-    """Print how often gaps are flagged, and how often intervals cover the true value."""
+    """Print the table: how often gaps are shown, and how often intervals cover the truth."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--networks", type=int, default=400)
-    parser.add_argument("--communities", type=int, nargs="+", default=[36, 12])
-    parser.add_argument("--only", choices=("gap", "no_gap"), help="run only one of the two halves")
-    parser.add_argument(
-        "--named", action="store_true", help="use the communities that the network was drawn with"
-    )
+    parser.add_argument("--networks", type=int, default=25)
+    parser.add_argument("--draws", type=int, default=20, help="draws of labels in every world")
+    parser.add_argument("--options", type=int, default=4, help="of these, tested in options too")
+    parser.add_argument("--communities", type=int, nargs="*", default=[36, 12])
+    parser.add_argument("--data", type=Path, help="a folder of labelled graphs")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args(arguments)
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
-        for gap in (True, False) if asked.only is None else (asked.only == "gap",):
-            for communities in asked.communities:
-                plans = [
-                    Plan(seed=seed, gap=gap, communities=communities, named=asked.named)
-                    for seed in range(asked.networks)
-                ]
-                _tell(plans[0], list(pool.map(findings_of, plans, chunksize=4)))
+        for communities in asked.communities:
+            work = partial(on_network, communities, asked.draws, asked.options)
+            found = [one for some in pool.map(work, range(asked.networks)) for one in some]
+            _tell(f"{communities} communities", found)
+        if asked.data is not None:
+            names = sorted(labelled_graphs(asked.data))
+            work_on = partial(on_graph, asked.data, asked.draws * asked.networks)
+            for name, found in zip(names, pool.map(work_on, names), strict=True):
+                _tell(name, found)
 
 
-def _tell(plan: Plan, networks: list[list[Finding]]) -> None:
-    found = "_named" if plan.named else ""
-    name = f"{'gap' if plan.gap else 'no_gap'}_{plan.communities}{found}"
-    _print(f"{name}_networks", len(networks))
-    by_measure: dict[str, list[Finding]] = defaultdict(list)
-    for findings in networks:
-        for one in findings:
-            by_measure[one.measure].append(one)
-    alpha = SETTINGS.alpha
-    for measure, all_found in by_measure.items():
-        own = f"{name}_{measure}"
-        mean = float(np.mean([one.difference for one in all_found]))
-        truth = mean if plan.gap else 0.0
-        _print(f"{own}_mean_difference", mean)
-        _print(f"{own}_rejected_ordinary", _share(one.ordinary <= alpha for one in all_found))
-        _print(f"{own}_rejected_clustered", _share(one.clustered <= alpha for one in all_found))
-        for kind in all_found[0].covers:
-            covered = (one.covers[kind][0] <= truth <= one.covers[kind][1] for one in all_found)
-            _print(f"{own}_covered_{kind}", _share(covered))
-        _print(f"{own}_flagged", _share(one.flagged for one in all_found))
-    _print(f"{name}_any_flag", _share(any(one.flagged for one in found) for found in networks))
+def _tell(where: str, draws: list[Draw]) -> None:
+    by: dict[tuple[str, str], list[Draw]] = defaultdict(list)
+    for one in draws:
+        by[one.world, one.measure].append(one)
+    print(f"\n| {where} | measure | draws | gap, points | ordinary test at 5 % | alone at 5 % | "
+          f"in {TESTS} tests | not tested | interval covers |\n|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    for (world, measure), some in sorted(by.items(), key=lambda one: _order(one[0])):
+        mean = float(np.mean([one.gap for one in some]))
+        truth = mean if world in WITH_GAP else 0.0
+        covered = [
+            one.interval[0] <= truth <= one.interval[1] for one in some if one.interval is not None
+        ]
+        figures = (
+            _share((one.ordinary or 1.0) <= ALPHA for one in some),
+            _share(one.p is not None and one.p <= ALPHA for one in some),
+            _share(one.p is not None and one.p <= ALPHA / TESTS for one in some),
+            _share(one.p is None for one in some),
+            _share(iter(covered)) if covered else "none",
+        )
+        print(f"| {world} | {measure} | {len(some):,} | {100 * mean:+.1f} | {' | '.join(figures)} |",
+              flush=True)  # fmt: skip
 
 
-def _print(name: str, value: float) -> None:
-    print(f"{name}: {value:.3g}", flush=True)
+def _order(key: tuple[str, str]) -> tuple[int, str]:
+    return WORLDS.index(key[0]), key[1]  # type: ignore[arg-type]
 
 
-def _share(events: Iterator[bool]) -> float:
-    return float(np.mean(list(events)))
+def _share(events: Iterator[bool]) -> str:
+    return f"{100 * float(np.mean(list(events))):.1f} %"
 
 
-def findings_of(plan: Plan) -> list[Finding]:
-    """Draw a network, let the model decide, and compare south with north."""
-    with sqlite3.connect(":memory:") as store:
-        report = group_report(store, SETTINGS, _fill(store, plan))
-    (table,) = report.tables
-    turn = 1.0 if table.reference == "north" else -1.0
-    return [_finding(one, turn) for one in table.comparisons if one.primary]
+def on_network(communities: int, draws: int, options: int, seed: int) -> list[Draw]:
+    """All worlds on one network of the lending sample's kind."""
+    place = _lending_place(communities, seed)
+    inference = Inference(place.network, seed=0)
+    random = np.random.default_rng([seed, communities, 7])
+    found = []
+    for world in WORLDS:
+        for number in range(draws):
+            south = labels(random, place, world)
+            found.append(_drawn(world, "refusals", inference, place.outcome, south))
+            if number < options and place.option is not None:
+                among = np.flatnonzero(place.outcome)
+                found.append(_drawn(world, "options", inference, 1 - place.option, south, among))
+    return found
 
 
-def _finding(one: Comparison, turn: float) -> Finding:
-    intervals = one.intervals.difference
-    kinds = {
-        "ordinary": intervals.ordinary,
-        "bootstrap": intervals.bootstrap,
-        "clustered": intervals.clustered,
-    }
-    return Finding(
-        measure=one.measure,
-        difference=turn * one.difference,
-        ordinary=1.0 if one.tests.ordinary is None else one.tests.ordinary,
-        clustered=1.0 if one.tests.clustered is None else one.tests.clustered,
-        covers={
-            name: (min(turn * i.low, turn * i.high), max(turn * i.low, turn * i.high))
-            for name, i in kinds.items()
-            if i is not None
-        },
-        flagged=one.verdict == "flag",
+def on_graph(folder: Path, draws: int, name: str) -> list[Draw]:
+    """All worlds without a gap on a graph with labelled nodes."""
+    network, outcome = labelled_graphs(folder)[name]()
+    place = Place(network=network, outcome=outcome, community=network.parts(16))
+    inference = Inference(network, seed=0)
+    random = np.random.default_rng(1)
+    return [
+        _drawn(world, "class", inference, outcome, labels(random, place, world))
+        for world in ON_ANY_GRAPH
+        for _ in range(draws)
+    ]
+
+
+def labels(random: np.random.Generator, place: Place, world: World) -> Mask:
+    """Draw everybody's label; as many are in the group as in the lending sample."""
+    people = place.network.people
+    count = round(SHARE * people)
+    if world in WITH_GAP:
+        assert place.exposed is not None
+        follows = random.random(people) < WITH_GAP[world]
+        score = np.where(follows, place.exposed, ~place.exposed).astype(float)
+    elif world in ("by community", "segregated", "redlined"):
+        area = place.network.parts(8) if world == "redlined" else place.community
+        there = int(area.max()) + 1
+        many = (random.permutation(there) < there // 2)[area]
+        strength = {"by community": (0.85, -2.2), "segregated": (FAR, -FAR), "redlined": (2, -2)}
+        score = np.where(many, *strength[world]) + random.logistic(size=people)
+    else:
+        steps, signal = {"weakly along ties": (2, 0.5), "strongly along ties": (16, 0.95)}.get(
+            world, (0, 0.0)
+        )
+        field = random.standard_normal(people)
+        for _ in range(steps):
+            field = place.network.walks[0] @ field
+        field = (field - field.mean()) / field.std()
+        score = np.sqrt(signal) * field + np.sqrt(1 - signal) * random.standard_normal(people)
+    order = np.argsort(-(score + 1e-9 * random.random(people)), kind="stable")
+    member = np.zeros(people, dtype=bool)
+    member[order[:count]] = True
+    return member
+
+
+def _drawn(
+    world: World,
+    measure: str,
+    inference: Inference,
+    values: Floats,
+    member: Mask,
+    people: NDArray[np.integer] | None = None,
+) -> Draw:
+    among = np.arange(member.size) if people is None else people
+    found: GapTest = inference.test(values[among], member[among], among)
+    ends = None if found.interval is None else (found.interval.low, found.interval.high)
+    return Draw(
+        world=world,
+        measure=measure,
+        gap=found.difference,
+        p=found.p,
+        ordinary=found.ordinary.p,
+        interval=ends,
     )
 
 
-def _fill(store: sqlite3.Connection, plan: Plan) -> CommunityRecord:
-    """Write the tables of a store that groups are compared from; return their communities."""
-    lending = _lending(plan.communities)
-    random = np.random.default_rng([plan.seed, plan.communities, plan.gap])
+def _lending_place(communities: int, seed: int) -> Place:
+    """Draw a network, and let the sample's model decide about everyone."""
+    lending = _lending(communities)
+    random = np.random.default_rng([seed, communities])
     person = lending.draw_people(random)
-    south = _south(random, person, plan)
-    with TemporaryDirectory() as place:
-        graph = _network(lending, random, person, Path(place))
+    with TemporaryDirectory() as folder:
+        graph = _network(lending, random, person, Path(folder))
     batcher = QueryBatcher(_model(), pool_of(graph))
     answers = batcher.ask_raw(whole(graph), np.arange(graph.node_count))
     decisions = decisions_of(graph, answers, ("denied", "approved"), ("approved",))
     refused = ~decisions.favourable(answers, np.arange(len(answers)))
-    found = Communities(method="column", seed=0, column="dealt", numbers=person.community)
-    if not plan.named:
-        found = communities_of(graph, SETTINGS, seed=0)
-    assert found.numbers is not None
-    store.executescript(SCHEMA)
-    people = zip(graph.ids.tolist(), refused.tolist(), found.numbers.tolist(), strict=True)
-    store.executemany(
-        "INSERT INTO people VALUES (?, ?, ?, ?, ?, NULL)",
-        [
-            (number, name, "denied" if no else "approved", not no, community)
-            for number, (name, no, community) in enumerate(people)
-        ],
+    option = random.random(graph.node_count) < FEASIBLE[person.circle]
+    return Place(
+        network=Network(people=graph.node_count, low=graph.pair_low, high=graph.pair_high),
+        outcome=refused.astype(float),
+        community=person.community,
+        exposed=person.exposed,
+        option=option.astype(float),
     )
-    store.executemany(
-        "INSERT INTO members VALUES (?, 'origin', ?)",
-        [(number, "south" if one else "north") for number, one in enumerate(south.tolist())],
-    )
-    feasible = random.random(graph.node_count) < FEASIBLE[person.circle]
-    cost = random.choice(COSTS, graph.node_count, p=COST_SHARES)
-    for number in np.flatnonzero(refused).tolist():
-        store.execute(
-            "INSERT INTO subjects (number, chunk, id, decision, favourable, status, error, options,"
-            " cheapest_cost, document) VALUES (?, 0, ?, 'denied', 0, ?, '', ?, ?, '{}')",
-            (
-                number,
-                str(graph.ids[number]),
-                "verified" if feasible[number] else "certified_infeasible",
-                int(feasible[number]),
-                float(cost[number]) if feasible[number] else None,
-            ),
-        )
-    return found.record
-
-
-def _south(random: np.random.Generator, person: Any, plan: Plan) -> np.ndarray:
-    """Draw origin: by community without a gap, by exposure with one."""
-    if plan.gap:
-        follows = random.random(len(person.exposed)) < 0.96
-        return np.asarray(np.where(follows, person.exposed, ~person.exposed))
-    many = random.permutation(plan.communities) < plan.communities // 2
-    share = np.where(many, *SHARES_IN_SOUTH)
-    return np.asarray(random.random(len(person.exposed)) < share[person.community])
 
 
 def _network(lending: ModuleType, random: np.random.Generator, person: Any, place: Path) -> Graph:

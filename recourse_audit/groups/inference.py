@@ -14,9 +14,9 @@ of people over the inflation the *effective* number. Differences, ratios and tes
 """
 
 import math
-from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -25,13 +25,15 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.community_errors import CommunityError, community_error
 from recourse_audit.groups.families import fisher
 from recourse_audit.groups.network import UNREACHED, Network
-from recourse_audit.groups.redraws import Effort, Labels, Redrawing, Redraws
+from recourse_audit.groups.recent import Recent, digest
+from recourse_audit.groups.redraws import Effort, Labels, Packed, Redrawing, Redraws
 from recourse_audit.groups.score_intervals import Shares, difference_interval, ratio_interval
 from recourse_audit.records.group_figures import Interval
 
 # Distances between more people than this, or through more ties than this, are not looked at.
 MOST_NEAR, MOST_WORK = 5_000, 2_000_000_000
 KEPT = 32
+SQUARES_KEPT = 4_096
 FEWEST_TIED = 100
 FEWEST_EFFECTIVE = 10
 FEWEST_EXPECTED, FEW_EXPECTED = 1, 5
@@ -86,14 +88,6 @@ class GapTest:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """What tests of the same two groups share, whatever is compared."""
-
-    redraws: Redraws
-    near: Floats | None
-
-
 class Inference:
     """Compares groups on one graph; the same seed gives the same figures."""
 
@@ -112,7 +106,9 @@ class Inference:
         if network.people > MOST_NEAR:
             effort = LARGE
         self._redrawing = Redrawing(network, seed, effort)
-        self._prepared: OrderedDict[bytes, _Prepared] = OrderedDict()
+        self._redraws: Recent[Redraws] = Recent(KEPT)
+        self._near: Recent[Floats | None] = Recent(2)
+        self._squares: Recent[float] = Recent(SQUARES_KEPT)
         self._communities = communities
 
     def test(self, values: Floats, member: Mask, people: Ints) -> GapTest:
@@ -130,10 +126,14 @@ class Inference:
         plain = GapTest(difference=difference, ordinary=ordinary)
         if self._network.tied < FEWEST_TIED:
             return replace(plain, reason=NO_TIES)
-        prepared = self._prepare(member, people)
-        if prepared.redraws.fit > WORST_FIT:
-            return replace(plain, fit=prepared.redraws.fit, reason=UNLIKE)
-        redrawn, near = self._redrawn(values, prepared), prepared.near
+        who = digest(people)
+        redraws = self._redraws.get(
+            (who, digest(member)), lambda: self._redrawing.of(member, people)
+        )
+        if redraws.fit > WORST_FIT:
+            return replace(plain, fit=redraws.fit, reason=UNLIKE)
+        near = self._near.get(who, lambda: self._nearness(people))
+        redrawn = self._redrawn(values, redraws, near, (who, ones, digest(values)))
         _, _, variance = _gaps(values, member[:, None], near)
         inflation = redrawn * float(variance[0]) / independent
         p = _two_sided(difference, math.sqrt(inflation * independent))
@@ -155,8 +155,8 @@ class Inference:
             effective=values.size / inflation,
             inflation=inflation,
             redrawn=redrawn,
-            fit=prepared.redraws.fit,
-            redraws=prepared.redraws.count,
+            fit=redraws.fit,
+            redraws=redraws.count,
             communities=by_column,
             by_column=decides,
             ordinary=ordinary,
@@ -169,16 +169,6 @@ class Inference:
         error = math.sqrt(independent)
         interval, ratio = self._intervals(values, member, difference, error, 1.0)
         return Ordinary(p=_two_sided(difference, error), interval=interval, ratio_interval=ratio)
-
-    def _prepare(self, member: Mask, people: Ints) -> _Prepared:
-        key = np.packbits(member).tobytes() + people.astype(np.int64).tobytes()
-        if key not in self._prepared:
-            self._prepared[key] = _Prepared(
-                redraws=self._redrawing.of(member, people), near=self._nearness(people)
-            )
-            if len(self._prepared) > KEPT:
-                self._prepared.popitem(last=False)
-        return self._prepared[key]
 
     def _nearness(self, people: Ints) -> Floats | None:
         """How much the errors of two people go together: less with each step between them."""
@@ -193,15 +183,19 @@ class Inference:
         near[steps == UNREACHED] = 0
         return near
 
-    def _redrawn(self, values: Floats, prepared: _Prepared) -> float:
+    def _redrawn(
+        self, values: Floats, redraws: Redraws, near: Floats | None, key: tuple[Hashable, ...]
+    ) -> float:
         """By how much squared gaps of redrawn labels exceed their variance; at least 1."""
-        redraws = prepared.redraws
+
+        def square(packed: Packed) -> float:
+            return _mean_square(values, redraws.unpacked(packed), near)
+
         along = [
-            _mean_square(values, redraws.unpacked(one), prepared.near) for one in redraws.labels
+            self._squares.get((*key, place), partial(square, labels))
+            for place, labels in zip(redraws.settings, redraws.labels, strict=True)
         ]
-        by_parts = [
-            _mean_square(values, redraws.unpacked(one), prepared.near) for one in redraws.by_parts
-        ]
+        by_parts = [square(labels) for labels in redraws.by_parts]
         return max(1.0, float(np.dot(redraws.weights, along)), *by_parts)
 
     def _by_column(

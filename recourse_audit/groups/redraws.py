@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.network import Network
+from recourse_audit.groups.recent import Recent, digest
 
 STEPS = (1, 2, 4, 8, 16, 32)
 SIGNALS = (0.25, 0.5, 0.75, 0.95)
@@ -36,7 +38,10 @@ MOST_CACHED = 60_000_000
 COLUMNS = 500
 SALT_FIELDS, SALT_NOISE, SALT_PERMUTED, SALT_SHARED = 1, 2, 3, 4
 
+COMPARISONS_KEPT = 32
+
 Labels = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+Packed = NDArray[np.uint8]
 Setting = tuple[int, int, float] | None  # walk, steps, signal; None deals labels at random
 SETTINGS: tuple[Setting, ...] = (*product((0, 1), STEPS, SIGNALS), None)
 
@@ -54,17 +59,19 @@ class Effort:
 class Redraws:
     """Redrawn labels of one comparison: by setting with its weight, and by parts of the graph.
 
-    Labels have a row per person and a column per redraw, packed along the people. `fit` says how
-    far the observed labels clump unlike those of the setting that is most like them.
+    Labels have a row per person and a column per redraw, packed along the people. `settings` are
+    places in `SETTINGS`. `fit` says how far the observed labels clump unlike those of the setting
+    that is most like them.
     """
 
     people: int
+    settings: tuple[int, ...]
     weights: tuple[float, ...]
-    labels: tuple[np.ndarray, ...]
-    by_parts: tuple[np.ndarray, ...]
+    labels: tuple[Packed, ...]
+    by_parts: tuple[Packed, ...]
     fit: float
 
-    def unpacked(self, packed: np.ndarray) -> Labels:
+    def unpacked(self, packed: Packed) -> Labels:
         return np.unpackbits(packed, axis=0, count=self.people).astype(bool)
 
     @property
@@ -74,38 +81,58 @@ class Redraws:
 
 
 class Redrawing:
-    """Redraws labels on one graph; the same seed gives the same labels."""
+    """Redraws labels on one graph; the same seed gives the same labels.
+
+    Labels that are redrawn along walks depend on who is compared and how many of them are in the
+    group, but not on who they are; so they are kept, and serve again.
+    """
 
     def __init__(self, network: Network, seed: int, effort: Effort) -> None:
         self._network = network
         self._seed = seed
         self._effort = effort
         self._fields: dict[tuple[int, ...], Floats] = {}
+        self._clumps: Recent[tuple[Floats, Floats]] = Recent(COMPARISONS_KEPT)
+        self._redrawn: Recent[Packed] = Recent(COMPARISONS_KEPT * 8)
 
     def of(self, member: Mask, people: Ints) -> Redraws:
         """Labels that clump as those of the members do among these people."""
-        effort = self._effort
+        ones = int(member.sum())
+        key = (digest(people), ones)
+        means, deviations = self._clumps.get(key, lambda: self._clumps_of(people, ones))
         observed = self._clumping(member[:, None], people)[:, 0]
-        means, deviations = np.empty((2, len(SETTINGS), observed.size))
-        for place in range(len(SETTINGS)):
-            found = self._clumping(self._labels(member, people, place, effort.weighed), people)
-            means[place], deviations[place] = found.mean(axis=1), found.std(axis=1)
         weights = _weights(observed, means, deviations)
         kept = np.flatnonzero(weights > LEAST_WEIGHT).tolist()
-        labels = [self._labels(member, people, place, effort.redraws) for place in kept]
-        weights = weights[kept] / weights[kept].sum()
         distance = ((observed - means) ** 2 / (deviations + LEAST_DEVIATION) ** 2).mean(axis=1)
         return Redraws(
             people=people.size,
-            weights=tuple(weights.tolist()),
-            labels=tuple(np.packbits(some, axis=0) for some in labels),
+            settings=tuple(kept),
+            weights=tuple((weights[kept] / weights[kept].sum()).tolist()),
+            labels=tuple(self._packed(key, people, place) for place in kept),
             by_parts=tuple(np.packbits(some, axis=0) for some in self._by_parts(member, people)),
             fit=float(distance.min()),
         )
 
-    def _labels(self, member: Mask, people: Ints, place: int, count: int) -> Labels:
+    def _clumps_of(self, people: Ints, ones: int) -> tuple[Floats, Floats]:
+        """The mean and the deviation of every number of every setting's labels."""
+        means, deviations = np.empty((2, len(SETTINGS), 2 * len(APART)))
+        for place in range(len(SETTINGS)):
+            found = self._clumping(self._labels(people, ones, place, self._effort.weighed), people)
+            means[place], deviations[place] = found.mean(axis=1), found.std(axis=1)
+        return means, deviations
+
+    def _packed(self, key: tuple[bytes, int], people: Ints, place: int) -> Packed:
+        """The labels of one setting by which gaps are judged."""
+
+        def draw() -> Packed:
+            labels = self._labels(people, key[1], place, self._effort.redraws)
+            return np.packbits(labels, axis=0)
+
+        return self._redrawn.get((*key, place), draw)
+
+    def _labels(self, people: Ints, ones: int, place: int, count: int) -> Labels:
         """Labels of one setting."""
-        setting, ones = SETTINGS[place], int(member.sum())
+        setting = SETTINGS[place]
         noise = _normals((self._seed, SALT_NOISE, place), people.size, count)
         if setting is None:
             return _top(noise, ones)

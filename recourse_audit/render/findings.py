@@ -10,6 +10,7 @@ from recourse_audit.render.wording import Wording
 
 LANGUAGES = ("en", "de", "fr", "es")
 CATALOGUE = "groups"
+UNSEEN = 0.0005  # half of the last digit of a share
 # What a finding says where it is worse for the group, better, and the same.
 WORDS: dict[Measure, tuple[str, str, str]] = {
     "adverse_rate": ("refused.more", "refused.less", "refused.same"),
@@ -116,6 +117,6 @@ class _Speaker:
 
 def _clause(found: Finding) -> str:
     worse, better, same = WORDS[found.measure]
-    if not found.gap:
+    if abs(found.gap) < UNSEEN:
         return same
     return worse if found.gap > 0 else better
