@@ -112,8 +112,18 @@ def _tell(where: str, draws: list[Draw]) -> None:
     by: dict[tuple[str, str], list[Draw]] = defaultdict(list)
     for one in draws:
         by[one.world, one.measure].append(one)
-    print(f"\n| {where} | measure | draws | gap, points | ordinary test at 5 % | alone at 5 % | "
-          f"in {TESTS} tests | not tested | interval covers |\n|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    heads = (
+        where,
+        "measure",
+        "draws",
+        "gap, points",
+        "ordinary test at 5 %",
+        "alone at 5 %",
+        f"in {TESTS} tests",
+        "not tested",
+        "interval covers",
+    )
+    print(f"\n| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for (world, measure), some in sorted(by.items(), key=lambda one: _order(one[0])):
         mean = float(np.mean([one.gap for one in some]))
         truth = mean if world in WITH_GAP else 0.0
@@ -127,8 +137,8 @@ def _tell(where: str, draws: list[Draw]) -> None:
             _share(one.p is None for one in some),
             _share(iter(covered)) if covered else "none",
         )
-        print(f"| {world} | {measure} | {len(some):,} | {100 * mean:+.1f} | {' | '.join(figures)} |",
-              flush=True)  # fmt: skip
+        row = (world, measure, f"{len(some):,}", f"{100 * mean:+.1f}", *figures)
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 def _order(key: tuple[str, str]) -> tuple[int, str]:
