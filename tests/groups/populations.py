@@ -92,7 +92,7 @@ def publish(seed: int, smallest: int, folder: Path) -> Path:
     people, names = drawn_population(seed)
     _add_values(seed, people)
     add_own_data(seed, people)
-    chosen = settings(*names, smallest=smallest, draws=99, crossed=seed % 5 > 0)
+    chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
     return publish_people(people, chosen, folder)
 
 
@@ -150,7 +150,7 @@ def publish_people(people: list[Person], chosen: GroupSettings, folder: Path) ->
         own = [tie for steps in one.options for _, _, tie in steps if tie is not None]
         people[number].droppable = [*one.droppable, *own]
     audited = sum(one.status is not None for one in people)
-    made = report_on(people, chosen, method="none")
+    made = report_on(people, chosen, ties=False)
     report = for_others(replace(made, done=audited, total=audited))
     (folder / "index.html").write_text(_index(report, people), encoding="utf-8")
     page = Templates().render("pages/groups.html", view=groups_view(report))

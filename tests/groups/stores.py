@@ -1,8 +1,7 @@
-"""Stores and reports of made-up audits: people, groups, communities, and what the audit found."""
+"""Stores and reports of made-up audits: people, groups, ties, and what the audit found."""
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -13,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.bundle.store import SCHEMA, VERSION
+from recourse_audit.groups.arrays import Ints
+from recourse_audit.groups.inference import FEWEST_TIED
 from recourse_audit.groups.report import group_report
-from recourse_audit.records.groups import Communities, CommunityMethod, GroupReport
+from recourse_audit.records.groups import Communities, GroupReport
+from recourse_audit.render.findings import with_sentences
 from recourse_audit.settings import GroupSettings
 
 FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
@@ -45,45 +47,55 @@ class Person:
     droppable: Sequence[Tie] = field(default_factory=list)
 
 
-def communities_of(
-    people: Sequence[Person], *, method: CommunityMethod = "louvain", seed: int = 0
-) -> Communities:
+def communities_of(people: Sequence[Person], *, column: bool = False, seed: int = 0) -> Communities:
     """What the store of these people says about their communities."""
-    sizes = Counter(one.community for one in people)
-    none = method == "none"
-    return Communities(
-        method=method,
-        column="district" if method == "column" else None,
-        seed=seed,
-        count=0 if none else len(sizes),
-        reason="too many ties" if none else "",
-        alone=0 if none else sum(size == 1 for size in sizes.values()),
-    )
+    count = len({one.community for one in people}) if column else 0
+    return Communities(column="district" if column else None, count=count, seed=seed)
+
+
+def ties_within(people: Sequence[Person], *, each: int = 3, away: float = 0.1) -> Ints:
+    """Ties of people: each picks some others of their own community, now and then of any."""
+    random = np.random.default_rng(0)
+    community = np.array([one.community or 0 for one in people])
+    order = np.argsort(community, kind="stable")
+    starts = np.searchsorted(community[order], np.arange(community.max(initial=0) + 2))
+    pairs = set()
+    for number, own in enumerate(community.tolist()):
+        inside = order[starts[own] : starts[own + 1]]
+        for _ in range(each):
+            other = random.integers(len(people)) if random.random() < away else random.choice(inside)
+            if other != number:
+                pairs.add((min(number, int(other)), max(number, int(other))))
+    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
 
 
 def make_store(
     people: Sequence[Person],
     *,
-    method: CommunityMethod = "louvain",
+    column: bool = False,
     seed: int = 0,
     path: Path | None = None,
+    ties: bool = True,
 ) -> sqlite3.Connection:
-    """A store with these people, in memory or in a file."""
+    """A store with these people, in memory or in a file; with ties if there are enough of them."""
     store = sqlite3.connect(":memory:" if path is None else path)
     for statement in SCHEMA.split(";"):
         store.execute(statement)
     store.execute(f"PRAGMA user_version = {VERSION}")
-    communities = json.dumps(asdict(communities_of(people, method=method, seed=seed)))
+    communities = json.dumps(asdict(communities_of(people, column=column, seed=seed)))
     store.execute("INSERT INTO meta VALUES ('communities', ?)", (communities,))
     for number, one in enumerate(people):
         decision = {None: "", True: "yes", False: "no"}[one.favourable]
-        own = None if method == "none" else one.community
+        own = one.community if column else None
         row = (number, f"P{number}", decision, one.favourable, own, one.favourable_alone)
         store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", row)
         members = [(number, name, value) for name, value in one.groups.items()]
         store.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
         if one.status is not None:
             _add_subject(store, number, one)
+    if ties and len(people) >= FEWEST_TIED:
+        pairs = ties_within(people).astype("<i4").tobytes()
+        store.execute("INSERT INTO ties VALUES (0, ?)", (pairs,))
     store.commit()
     return store
 
@@ -184,17 +196,19 @@ def drawn_people(
 
 
 def settings(*attributes: str, **more: Any) -> GroupSettings:
-    """Settings with few draws, so that tests are quick."""
-    return GroupSettings.model_validate({"attributes": attributes, "draws": 199} | more)
+    """Settings with few redraws, so that tests are quick."""
+    return GroupSettings.model_validate({"attributes": attributes, "redraws": 100} | more)
 
 
 def report_on(
     people: Sequence[Person],
     groups: GroupSettings,
     *,
-    method: CommunityMethod = "louvain",
+    column: bool = False,
     seed: int = 0,
+    ties: bool = True,
 ) -> GroupReport:
-    """The group report on these people."""
-    with closing(make_store(people, method=method, seed=seed)) as store:
-        return group_report(store, groups, communities_of(people, method=method, seed=seed))
+    """The group report on these people, with its sentences."""
+    with closing(make_store(people, column=column, seed=seed, ties=ties)) as store:
+        communities = communities_of(people, column=column, seed=seed)
+        return with_sentences(group_report(store, groups, communities))

@@ -82,7 +82,7 @@ def test_any_report_is_read_back_as_it_was_written(
     people: list[Person], smallest: int, method: Any
 ) -> None:
     people[0].groups, people[1].groups = {"origin": "north"}, {"origin": "s\N{SNOWMAN}"}
-    asked = group_settings("origin", smallest=smallest, draws=99)
+    asked = group_settings("origin", smallest=smallest, redraws=100)
     report = report_on(people, asked, method=method)
     text = GROUPS.write(report)
     assert GROUPS.read(text) == report

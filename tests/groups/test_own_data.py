@@ -137,7 +137,7 @@ def test_an_attacker_learns_nothing_of_groups_whose_figures_are_withheld(
 def test_the_attack_finds_what_the_other_groups_leave(tmp_path: Path) -> None:
     """Everybody together and one group of two, published by hand, give away the other."""
     people = people_of(NORTH, SOUTH)
-    known = read(publish_people(people, settings("origin", draws=99), tmp_path))
+    known = read(publish_people(people, settings("origin", redraws=100), tmp_path))
     assert attack_own_data(known) == []
     south = Cell((("origin", "south"),))
     for found in known.own_data.values():
