@@ -18,22 +18,22 @@ from recourse_audit.cli.groups import groups as groups_command
 from recourse_audit.errors import AuditError
 from recourse_audit.groups.report import groups_of
 from recourse_audit.records.codec import LOG_LINE
-from recourse_audit.records.groups import CommunityMethod
 from recourse_audit.records.manifest import LogLine
+from recourse_audit.render.findings import with_sentences
 from tests.audits import SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
 from tests.groups.stores import drawn_people, make_store
 
-GROUPS = {"attributes": ["origin", "gender"], "draws": 199, "reference": {"origin": "north"}}
+GROUPS = {"attributes": ["origin", "gender"], "redraws": 100, "reference": {"origin": "north"}}
+
+SINGLE = {"attributes": ["origin"], "redraws": 100, "reference": {"origin": "north"}}
 
 
-def bundle(
-    folder: Path, *, gap: float = 0.0, groups: Any = None, method: CommunityMethod = "louvain"
-) -> Path:
+def bundle(folder: Path, *, gap: float = 0.0, groups: Any = None, ties: bool = False) -> Path:
     """A folder with a made-up store and its settings: all that `groups` reads."""
-    people = drawn_people(1, gap=gap)
-    make_store(people, method=method, path=folder / "store.sqlite").close()
+    people = drawn_people(1, people=1200, gap=gap)
+    make_store(people, ties=ties, path=folder / "store.sqlite").close()
     sample = tomllib.loads((SAMPLES / "audit.toml").read_text(encoding="utf-8"))
     document = sample | {"groups": GROUPS if groups is None else groups}
     (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
@@ -41,68 +41,58 @@ def bundle(
 
 
 def test_a_gap_ends_with_3_only_if_asked(tmp_path: Path) -> None:
-    folder = bundle(tmp_path, gap=0.35)
+    folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
     assert command("groups", folder).code == 0
     failed = command("groups", folder, "--fail-on", "gap")
     assert failed.code == 3
     assert "error: " in failed.err
-    assert "flagged: origin: south has an option less often than north" in failed.err
-    assert "flag" in failed.out  # the view is printed before
+    assert "shown: Of the refused, south (origin) has an option less often than north" in failed.err
+    assert "gap shown" in failed.out  # the view is printed before
 
 
 def test_no_gap_ends_with_0(tmp_path: Path) -> None:
-    finished = command("groups", bundle(tmp_path), "--fail-on", "gap")
+    folder = bundle(tmp_path, groups=SINGLE, ties=True)
+    finished = command("groups", folder, "--fail-on", "gap")
     assert (finished.code, finished.err) == (0, "")
 
 
 @pytest.mark.parametrize(
-    ("groups", "method", "why"),
+    ("groups", "why"),
     [
-        ({**GROUPS, "smallest": 5000}, "louvain", "no two groups have 5000 people or more"),
-        (GROUPS, "none", "communities are not known (too many ties); name a column"),
+        ({**GROUPS, "smallest": 5000}, "no two groups have 5000 people or more"),
+        (GROUPS, "Not tested: fewer than 100 people have ties"),
     ],
 )
-def test_what_could_not_be_tested_is_not_clean(
-    groups: Any, method: CommunityMethod, why: str, tmp_path: Path
-) -> None:
-    folder = bundle(tmp_path, gap=0.35, groups=groups, method=method)
+def test_what_could_not_be_tested_is_not_clean(groups: Any, why: str, tmp_path: Path) -> None:
+    folder = bundle(tmp_path, gap=0.35, groups=groups)
     assert command("groups", folder).code == 0
     finished = command("groups", folder, "--fail-on", "gap")
     assert finished.code == 2
     assert f"--fail-on gap: nothing was tested: {why}" in finished.err
 
 
-def test_the_view_says_what_was_counted_and_how(tmp_path: Path) -> None:
-    out = command("groups", bundle(tmp_path, gap=0.35), columns=160).out
+def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Path) -> None:
+    folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
+    out = " ".join(command("groups", folder, columns=160).out.split())
+    assert out.startswith("Of the refused, south (origin) has an option less often than north: ")
     for words in (
-        "2,000 people: ",
-        "communities, found in the ties (Louvain)",
-        "south has an option less often than north",
-        "Family: 15 tests",
+        "1,200 people: ",
+        "3 tests (refusals, having an option, cost of the cheapest option; ",
         "Holm",
         "0 could not be tested",
+        "Intervals and tests allow for people who are tied being alike.",
         "Whom the advice cuts off",
     ):
         assert words in out
-
-
-def test_the_view_says_differences_in_points(tmp_path: Path) -> None:
-    out = " ".join(command("groups", bundle(tmp_path, gap=0.35), columns=160).out.split())
-    assert re.search(r"\d+\.\d% against \d+\.\d%, gap -\d+\.\d points \(95% interval -", out)
+    assert out.count("A corrected p value allows for all tests of its family") == 1
+    assert re.search(r"\d+\.\d% against \d+\.\d%, a gap of \+\d+ points \(95% interval \+", out)
     assert re.search(r"chance of more minus less -\d+\.\d points, p ", out)
     assert not re.search(r"[-+][\d.]+%", out)
 
 
-def test_why_p_and_interval_may_disagree_is_said_once(tmp_path: Path) -> None:
-    out = " ".join(command("groups", bundle(tmp_path, gap=0.35), columns=160).out.split())
-    assert out.count("corrected p value allows for all 15 tests") == 1
-    assert (
-        len(re.findall(r"p = \S+( 0\.001)? alone, \S+( 0\.001)? corrected for 15 tests", out)) > 3
-    )
-
-
 def test_json_and_table_say_the_same(tmp_path: Path) -> None:
-    folder, table = bundle(tmp_path, gap=0.35), tmp_path / "groups.csv"
+    folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
+    table = tmp_path / "groups.csv"
     document = command("groups", folder, "--json", "--csv", table).document
     assert document["finished"] is True
     with table.open(encoding="utf-8", newline="") as file:
@@ -114,7 +104,7 @@ def test_json_and_table_say_the_same(tmp_path: Path) -> None:
     ]
     [made] = [one for one in document["tables"] if one["name"] == "origin"]
     [gap] = [one for one in made["comparisons"] if one["measure"] == "feasibility"]
-    assert row["verdict"] == gap["verdict"] == "flag"
+    assert row["verdict"] == gap["verdict"] == "gap shown"
     assert float(row["difference"]) == pytest.approx(gap["difference"], rel=1e-5)
     assert float(row["p_adjusted"]) == pytest.approx(gap["tests"]["adjusted"], rel=1e-5)
 
@@ -146,14 +136,8 @@ def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
 
 
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
-    folder = bundle(tmp_path, gap=0.2)
+    folder = bundle(tmp_path, gap=0.2, groups=SINGLE, ties=True)
     assert command("groups", folder, "--json").out == command("groups", folder, "--json").out
-
-
-def test_without_communities_the_view_says_so_first(tmp_path: Path) -> None:
-    out = command("groups", bundle(tmp_path, gap=0.35, method="none"), columns=160).out
-    assert out.startswith("No verdicts: communities are not known (too many ties).")
-    assert "0 flag, 0 no flag, 15 insufficient evidence" in out
 
 
 @pytest.mark.parametrize(
@@ -210,7 +194,7 @@ def test_a_real_bundle_has_groups(tmp_path: Path) -> None:
     overall = document["overall"]["decisions"]
     assert (overall["people"], overall["audited"]) == (1800, 48)
     assert overall["not_audited"] == overall["refused"] - 48
-    assert document["communities"]["method"] == "louvain"
+    assert document["communities"] == {"column": None, "count": 0, "seed": 0}
 
 
 def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
@@ -233,18 +217,19 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     assert checked.code == 2
     assert checked.document == document  # the figures are printed before
     last = checked.err.splitlines()[-1]
-    assert f"no gap is flagged so far, but only {document['done']} of 96 subjects are done" in last
+    assert f"no gap is shown so far, but only {document['done']} of 96 subjects are done" in last
     assert contents(asked.out) == before  # it is only read
 
 
 @pytest.mark.parametrize(
     ("gap", "finished", "code"),
-    [(0.35, True, 3), (0.35, False, 3), (0.0, False, 2), (0.0, True, 0)],
+    [(0.4, True, 3), (0.4, False, 3), (0.0, False, 2), (0.0, True, 0)],
 )
 def test_only_a_finished_audit_without_a_flag_passes(
     gap: float, finished: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report = replace(groups_of(bundle(tmp_path, gap=gap)), finished=finished, done=1, total=2)
+    folder = bundle(tmp_path, gap=gap, groups=SINGLE, ties=True)
+    report = replace(with_sentences(groups_of(folder)), finished=finished, done=1, total=2)
     monkeypatch.setattr("recourse_audit.api.bundle.Bundle.groups", lambda _: report)
     ended_with = 0
     try:

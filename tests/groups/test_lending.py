@@ -44,19 +44,42 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> GroupReport:
     return report_on("lending_twin", tmp_path_factory.mktemp("twin"))
 
 
-def test_the_planted_gap_is_flagged_by_origin(with_gap: GroupReport) -> None:
-    flags = {(one.table, one.group, one.measure): one.direction for one in with_gap.flags}
-    assert flags["origin", "south", "feasibility"] == "harder"
-    assert flags["origin", "south", "cost"] == "harder"
+def test_the_planted_gap_is_shown_by_origin(with_gap: GroupReport) -> None:
+    flags = {(one.table, one.group, one.measure): one for one in with_gap.flags}
+    for measure in ("adverse_rate", "feasibility", "cost"):
+        assert flags["origin", "south", measure].direction == "harder"
+    refusals = flags["origin", "south", "adverse_rate"]
+    assert refusals.interval is not None
+    assert refusals.gap == pytest.approx(0.2076, abs=1e-4)
+    assert (refusals.interval.low, refusals.interval.high) == pytest.approx((0.11, 0.30), abs=0.015)
+    [headline] = [one for one in with_gap.findings if one.headline]
+    assert (headline.table, headline.group, headline.measure) == ("origin", "south", "feasibility")
 
 
-def test_nothing_is_flagged_where_nothing_is_planted(with_gap: GroupReport) -> None:
+def test_refusals_of_the_south_are_beyond_chance_alone_and_in_the_family(
+    with_gap: GroupReport,
+) -> None:
+    [gap] = [
+        one
+        for one in with_gap.tables[0].comparisons
+        if (one.group, one.measure) == ("south", "adverse_rate")
+    ]
+    assert gap.tests.on_graph is not None
+    assert gap.tests.adjusted is not None
+    assert gap.tests.on_graph < 1e-4  # 2e-5 over many seeds
+    assert gap.tests.adjusted < 1e-3
+    assert gap.precision is not None
+    assert 3.0 < gap.precision.redrawn < 4.0
+
+
+def test_nothing_is_shown_where_nothing_is_planted(with_gap: GroupReport) -> None:
     assert all("origin" in one.table for one in with_gap.flags)
 
 
-def test_the_twin_is_not_flagged(twin: GroupReport) -> None:
+def test_of_the_twin_nothing_is_shown(twin: GroupReport) -> None:
     assert twin.flags == ()
-    assert len(twin.family) == 51
+    assert len(twin.tests) + twin.untested == 51
+    assert not any(one.headline and one.verdict == "gap shown" for one in twin.findings)
 
 
 def test_the_adverse_rates_are_those_of_the_card(with_gap: GroupReport, twin: GroupReport) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.clustered import compare
 from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.terminal.groups import show_groups
@@ -51,7 +50,7 @@ def test_refusals_alone_stand_beside_those_decided_with_the_paired_difference() 
     assert south.refused.share == pytest.approx(80 / 150)
     assert south.refused_alone.share == pytest.approx(32 / 150)
     [gap] = table.gaps
-    assert (gap.group, gap.reference, gap.communities) == ("south", "north", 12)
+    assert (gap.group, gap.reference) == ("south", "north")
     assert gap.alone == pytest.approx(32 / 150 - 0.2)
     assert gap.difference == pytest.approx(48 / 150 - 0.05)
     overall = report.own_data.overall
@@ -59,25 +58,26 @@ def test_refusals_alone_stand_beside_those_decided_with_the_paired_difference() 
     assert (overall.refused.count, overall.refused_alone.count) == (130, 72)
 
 
-def test_the_gap_is_that_of_the_mean_difference_over_communities() -> None:
+def test_the_gap_is_that_of_the_mean_difference_with_an_interval_on_the_graph() -> None:
     people = people_of(NORTH, SOUTH, communities=15)
     [table] = report_on(people, settings("origin")).own_data.tables
     [gap] = table.gaps
     paired = np.array([int(not one.favourable) - int(not one.favourable_alone) for one in people])
     south = np.array([one.groups["origin"] == "south" for one in people])
-    community = np.array([one.community for one in people])
-    expected = compare(paired.astype(float), south, community).difference
-    assert gap.difference == pytest.approx(expected.value)
+    assert gap.difference == pytest.approx(paired[south].mean() - paired[~south].mean())
     assert gap.interval is not None
+    assert gap.alone_interval is not None
+    assert gap.p is not None
     assert gap.interval.low < gap.difference < gap.interval.high
-    width = expected.interval.high - expected.interval.low
-    assert gap.interval.high - gap.interval.low == pytest.approx(width, rel=0.6)
+    independent = 1.96 * np.sqrt(paired.var() * (1 / south.sum() + 1 / (~south).sum()))
+    assert gap.interval.high - gap.difference >= 0.99 * independent
+    assert (gap.p <= 0.05) == (not gap.interval.low <= 0 <= gap.interval.high)
 
 
-def test_without_communities_there_is_a_gap_and_no_interval() -> None:
-    [table] = report_on(people_of(NORTH, SOUTH), settings("origin"), method="none").own_data.tables
+def test_without_ties_there_is_a_gap_and_no_interval() -> None:
+    [table] = report_on(people_of(NORTH, SOUTH), settings("origin"), ties=False).own_data.tables
     assert table.gaps[0].interval is None
-    assert table.gaps[0].reason == "communities are not known"
+    assert table.gaps[0].reason.startswith("fewer than 100 people have ties")
 
 
 def test_answers_that_are_not_known_of_everybody_are_not_compared() -> None:

@@ -6,6 +6,7 @@ import pytest
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.knowledge import KINDS, State
+from recourse_audit.groups.network import Network
 from recourse_audit.groups.people import Attribute, Audited, Population
 from recourse_audit.groups.suppression import Suppression, withhold
 from recourse_audit.records.groups import Communities
@@ -163,9 +164,8 @@ def population_of(attributes: tuple[Attribute, ...], people: int) -> Population:
         decided=np.zeros(people, np.int64),
         decided_alone=np.zeros(people, np.int64),
         community=None,
-        communities=Communities(
-            method="none", column=None, seed=0, count=0, reason="", alone=0
-        ),
+        communities=Communities(column=None, count=0, seed=0),
+        network=Network(people=people, low=none, high=none),
         attributes=attributes,
         audited=Audited(
             person=none, status=none, cost=nothing, options=nothing, simulatability=nothing,

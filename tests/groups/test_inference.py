@@ -1,0 +1,244 @@
+"""The test of gaps on a graph: by hand where it can be, calibrated, and with power."""
+
+import math
+from functools import cache
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from recourse_audit.groups.arrays import Floats, Mask
+from recourse_audit.groups.inference import (
+    ALIKE,
+    FEW_CASES,
+    FEW_EFFECTIVE,
+    NO_TIES,
+    UNLIKE,
+    Inference,
+    below,
+    detectable,
+)
+from recourse_audit.groups.network import Network
+from recourse_audit.groups.ranks import mid_ranks, relative_effect
+from recourse_audit.groups.redraws import SETTINGS, Effort, Redrawing
+from tests.groups.test_network import network_of
+
+PEOPLE = 400
+EVERYBODY = np.arange(PEOPLE)
+
+
+@cache
+def network() -> Network:
+    """Twenty circles of twenty people, with few ties between them."""
+    return network_of(nx.planted_partition_graph(20, 20, 0.25, 0.002, seed=5))
+
+
+@cache
+def inference() -> Inference:
+    return Inference(network(), seed=0, redraws=100)
+
+
+def by_circle(seed: int, share: float = 0.5) -> Mask:
+    """Labels that whole circles have alike."""
+    random = np.random.default_rng(seed)
+    chosen = random.permutation(20) < round(20 * share)
+    return np.asarray(chosen[EVERYBODY // 20])
+
+
+def smooth(seed: int, share: float = 0.5) -> Mask:
+    """Labels that follow ties."""
+    field = np.random.default_rng(seed).standard_normal(PEOPLE)
+    for _ in range(8):
+        field = network().walks[0] @ field
+    return np.asarray(field > np.quantile(field, 1 - share))
+
+
+def at_random(seed: int, share: float = 0.5) -> Mask:
+    return np.random.default_rng(seed).random(PEOPLE) < share
+
+
+def as_values(yes: Mask) -> Floats:
+    return yes.astype(np.float64)
+
+
+def test_the_statistic_is_that_of_the_recipe() -> None:
+    values, member = as_values(smooth(1)), at_random(2)
+    found = inference().test(values, member, EVERYBODY)
+    ones, others = member.sum(), (~member).sum()
+    gap = values[member].mean() - values[~member].mean()
+    independent = values.var() * (1 / ones + 1 / others)
+    residual = np.where(
+        member,
+        (values - values[member].mean()) / ones,
+        -(values - values[~member].mean()) / others,
+    )
+    steps = network().distances(EVERYBODY).astype(float)
+    apart = steps[(steps > 0) & (steps < 255)]
+    near = np.where(steps < 255, np.maximum(0, 1 - steps / (4 / 3 * apart.mean())), 0)
+    together = max(independent, residual @ near @ residual)
+    assert found.difference == pytest.approx(gap)
+    assert found.redrawn is not None
+    assert found.inflation == pytest.approx(found.redrawn * together / independent, rel=1e-4)
+    assert found.error == pytest.approx(math.sqrt(found.redrawn * together), rel=1e-4)
+    assert found.p == pytest.approx(2 * norm.sf(abs(gap) / found.error), rel=1e-6)
+    assert found.effective == pytest.approx(PEOPLE / found.inflation)
+    assert found.ordinary.p == pytest.approx(2 * norm.sf(abs(gap) / math.sqrt(independent)))
+
+
+def test_labels_and_outcomes_that_both_clump_count_for_less() -> None:
+    values = as_values(smooth(1))
+    alone = inference().test(values, at_random(2), EVERYBODY)
+    together = inference().test(values, smooth(3), EVERYBODY)
+    assert alone.inflation is not None
+    assert together.inflation is not None
+    assert alone.inflation < 1.7
+    assert together.inflation > 2.5 * alone.inflation
+
+
+@pytest.mark.parametrize("draw", [smooth, by_circle, at_random])
+def test_where_there_is_no_gap_few_are_found(draw: object) -> None:
+    """Forty draws each, of which two would be expected at 5 %; independent people: up to half."""
+    assert callable(draw)
+    values = as_values(smooth(1))
+    found = [inference().test(values, draw(seed), EVERYBODY) for seed in range(100, 140)]
+    rejected = sum(one.p is not None and one.p <= 0.05 for one in found)
+    assert rejected <= 5
+    if draw is not at_random:
+        assert sum((one.ordinary.p or 1.0) <= 0.05 for one in found) > 2 * rejected + 5
+
+
+def test_a_real_gap_is_found() -> None:
+    random = np.random.default_rng(0)
+    found = 0
+    for seed in range(20):
+        member = at_random(seed)
+        values = as_values(random.random(PEOPLE) < np.where(member, 0.55, 0.3))
+        p = inference().test(values, member, EVERYBODY).p
+        found += p is not None and p <= 0.05
+    assert found >= 18
+
+
+def test_redrawn_labels_have_as_many_ones_and_clump_as_their_setting_says() -> None:
+    redrawing = Redrawing(network(), 0, Effort(weighed=20, redraws=60, permutations=20))
+    member = smooth(4, 0.3)
+    redraws = redrawing.of(member, EVERYBODY)
+    assert sum(redraws.weights) == pytest.approx(1)
+    for packed in redraws.labels:
+        assert (redraws.unpacked(packed).sum(axis=0) == member.sum()).all()
+    dealt = redrawing.of(at_random(5, 0.3), EVERYBODY)
+    by_setting = dict(zip(dealt.settings, dealt.weights, strict=True))
+    strong = [place for place, one in enumerate(SETTINGS) if one and one[1] >= 8 and one[2] > 0.9]
+    assert sum(by_setting.get(place, 0.0) for place in strong) < 0.01
+    clumped = dict(zip(redraws.settings, redraws.weights, strict=True))
+    assert clumped.get(len(SETTINGS) - 1, 0.0) < 0.01  # dealt at random
+    again = Redrawing(network(), 0, Effort(weighed=20, redraws=60, permutations=20))
+    assert again.of(member, EVERYBODY).weights == redraws.weights
+
+
+def test_the_same_seed_gives_the_same_figures_in_any_order() -> None:
+    values, member = as_values(smooth(1)), smooth(3)
+    first, second = (Inference(network(), seed=7, redraws=100) for _ in range(2))
+    one = first.test(values, member, EVERYBODY)
+    second.test(values, at_random(9), EVERYBODY)
+    second.test(as_values(at_random(4)), member, EVERYBODY)
+    assert second.test(values, member, EVERYBODY) == one
+
+
+def test_what_is_not_tested_and_why() -> None:
+    lonely = Network(people=300, low=np.arange(40), high=np.arange(40) + 40)
+    untied = Inference(lonely, seed=0, redraws=100)
+    yes = np.arange(300) % 3 == 0
+    assert untied.test(as_values(yes), np.arange(300) % 2 == 0, np.arange(300)).reason == NO_TIES
+    assert inference().test(np.ones(PEOPLE), at_random(1), EVERYBODY).reason == ALIKE
+    rare = np.zeros(PEOPLE)
+    rare[7] = 1
+    few = inference().test(rare, at_random(1), EVERYBODY)
+    assert (few.reason, few.p) == (FEW_CASES, None)
+    assert few.interval is not None
+    some = np.flatnonzero(by_circle(1, 0.1))[:12]
+    small = inference().test(as_values(smooth(1)), np.isin(EVERYBODY, some), EVERYBODY)
+    assert (small.reason, small.p) == (FEW_EFFECTIVE, None)
+
+
+def test_labels_that_no_redraw_resembles_are_not_tested() -> None:
+    """Ends of ties always differ: the opposite of clumping."""
+    ring = network_of(nx.cycle_graph(PEOPLE))
+    found = Inference(ring, seed=0, redraws=100).test(
+        as_values(at_random(1)), EVERYBODY % 2 == 0, EVERYBODY
+    )
+    assert (found.reason, found.p, found.error) == (UNLIKE, None, None)
+    assert found.fit is not None
+    assert found.fit > 4
+
+
+def test_few_cases_take_the_larger_of_two_p_values() -> None:
+    values = np.zeros(PEOPLE)
+    values[:5] = 1
+    member = np.zeros(PEOPLE, dtype=bool)
+    member[::2] = True
+    found = inference().test(values, member, EVERYBODY)
+    assert found.error is not None
+    assert found.p is not None
+    assert found.p > 2 * norm.sf(abs(found.difference) / found.error)  # Fisher's is 1
+
+
+def test_a_column_decides_alone_only_where_few_ties_leave_its_communities() -> None:
+    values, member = as_values(smooth(1)), smooth(3)
+    circles = EVERYBODY // 20
+    inside = Inference(network(), seed=0, redraws=100, communities=circles)
+    found = inside.test(values, member, EVERYBODY)
+    assert found.communities is not None
+    assert found.communities.leaving < 0.2
+    assert found.by_column
+    assert found.p == found.communities.p
+    mixed = np.random.default_rng(0).permutation(circles)
+    crossing = Inference(network(), seed=0, redraws=100, communities=mixed).test(
+        values, member, EVERYBODY
+    )
+    plain = inference().test(values, member, EVERYBODY)
+    assert crossing.communities is not None
+    assert crossing.communities.leaving > 0.8
+    assert crossing.communities.p is not None
+    assert plain.p is not None
+    assert crossing.p == max(plain.p, crossing.communities.p)
+    few = Inference(network(), seed=0, redraws=100, communities=EVERYBODY // 100)
+    untold = few.test(values, member, EVERYBODY)
+    assert untold.communities is not None
+    assert untold.communities.p is None
+    assert not untold.by_column
+
+
+def test_the_error_over_communities_is_the_jackknife() -> None:
+    values, member, circles = as_values(smooth(1)), at_random(3), EVERYBODY // 20
+    found = Inference(network(), seed=0, redraws=100, communities=circles).test(
+        values, member, EVERYBODY
+    )
+    without = np.array(
+        [
+            values[(circles != one) & member].mean() - values[(circles != one) & ~member].mean()
+            for one in range(20)
+        ]
+    )
+    error = math.sqrt(19 / 20 * ((without - found.difference) ** 2).sum())
+    reach = error * 2.0930240544082634 / 1.959963984540054  # Student's t, 19 degrees of freedom
+    assert found.error == pytest.approx(reach)
+
+
+def test_ranks_give_the_chance_of_more_minus_less() -> None:
+    random = np.random.default_rng(0)
+    values = random.integers(0, 5, PEOPLE).astype(float)
+    values[random.random(PEOPLE) < 0.2] = np.inf
+    member = at_random(1)
+    one, other = values[member][:, None], values[~member]
+    more, less = (one > other).mean(), (one < other).mean()
+    ranks = mid_ranks(values)
+    assert ranks[member].mean() - ranks[~member].mean() == pytest.approx(more - less)
+    assert relative_effect(values, member) == pytest.approx((1 + more - less) / 2)
+
+
+def test_a_gap_that_is_detectable_is_found_four_times_in_five() -> None:
+    size = detectable(0.04, 0.05)
+    assert norm.sf(1.959963984540054 - size / 0.04) == pytest.approx(0.8, abs=1e-6)
+    assert below(0.1, 0.1, 0.04) == 0.5
+    assert below(0.0, 0.1, 0.04) == pytest.approx(norm.cdf(-2.5))
