@@ -190,6 +190,24 @@ def subject_from_4(data: Json) -> Json:
     return {**before, "format": 5}
 
 
+def subject_from_5(data: Json) -> Json:
+    """A subject's document of format 5 as one of format 6: caveats keep their grades and words."""
+    return {**data, "format": 6, "caveats": [_graded_by_signs(one) for one in data["caveats"]]}
+
+
+def _graded_by_signs(caveat: Json) -> Json:
+    """That format knew three grades, and nothing of effects that are too small to speak of."""
+    if caveat["grade"] not in (None, "holds", "weakens", "reverses"):
+        raise KeyError("grade")
+    effect = caveat["effect"]
+    if effect is None:
+        return caveat
+    new = ("smallest", "negligible", "depends_on_whom")
+    if any(key in effect for key in new):
+        raise KeyError("effect")
+    return {**caveat, "effect": {**effect, **dict.fromkeys(new)}}
+
+
 def _without_whole_graph(data: Json) -> Json:
     """That format did not ask about counterfactuals on the whole graph, nor for a form."""
     if "carriers" in data or "sender_degree" in data["probes"]:
@@ -257,7 +275,7 @@ SUBJECT = Document(
     "subject",
     SubjectReport,
     format=SUBJECT_FORMAT,
-    upgrades=(subject_from_2, subject_from_3, subject_from_4),
+    upgrades=(subject_from_2, subject_from_3, subject_from_4, subject_from_5),
 )
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)

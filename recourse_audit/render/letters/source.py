@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NewType
 
+from recourse_audit.records.caveats import Caveat, Grade
 from recourse_audit.records.names import same_name
 from recourse_audit.records.recourse import Action, Option, Recourse, SetAction, TieAction
 from recourse_audit.records.recourse import Move as ReportedMove
@@ -33,9 +34,17 @@ _OUTCOMES: dict[str, Outcome] = {
     "certified_infeasible": "none_exists",
     "not_found_within_budget": "none_found",
 }
-Caution = Literal["holds", "weakens", "reverses", "unmeasured", "none"]
+Caution = Grade | Literal["holds_mostly", "unmeasured", "none"]
 # The gravest first.
-CAUTIONS: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
+CAUTIONS: tuple[Caution, ...] = (
+    "reverses",
+    "no_effect",
+    "weakens",
+    "not_settled",
+    "unmeasured",
+    "holds_mostly",
+    "holds",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +304,7 @@ class _Cautions:
     def __init__(self, report: SubjectReport) -> None:
         removed = [_pairs(found.removed) for found in report.counterfactuals]
         self._found: list[tuple[_Pairs, Caution]] = [
-            (removed[caveat.counterfactual - 1], caveat.grade or "unmeasured")
+            (removed[caveat.counterfactual - 1], _caution(caveat))
             for caveat in report.caveats
             if caveat.kind == "confounders"
             and caveat.counterfactual is not None
@@ -312,6 +321,19 @@ class _Cautions:
         if self._unmeasured and ended:
             found.add("unmeasured")
         return gravest(found)
+
+
+def _caution(caveat: Caveat) -> Caution:
+    """What a caveat on confounders says: its grade, and of one that holds, whether it always does.
+
+    Grades of formats before 6 are not about the mean effect, as the words of letters are.
+    """
+    effect = caveat.effect
+    if caveat.grade is None or (effect is not None and effect.smallest is None):
+        return "unmeasured"
+    if caveat.grade == "holds" and effect is not None and effect.depends_on_whom:
+        return "holds_mostly"
+    return caveat.grade
 
 
 def _pairs(ties: Iterable[Tie]) -> _Pairs:
