@@ -247,7 +247,7 @@ class Caveats:
         for number, (one, (nodes, effect)) in enumerate(zip(shown, measured, strict=True), start=1):
             if len(nodes):
                 names = tuple(self._graph.ids[nodes].tolist())
-                caveats.append(confounder_caveat(number, one, watched, names, effect))
+                caveats.append(confounder_caveat(number, one.removed, watched, names, effect))
         return tuple(caveats)
 
 

@@ -4,9 +4,9 @@ Both come from one record. The paper's general caution goes with every counterfa
 """
 
 from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
-from recourse_audit.records.search import Counterfactual
+from recourse_audit.records.search import Tie
 
-# Smaller moves are not +0.000.
+# Smaller moves would be +0.000.
 LEAST_SHOWN = 0.0005
 HEADLINES: dict[Grade, str] = {
     "holds": "The effect holds: on average it keeps its direction and at least half of its size.",
@@ -66,7 +66,7 @@ UNBOUNDED = Caveat(
 
 def confounder_caveat(
     number: int,
-    shown: Counterfactual,
+    removed: tuple[Tie, ...],
     watched: str,
     confounders: tuple[str, ...],
     effect: AdjustedEffect | None,
@@ -76,7 +76,7 @@ def confounder_caveat(
     `watched` names what the effect is on: the probability of a class, or the score.
     """
     names = _listed(confounders)
-    ties = _listed(tuple(f"{a}-{b}" for a, b in shown.removed))
+    ties = _listed(tuple(f"{a}-{b}" for a, b in removed))
     act = f"The features of {names} act on the answer both through what is removed and around it"
     about = f"counterfactual {number}"
     if effect is None:
@@ -97,7 +97,7 @@ def confounder_caveat(
         text=f"{_headline(effect)} Removing {ties} moves the {watched} by "
         f"{_moved(effect.unadjusted)} with the features as they are. {act}: when they are redrawn "
         f"from the population, the move is {effect.adjusted:+.3f} on average (95 % interval "
-        f"{effect.low:+.3f} to {effect.high:+.3f}), {_shares(effect)}",
+        f"{effect.low:+.3f} to {effect.high:+.3f}). {_shares(effect)}",
         letter=_letter(effect),
         variables=confounders,
         effect=effect,
@@ -121,19 +121,24 @@ def _moved(move: float) -> str:
 
 def _shares(effect: AdjustedEffect) -> str:
     """In how many draws the move goes which way; all of them, if it depends on whom."""
-    same = f"in the same direction in {effect.agreeing:.0%} of {effect.draws} draws"
+    same = f"in the same direction in {_share(effect.agreeing)} of {effect.draws} draws"
     if effect.smallest is None or effect.negligible is None:
-        return f"{same}."
-    beyond = f"by more than {effect.smallest:.3g}"
+        return f"It goes {same}."
+    beyond = f"exceeds {effect.smallest:.3g}"
     if effect.unadjusted == 0:
-        return f"{beyond} either way in {1 - effect.negligible:.0%} of {effect.draws} draws."
+        larger = _share(1 - effect.negligible)
+        return f"It {beyond} in either direction in {larger} of {effect.draws} draws."
     if not effect.depends_on_whom:
-        return f"{beyond} {same}."
-    opposite = 1 - effect.agreeing - effect.negligible
+        return f"It {beyond} {same}."
+    opposite = _share(1 - effect.agreeing - effect.negligible)
     return (
-        f"{beyond} {same}. It depends on whom they are redrawn from: the move is {beyond} in the "
-        f"opposite direction in {opposite:.0%} of draws, and smaller in {effect.negligible:.0%}."
+        f"It depends on whom: the move {beyond} {same}, in the opposite direction in {opposite}, "
+        f"and in neither in {_share(effect.negligible)}."
     )
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _letter(effect: AdjustedEffect) -> str:
