@@ -96,15 +96,15 @@ class Effects:
         a round of draws are packed together.
         """
         found = [
-            _Drawing(removal=one, confounders=confounding_nodes(self._graph, one, self._depth))
+            Drawing(removal=one, confounders=confounding_nodes(self._graph, one, self._depth))
             for one in removals
         ]
         open_ = [one for one in found if len(one.confounders)]
         for draws in rounds(self._settings.draws):
-            open_ = self._drawn_on(open_, draws)
+            open_ = self.draw_on(open_, draws)
         return [(one.confounders, one.effect) for one in found]
 
-    def _drawn_on(self, open_: Sequence["_Drawing"], draws: int) -> list["_Drawing"]:
+    def draw_on(self, open_: Sequence["Drawing"], draws: int) -> list["Drawing"]:
         """Draw on, up to so many draws of each; those that are still not settled."""
         if not open_:
             return []
@@ -116,7 +116,7 @@ class Effects:
             self._take(one, self._decisions.rule.watched(asked[number], one.removal.decision))
         return [one for one in open_ if one.effect and one.effect.grade == "not_settled"]
 
-    def _questions(self, one: "_Drawing", draws: int) -> Iterator[tuple[Union, Ints]]:
+    def _questions(self, one: "Drawing", draws: int) -> Iterator[tuple[Union, Ints]]:
         """The explanation, then what is kept of it: each once for every further draw.
 
         In the first round, before all draws, with the features as they are.
@@ -143,7 +143,7 @@ class Effects:
         alike = np.flatnonzero(self._stratum == self._stratum[subject])
         return alike[generator.integers(len(alike), size=shape)]
 
-    def _take(self, one: "_Drawing", watched: Floats) -> None:
+    def _take(self, one: "Drawing", watched: Floats) -> None:
         """Add what the model answered, and grade the effect by all draws so far."""
         one.watched = np.concatenate((one.watched, watched), axis=1)
         one.effect = None
@@ -171,7 +171,7 @@ class Effects:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Drawing:
+class Drawing:
     """A removal, and what was watched so far: before and after it, as it is and for every draw."""
 
     removal: Removal

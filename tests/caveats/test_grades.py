@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from recourse_audit.caveats.effects import Effects, Removal, rounds
 from recourse_audit.caveats.grades import adjusted_effect, grade
-from recourse_audit.caveats.wording import LETTER_DEPENDS, LETTER_UNMEASURED, LETTERS, confounder_caveat
+from recourse_audit.caveats.wording import (
+    LETTER_DEPENDS,
+    LETTER_UNMEASURED,
+    LETTERS,
+    confounder_caveat,
+)
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
@@ -24,7 +30,7 @@ SIZES = (60, 240, 960)
 
 
 class Planted:
-    """A path 0 - 1 - 2 whose end is removed, which moves class `yes` by -0.01 times one's own feature.
+    """A path 0 - 1 - 2 whose end is removed: that moves `yes` by -0.01 times the own feature.
 
     The subject's own feature and that of node 1 are drawn from a population with given ones. With
     a spread, the model gives scores of that standard deviation.
@@ -44,7 +50,7 @@ class Planted:
         answers = np.zeros((self.graph.node_count, 2))
         if spread is not None:
             answers = np.resize([-spread, spread], (self.graph.node_count, 1))
-        rule = {} if spread is None else {"cut_off": 0.0}
+        rule: dict[str, Any] = {} if spread is None else {"cut_off": 0.0}
         self.decisions = decisions_over(
             answers, ["yes"], ["no", "yes"], graph=self.graph, kind=kind, **rule
         )
@@ -60,9 +66,7 @@ class Planted:
         return effect
 
 
-END = Removal(
-    subject=0, decision=1, nodes=np.arange(3), pairs=np.array([0, 1]), kept=np.array([0])
-)
+END = Removal(subject=0, decision=1, nodes=np.arange(3), pairs=np.array([0, 1]), kept=np.array([0]))
 MILLIONTH = 1e-4
 PLANTED: dict[str, tuple[float, list[float], Grade, bool]] = {
     "as it is": (0.6, [0.6] * 400, "holds", False),

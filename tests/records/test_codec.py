@@ -191,10 +191,10 @@ NEW_IN_6 = ("smallest", "negligible", "depends_on_whom")
 
 def _as_of_format_5(report: SubjectReport) -> SubjectReport:
     """A report without what that format did not say of effects."""
-    untold = dict.fromkeys(NEW_IN_6)
+    untold: dict[str, Any] = dict.fromkeys(NEW_IN_6)
     caveats = (
-        caveat if caveat.effect is None else replace(caveat, effect=replace(caveat.effect, **untold))
-        for caveat in report.caveats
+        replace(one, effect=None if one.effect is None else replace(one.effect, **untold))
+        for one in report.caveats
     )
     return replace(report, caveats=tuple(caveats))
 

@@ -114,7 +114,7 @@ def rows_of(
 ) -> tuple[Row, ...]:
     """Every subject, sorted by id as a person would sort them (P9 before P10)."""
     known: dict[str, RecourseStatus] = {status: status for status in STATUSES}
-    grades: dict[str, str] = {**GRADES}
+    grades: dict[str, str] = dict(GRADES.items())
     rows = (
         Row(
             id=plain(row.id),
