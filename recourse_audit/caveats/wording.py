@@ -20,11 +20,13 @@ TOO_SMALL = (
     "Not settled: with the features as they are, the move is below {smallest:.3g}, too small to "
     "hold or reverse."
 )
-# What reports of formats before 6 could say: they counted directions, and not the mean.
+# Of reports before format 6, whose grades counted directions and are not about the mean.
 FORMER_HEADLINES: dict[Grade, str] = {
     "holds": "The effect holds.",
     "weakens": "The effect weakens.",
+    "no_effect": "No effect to speak of.",
     "reverses": "The effect reverses.",
+    "not_settled": "Not settled.",
 }
 _OTHERWISE = "With other information about you and the people you are connected with, "
 LETTERS: dict[Grade, str] = {

@@ -1,6 +1,7 @@
 """Grades are true by construction, on planted models and on moves that are made up."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,16 +205,18 @@ def made_up(unadjusted: float, *moves: float) -> AdjustedEffect:
     return adjusted_effect(unadjusted, np.resize(moves, 960), smallest=0.01)
 
 
+REVERSED = made_up(-0.2, 0.2, 0.21)
 SAMPLES: dict[str, AdjustedEffect | None] = {
     "holds": made_up(-0.2, -0.2, -0.21),
     "holds, not for all": made_up(-0.2, -0.3, -0.3, 0.0),
     "weakens": made_up(-0.2, -0.05, -0.06),
     "no_effect": made_up(-0.2, 0.001, -0.001),
-    "reverses": made_up(-0.2, 0.2, 0.21),
+    "reverses": REVERSED,
     "not_settled": made_up(-0.2, 0.8, -0.8),
     "too small": made_up(-0.005, 0.2, 0.2),
     "no direction": made_up(0.0, 0.2, 0.0),
     "not measured": None,
+    "of an earlier format": replace(REVERSED, smallest=None, negligible=None, depends_on_whom=None),
 }
 SENTENCES = {
     "The effect holds: on average it keeps its direction and at least half of its size.": (
@@ -236,6 +239,8 @@ SENTENCES = {
     "moves the probability of no by -0.005 with": ("too small",),
     "moves the probability of no by no measurable amount with": ("no direction",),
     "was not measured.": ("not measured",),
+    "The effect reverses. Removing b-c": ("of an earlier format",),
+    "It goes in the same direction in 0 % of 960 draws.": ("of an earlier format",),
 }
 
 
@@ -252,6 +257,7 @@ def test_a_sentence_is_said_of_the_effects_that_it_is_true_of(sentence: str) -> 
 LETTER_SENTENCES = {
     **{words: (grade,) for grade, words in LETTERS.items()},
     LETTERS["holds"]: ("holds", "holds, not for all"),
+    LETTERS["reverses"]: ("reverses", "of an earlier format"),
     LETTERS["not_settled"]: ("not_settled", "too small", "no direction"),
     LETTER_DEPENDS: ("holds, not for all",),
     LETTER_UNMEASURED: ("not measured",),
