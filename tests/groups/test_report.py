@@ -14,6 +14,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.groups.csv_table import COLUMNS, groups_csv
 from recourse_audit.groups.verdicts import give_verdicts
 from recourse_audit.groups.wording import chance, communities, p_value, round_points, signed_points
+from recourse_audit.records.caveats import Grade
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import Comparison, Measure
 from recourse_audit.records.groups import GroupReport, GroupTable
@@ -509,7 +510,7 @@ def test_statuses_that_nobody_has_do_no_harm() -> None:
 
 def test_grades_are_compared_in_their_order_and_what_is_not_settled_is_left_out() -> None:
     people = drawn_people(3)
-    order = ["holds", "weakens", "no_effect", "reverses"]
+    order: list[Grade] = ["holds", "weakens", "no_effect", "reverses"]
     audited = [one for one in people if one.status is not None]
     for number, one in enumerate(audited):
         south = one.groups["origin"] == "south"
@@ -518,8 +519,8 @@ def test_grades_are_compared_in_their_order_and_what_is_not_settled_is_left_out(
     [found] = [one for one in report.tables[0].comparisons if one.measure == "caveats"]
     by_group: dict[str, list[int]] = {"north": [], "south": []}
     for one in audited:
-        if one.grade in order:
-            by_group[one.groups["origin"]].append(order.index(one.grade))
+        if one.grade != "not_settled":
+            by_group[one.groups["origin"]].append([*map(str, order)].index(str(one.grade)))
     own, other = by_group[found.group], by_group[found.reference]
     assert (found.people, found.reference_people) == (len(own), len(other))
     signs = np.sign(np.subtract.outer(own, other))
