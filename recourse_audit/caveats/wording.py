@@ -140,7 +140,8 @@ def _shares(effect: AdjustedEffect) -> str:
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    # What is left of 1 may be a little less than nothing.
+    return f"{100 * max(share, 0.0):.0f} %"
 
 
 def _letter(effect: AdjustedEffect) -> str:

@@ -254,6 +254,12 @@ def test_a_sentence_is_said_of_the_effects_that_it_is_true_of(sentence: str) -> 
     assert said == set(SENTENCES[sentence])
 
 
+def test_no_share_is_less_than_nothing() -> None:
+    for some in range(1, 15):
+        effect = made_up(-0.2, *[-0.3] * (15 - some), *[0.0] * some)
+        assert "in -" not in caveat_on(effect).text
+
+
 LETTER_SENTENCES = {
     **{words: (grade,) for grade, words in LETTERS.items()},
     LETTERS["holds"]: ("holds", "holds, not for all"),
