@@ -14,7 +14,6 @@ from recourse_audit.errors import InputError
 from recourse_audit.groups.csv_table import COLUMNS, groups_csv
 from recourse_audit.groups.verdicts import give_verdicts
 from recourse_audit.groups.wording import chance, communities, p_value, round_points, signed_points
-from recourse_audit.records.caveats import Grade
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import Comparison, Measure
 from recourse_audit.records.groups import GroupReport, GroupTable
@@ -506,30 +505,3 @@ def test_statuses_that_nobody_has_do_no_harm() -> None:
     assert report.overall.outcomes.cost.median is None
     assert report.overall.outcomes.simulatability is None
     assert GROUPS.read(GROUPS.write(report)) == report  # so nothing in it is NaN or infinite
-
-
-def test_grades_are_compared_in_their_order_and_what_is_not_settled_is_left_out() -> None:
-    people = drawn_people(3)
-    order: list[Grade] = ["holds", "weakens", "no_effect", "reverses"]
-    audited = [one for one in people if one.status is not None]
-    for number, one in enumerate(audited):
-        south = one.groups["origin"] == "south"
-        one.grade = "not_settled" if number % 3 == 0 else order[number % 4 if south else number % 2]
-    report = report_of(people, "origin")
-    [found] = [one for one in report.tables[0].comparisons if one.measure == "caveats"]
-    by_group: dict[str, list[int]] = {"north": [], "south": []}
-    for one in audited:
-        if one.grade != "not_settled":
-            by_group[one.groups["origin"]].append([*map(str, order)].index(str(one.grade)))
-    own, other = by_group[found.group], by_group[found.reference]
-    assert (found.people, found.reference_people) == (len(own), len(other))
-    signs = np.sign(np.subtract.outer(own, other))
-    assert found.difference == pytest.approx(float(signs.mean()), abs=1e-6)
-    known = [group for group in report.tables[0].by_group if group.name in by_group]
-    assert len(known) == 2
-    for group in known:
-        assert group.outcomes is not None
-        assert group.outcomes.grades is not None
-        settled = sum(group.outcomes.grades[grade] for grade in order)
-        assert settled == len(by_group[group.name])
-        assert group.outcomes.grades["not_settled"] > 0

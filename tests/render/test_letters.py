@@ -14,8 +14,8 @@ from recourse_audit.records.caveats import Grade
 from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import NoLetter
-from recourse_audit.render.letters.wording import Wording
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.wording import Wording
 from tests.render.letters import (
     LANGUAGES,
     OWN,
