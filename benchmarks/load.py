@@ -62,7 +62,7 @@ max_changes = 1
 draws = 10
 {rules}
 [caveats]
-draws = 10
+draws = 60
 """
 
 

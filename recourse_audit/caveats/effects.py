@@ -6,16 +6,17 @@ removal on the probability of the decision, or on the score, is averaged. It is 
 effect with all features as they are.
 
 A node's features are looked up by its number, so a draw is a question about the same tree with
-other numbers in a few places. `Caveats` puts the effects of a subject's counterfactuals into words.
+other numbers in a few places. Effects whose grade is not settled are drawn on: the draws of a
+subject are one sequence, of which more or less is used. `Caveats` puts the effects of a subject's
+counterfactuals into words.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtri
 
+from recourse_audit.caveats.grades import adjusted_effect
 from recourse_audit.caveats.rollout import confounding_places
 from recourse_audit.caveats.wording import confounder_caveat, general_caveats
 from recourse_audit.graph.arrays import Floats, Graph, Ints
@@ -23,13 +24,13 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
-from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
+from recourse_audit.model.rounding import noise_of
+from recourse_audit.records.caveats import AdjustedEffect, Caveat
 from recourse_audit.records.search import Counterfactual, SearchResult, Tie
-from recourse_audit.search.results import shown
-from recourse_audit.settings import CaveatSettings
+from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
 
-NO_EFFECT = 1e-6
-CONFIDENCE = 0.95
+# After each round there are so many times the draws that there were before it.
+GROWTH = 4
 SALT = 5
 
 
@@ -91,80 +92,106 @@ class Effects:
     def measure(self, removals: Sequence[Removal]) -> list[tuple[Ints, AdjustedEffect | None]]:
         """For each removal, the confounding nodes and the effect with and without drawing them.
 
-        The effect is None where nothing confounds, or an answer is not a number. All questions are
-        packed together.
+        The effect is None where nothing confounds, or an answer is not a number. All questions of
+        a round of draws are packed together.
         """
-        confounders = [confounding_nodes(self._graph, one, self._depth) for one in removals]
-        open_ = [place for place, nodes in enumerate(confounders) if len(nodes)]
-        effects: list[AdjustedEffect | None] = [None] * len(removals)
-        if open_ and self._settings.draws:
-            unions, rows = [], []
-            for place in open_:
-                for union, row in self._questions(removals[place], confounders[place]):
-                    unions.append(union)
-                    rows.append(row)
-            answers = self._batcher.ask(*side_by_side(unions, rows))
-            asked = answers.reshape(len(open_), 2, self._settings.draws + 1, -1)
-            for number, place in enumerate(open_):
-                watched = self._decisions.rule.watched(asked[number], removals[place].decision)
-                effects[place] = self._effect(watched[1] - watched[0])
-        return list(zip(confounders, effects, strict=True))
+        found = [
+            Drawing(removal=one, confounders=confounding_nodes(self._graph, one, self._depth))
+            for one in removals
+        ]
+        open_ = [one for one in found if len(one.confounders)]
+        for draws in rounds(self._settings.draws):
+            open_ = self.draw_on(open_, draws)
+        return [(one.confounders, one.effect) for one in found]
 
-    def _questions(self, removal: Removal, confounders: Ints) -> Iterator[tuple[Union, Ints]]:
-        """The explanation, then what is kept of it: each as it is, and once for every draw."""
-        donors = self._donors(removal.subject, len(confounders))
+    def draw_on(self, open_: Sequence["Drawing"], draws: int) -> list["Drawing"]:
+        """Draw on, up to so many draws of each; those that are still not settled."""
+        if not open_:
+            return []
+        questions = [one for each in open_ for one in self._questions(each, draws)]
+        unions, rows = [union for union, _ in questions], [row for _, row in questions]
+        answers = self._batcher.ask(*side_by_side(unions, rows))
+        asked = answers.reshape(len(open_), 2, -1, answers.shape[-1])
+        for number, one in enumerate(open_):
+            self._take(one, self._decisions.rule.watched(asked[number], one.removal.decision))
+        return [one for one in open_ if one.effect and one.effect.grade == "not_settled"]
+
+    def _questions(self, one: "Drawing", draws: int) -> Iterator[tuple[Union, Ints]]:
+        """The explanation, then what is kept of it: each once for every further draw.
+
+        In the first round, before all draws, with the features as they are.
+        """
+        removal, first = one.removal, not one.watched.size
+        donors = self._donors(removal.subject, len(one.confounders), draws)[one.draws :]
         kept = _kept_nodes(self._graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
             union = with_pairs(self._graph, nodes, pairs)
-            members = np.repeat(union.nodes[None], len(donors) + 1, axis=0)
-            members[1:, np.searchsorted(nodes, confounders)] = donors
+            members = np.repeat(union.nodes[None], len(donors) + first, axis=0)
+            members[int(first) :, np.searchsorted(nodes, one.confounders)] = donors
             row = int(np.searchsorted(nodes, removal.subject))
             yield repeated(union, members), np.arange(len(members)) * len(nodes) + row
 
-    def _donors(self, subject: int, count: int) -> Ints:
-        """Nodes whose features replace those of the confounders, one row per draw."""
+    def _donors(self, subject: int, count: int, draws: int) -> Ints:
+        """Nodes whose features replace those of the confounders, one row per draw.
+
+        The first rows are the same, however many there are.
+        """
         generator = np.random.default_rng((self._seed, subject, SALT))
-        shape = (self._settings.draws, count)
+        shape = (draws, count)
         if self._stratum is None:
             return generator.integers(self._graph.node_count, size=shape)
         alike = np.flatnonzero(self._stratum == self._stratum[subject])
         return alike[generator.integers(len(alike), size=shape)]
 
-    def _effect(self, effects: Floats) -> AdjustedEffect | None:
-        if not np.isfinite(effects).all():
-            return None
-        unadjusted, drawn = float(effects[0]), effects[1:]
-        mean, error = float(drawn.mean()), float(drawn.std(ddof=1)) / sqrt(len(drawn))
-        width = float(ndtri(0.5 + CONFIDENCE / 2)) * error
-        same = np.sign(drawn) == np.sign(unadjusted)
-        # A probability has 1 for a unit, a score its standard deviation.
-        unit = self._decisions.spread
-        agreeing = float(np.mean(same & (np.abs(drawn) >= NO_EFFECT * unit)))
-        return AdjustedEffect(
-            unadjusted=shown(unadjusted),
-            adjusted=shown(mean),
-            low=shown(mean - width),
-            high=shown(mean + width),
-            agreeing=agreeing,
-            draws=len(drawn),
-            grade=grade(unadjusted / unit, mean / unit, agreeing, self._settings),
-        )
+    def _take(self, one: "Drawing", watched: Floats) -> None:
+        """Add what the model answered, and grade the effect by all draws so far."""
+        one.watched = np.concatenate((one.watched, watched), axis=1)
+        one.effect = None
+        if np.isfinite(one.watched).all():
+            before, after = one.watched
+            resolved = self._resolved(before, after)
+            moves = np.where(np.abs(after - before) > resolved, after - before, 0.0)
+            # A probability has 1 for a unit, a score its standard deviation.
+            smallest = self._settings.smallest_effect * self._decisions.spread
+            one.effect = adjusted_effect(
+                float(moves[0]), moves[1:], smallest=smallest, resolved=float(resolved.max())
+            )
+
+    def _resolved(self, before: Floats, after: Floats) -> Floats:
+        """How far two answers must be apart to differ, by their precision and by what repeats show.
+
+        The noise is that of a logarithm; it moves a probability p by at most p (1 + |log p|) times
+        as much, which is never more than 1.
+        """
+        noise = noise_of(self._batcher)
+        largest = self._batcher.repeater.found.largest
+        if not self._decisions.rule.scores:
+            return np.full(len(before), max(noise, largest))
+        return np.maximum(noise * (1 + np.maximum(np.abs(before), np.abs(after))), largest)
 
 
-def grade(unadjusted: float, adjusted: float, agreeing: float, settings: CaveatSettings) -> Grade:
-    """Say whether an effect holds, weakens or reverses when its confounders are redrawn.
+@dataclass(slots=True, kw_only=True)
+class Drawing:
+    """A removal, and what was watched so far: before and after it, as it is and for every draw."""
 
-    *Reverses*: the sign stays in fewer draws than `reverses_below`. *Weakens*: in fewer than
-    `weakens_below`, or the mean keeps less than `shrinks_below` of its size, or there was no
-    effect to begin with. *Holds*: otherwise.
-    """
-    if abs(unadjusted) < NO_EFFECT:
-        return "weakens"
-    if agreeing < settings.reverses_below:
-        return "reverses"
-    if agreeing < settings.weakens_below or adjusted / unadjusted < settings.shrinks_below:
-        return "weakens"
-    return "holds"
+    removal: Removal
+    confounders: Ints
+    watched: Floats = field(default_factory=lambda: np.empty((2, 0)))
+    effect: AdjustedEffect | None = None
+
+    @property
+    def draws(self) -> int:
+        return max(len(self.watched[0]) - 1, 0)
+
+
+def rounds(most: int) -> Iterator[int]:
+    """How many draws there are after each round, up to `most`: 60, 240, 960 and so on."""
+    draws = FIRST_DRAWS
+    while draws < most:
+        yield draws
+        draws *= GROWTH
+    if most:
+        yield most
 
 
 def repeated(union: Union, members: Ints) -> Union:
@@ -220,7 +247,7 @@ class Caveats:
         for number, (one, (nodes, effect)) in enumerate(zip(shown, measured, strict=True), start=1):
             if len(nodes):
                 names = tuple(self._graph.ids[nodes].tolist())
-                caveats.append(confounder_caveat(number, one, watched, names, effect))
+                caveats.append(confounder_caveat(number, one.removed, watched, names, effect))
         return tuple(caveats)
 
 

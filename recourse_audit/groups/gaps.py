@@ -112,7 +112,7 @@ def _values(
     places = members.audited[cell]
     places = places[audited.usable[places]]
     grade = audited.grade[places].astype(np.float64)
-    grade[grade == GRADES.index("none")] = np.nan
+    grade[grade >= GRADES.index("not_settled")] = np.nan
     values = {
         "feasibility": np.isfinite(audited.cost[places]).astype(np.float64),
         "cost": audited.cost[places],

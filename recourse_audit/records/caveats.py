@@ -5,7 +5,8 @@ from typing import Literal
 
 from recourse_audit.records.base import Record
 
-Grade = Literal["holds", "weakens", "reverses"]
+# Each further than the one before from the effect as it is; what is not settled is nowhere.
+Grade = Literal["holds", "weakens", "no_effect", "reverses", "not_settled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -13,15 +14,21 @@ class AdjustedEffect(Record):
     """What removing a part does to the probability of the decision, confounders drawn or not.
 
     `unadjusted` is the move with all features as they are, `adjusted` the mean over draws of the
-    confounders' features, `low` to `high` its interval; `agreeing` is the share of draws in which
-    the move goes the same way.
+    confounders' features, `low` to `high` its interval. A move of up to `smallest` is no effect to
+    speak of. `agreeing` is the share of draws with a larger move the same way, `negligible` the
+    share with no larger move; `depends_on_whom` where the mean does not speak for nine draws in
+    ten. Reports of formats before 6 counted moves of any size as agreeing, and graded by that:
+    what they did not tell is None.
     """
 
     unadjusted: float
     adjusted: float
     low: float
     high: float
+    smallest: float | None
     agreeing: float
+    negligible: float | None
+    depends_on_whom: bool | None
     draws: int
     grade: Grade
 

@@ -28,6 +28,7 @@ GradeOrNone = Grade | Literal["none"]
 
 PRIMARY: tuple[Measure, ...] = ("adverse_rate", "feasibility", "cost")
 EXPLORATORY: tuple[Measure, ...] = ("options", "simulatability", "relevance", "caveats")
+# In the order in which groups are compared; the last two have no place in it.
 GRADES: tuple[GradeOrNone, ...] = (*get_args(Grade), "none")
 
 

@@ -35,8 +35,9 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # compares (`decision`, `score`); categories are text in actions; certificates say what was left
 # out. 4: repeated calls of the model. 5: what counterfactuals do on the whole graph, and the ties
 # that carry the decision there (`carriers`); own data alone and exchanged (`own_data`); in which
-# form one question can hold many what-ifs.
-FORMAT = 5
+# form one question can hold many what-ifs. 6: caveats are graded by the mean effect, with two more
+# grades; effects say what is too small to speak of, and whether they depend on whom.
+FORMAT = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -33,9 +33,15 @@ from recourse_audit.settings.recourse import (
     RecourseSettings,
     TieRule,
 )
-from recourse_audit.settings.search import LARGEST_EXPLANATION, CaveatSettings, SearchSettings
+from recourse_audit.settings.search import (
+    FIRST_DRAWS,
+    LARGEST_EXPLANATION,
+    CaveatSettings,
+    SearchSettings,
+)
 
 __all__ = [
+    "FIRST_DRAWS",
     "LARGEST_EXPLANATION",
     "AttributeRule",
     "CategoryMove",

@@ -1,6 +1,6 @@
 """How far the search for explanations goes; how caveats and exchanges of data are measured."""
 
-from typing import Literal, Self
+from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -9,8 +9,12 @@ from recourse_audit.settings.section import Section
 LARGEST_EXPLANATION = 8
 # What the runtime takes.
 LARGEST_SEED = 2**63 - 1
+# Of the features of confounders; with fewer, the interval of a mean is not to be relied on.
+FIRST_DRAWS = 60
 # Of pairs with whom data and places are exchanged.
 FEWEST_DRAWS = 8
+# Of caveats: thresholds for the share of draws with the same direction, and for the mean's size.
+FORMER_KEYS = ("weakens_below", "reverses_below", "shrinks_below")
 
 
 class SearchSettings(Section):
@@ -67,49 +71,44 @@ class SearchSettings(Section):
 
 
 class CaveatSettings(Section):
-    """How effects are adjusted for confounders, and when one holds, weakens or reverses."""
+    """How effects are adjusted for confounders, and which are too small to speak of."""
 
     draws: int = Field(
-        default=60,
+        default=960,
         ge=0,
         le=10_000,
-        description="Number of draws of the confounders' features; 0 for none.",
+        description="Maximum number of draws of the confounders' features for one effect: 60 at "
+        "first, then four times as many until its grade is settled. 0 for none.",
+    )
+    smallest_effect: float = Field(
+        default=0.01,
+        gt=0,
+        le=1,
+        description="Smallest move of a probability that is an effect to speak of; of a score, in "
+        "standard deviations of everybody's scores.",
     )
     stratum: str | None = Field(
         default=None,
         description="Draw only from nodes that have the subject's value in this column.",
     )
-    weakens_below: float = Field(
-        default=0.9, ge=0, le=1, description="Share of draws that must agree for an effect to hold."
-    )
-    reverses_below: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="If a smaller share of draws agrees, the effect reverses.",
-    )
-    shrinks_below: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="Share of its size that an effect must keep in order to hold.",
-    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_former_keys(cls, table: Any) -> Any:
+        former = [key for key in FORMER_KEYS if isinstance(table, dict) and key in table]
+        if former:
+            raise ValueError(
+                f"{former[0]} is no longer a key: grades follow from the mean effect and from "
+                "smallest_effect (docs/caveats.md); remove it"
+            )
+        return table
 
     @field_validator("draws")
     @classmethod
     def _enough_for_an_interval(cls, draws: int) -> int:
-        if draws == 1:
-            raise ValueError("must be 0, or at least 2 for an interval (got 1)")
+        if 0 < draws < FIRST_DRAWS:
+            raise ValueError(f"must be 0, or at least {FIRST_DRAWS} (got {draws})")
         return draws
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.reverses_below > self.weakens_below:
-            raise ValueError(
-                "reverses_below must not exceed weakens_below "
-                f"(got {self.reverses_below:g} and {self.weakens_below:g})"
-            )
-        return self
 
 
 class OwnDataSettings(Section):

@@ -6,12 +6,17 @@ from tests.onnx_models import Parts, Sheet, aggregate, ends, node_count
 
 
 def arithmetic_model(
-    path: Path, *, times_own: bool = False, layers: int = 2, size: float = 0.01
+    path: Path,
+    *,
+    times_own: bool = False,
+    layers: int = 2,
+    size: float = 0.01,
+    scores: bool = False,
 ) -> Path:
     """The second class has 1/2 + size · s: s sums one feature over the hops a node hears from.
 
     With `times_own`, s is multiplied by the node's own feature, so that the sign of what any other
-    node contributes depends on it.
+    node contributes depends on it. With `scores`, the output is size · s alone.
     """
     sheet = Sheet()
     features = sheet.input("x", "float32", ["nodes", 1])
@@ -22,6 +27,8 @@ def arithmetic_model(
         values = aggregate(sheet, parts, values, 1)
     if times_own:
         values = sheet.op("Mul", values, features)
+    if scores:
+        return sheet.save(path, sheet.op("Mul", values, sheet.constant([[size]], "float32")))
     share = sheet.op("Mul", values, sheet.constant([[-size, size]], "float32"))
     output = sheet.op("Add", share, sheet.constant([[0.5, 0.5]], "float32"))
     return sheet.save(path, output)

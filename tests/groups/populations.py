@@ -7,6 +7,7 @@ import numpy as np
 
 from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.records.codec import GROUPS
+from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.pages.groups import groups_view, verdicts_of
 from recourse_audit.render.pages.index import index_view
@@ -69,7 +70,7 @@ def drawn_population(seed: int) -> tuple[list[Person], tuple[str, ...]]:
                 status=status if is_subject else None,
                 error="no answer" if status == ERROR else "",
                 cost=float(random.integers(1, 5)),
-                grade=str(random.choice(["holds", "weakens", "reverses"])),
+                grade=str(random.choice(GRADES[:-1])),
                 options=_options(random, number, count),
                 droppable=_droppable(random, number, count),
             )

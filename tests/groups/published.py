@@ -170,8 +170,8 @@ def _read_compared(known: Published, cell: Cell, measure: str, count: int) -> No
     elif measure in ("feasibility", "cost", "options"):
         known.know(cell, "usable", count)
     elif measure == "caveats":
-        none = known.exact[cell, "usable"] - count
-        known.detail("grade none", "usable", cell, none, none)
+        rest = known.exact[cell, "usable"] - count
+        known.detail("grade none or not_settled", "usable", cell, rest, rest)
     else:
         known.detail(f"with {measure}", "usable", cell, count, count)
 

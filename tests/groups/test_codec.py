@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.codec import GROUPS
+from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.groups import GroupReport
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, NOT_FOUND, Person, Step, report_on
 from tests.groups.stores import settings as group_settings
@@ -66,7 +67,7 @@ PEOPLE = st.builds(
     cost=st.floats(0, 1e9),
     simulatability=st.none() | st.floats(0, 1),
     relevance=st.none() | st.floats(0, 1),
-    grade=st.sampled_from([None, "holds", "weakens", "reverses"]),
+    grade=st.sampled_from([None, *GRADES[:-1]]),
     options=st.lists(st.lists(STEPS, min_size=1, max_size=2), max_size=2),
     droppable=st.lists(TIES, max_size=3),
 )

@@ -113,13 +113,14 @@ def _without_first(data: dict[str, Any]) -> None:
     ("change", "words"),
     [
         (
-            {"format": 6},
-            "has format 6, and this version of recourse-audit reads 2, 3, 4 and 5; use",
+            {"format": 7},
+            "has format 7, and this version of recourse-audit reads 2, 3, 4, 5 and 6; use",
         ),
         ({"format": 1}, "has format 1, and this version"),
         ({"format": True}, "has format True, and this version"),
         ({"format": 3}, "document of format 3 was changed, or is damaged"),
         ({"format": 4}, "document of format 4 was changed, or is damaged"),
+        ({"format": 5}, "document of format 5 was changed, or is damaged"),
         ({"format": None}, "has format None, and this version"),
         ({"front_size": "7"}, "was changed: front_size: Input should be a valid integer"),
         ({"queries": 1.5}, "was changed: queries: Input should be a valid integer"),
@@ -146,11 +147,26 @@ def test_format_2_is_read_as_the_same_findings(tmp_path: Path) -> None:
     new = explain(audit, [one.subject.id for one in old], what_if=["savings=9000"])
     assert [one.status for one in new] == ["verified", "already_favourable"]
     assert [one.queries for one in old] != [one.queries for one in new]
-    assert old == [_as_of_format_4(one, like=other) for one, other in zip(new, old, strict=True)]
+    for one, other in zip(new, old, strict=True):
+        same = _as_of_format_4(one, like=other)
+        assert same.caveats[1].effect is not None
+        assert replace(same, caveats=other.caveats) == other
+        assert _same_effects(same, other)
     assert lonely.subject.id == "lonely"
     assert lonely.ego_network is None
     assert "not a number" in failed.error
     assert failed.status == "error"
+
+
+def _same_effects(one: SubjectReport, other: SubjectReport) -> bool:
+    """Whether effects are the same where there were as many draws; their grades need not be."""
+    effects = [[found.effect for found in each.caveats if found.effect] for each in (one, other)]
+    return all(
+        (new.unadjusted, new.adjusted, new.low, new.high)
+        == (old.unadjusted, old.adjusted, old.low, old.high)
+        for new, old in zip(*effects, strict=True)
+        if new.draws == old.draws
+    )
 
 
 def test_format_3_is_read_as_a_report_without_repeats(report: SubjectReport) -> None:
@@ -161,9 +177,46 @@ def test_format_3_is_read_as_a_report_without_repeats(report: SubjectReport) -> 
     assert SUBJECT.read(json.dumps(data)) == replace(old, repeats=NO_REPEATS)
 
 
-def format_4(report: SubjectReport) -> dict[str, Any]:
+def format_5(report: SubjectReport) -> dict[str, Any]:
     """The report as the version before wrote it."""
-    data = report.to_dict() | {"format": 4}
+    data = report.to_dict() | {"format": 5}
+    for caveat in data["caveats"]:
+        for key in NEW_IN_6 if caveat["effect"] is not None else ():
+            del caveat["effect"][key]
+    return data
+
+
+NEW_IN_6 = ("smallest", "negligible", "depends_on_whom")
+
+
+def _as_of_format_5(report: SubjectReport) -> SubjectReport:
+    """A report without what that format did not say of effects."""
+    untold: dict[str, Any] = dict.fromkeys(NEW_IN_6)
+    caveats = (
+        replace(one, effect=None if one.effect is None else replace(one.effect, **untold))
+        for one in report.caveats
+    )
+    return replace(report, caveats=tuple(caveats))
+
+
+def test_format_5_is_read_with_the_grades_that_it_had(report: SubjectReport) -> None:
+    assert {one.grade for one in report.caveats if one.effect is not None} == {"holds"}
+    data = format_5(report)
+    assert SUBJECT.read(json.dumps(data)) == _as_of_format_5(report)
+    confounded = data["caveats"][-1]
+    for key in NEW_IN_6:
+        confounded["effect"][key] = None
+        with pytest.raises(DocumentError, match="document of format 5 was changed"):
+            SUBJECT.read(json.dumps(data))
+        del confounded["effect"][key]
+    for grade in ("no_effect", "not_settled", "x"):
+        with pytest.raises(DocumentError, match="document of format 5 was changed"):
+            SUBJECT.read(json.dumps(data | {"caveats": [confounded | {"grade": grade}]}))
+
+
+def format_4(report: SubjectReport) -> dict[str, Any]:
+    """The report as the version before that wrote it."""
+    data = format_5(report) | {"format": 4}
     del data["carriers"], data["probes"]["sender_degree"], data["recourse"]["compared"]
     del data["own_data"]
     for found in data["counterfactuals"]:
@@ -176,7 +229,7 @@ def _as_of_format_4(report: SubjectReport, *, like: SubjectReport) -> SubjectRep
     assert report.recourse is not None
     assert like.recourse is not None
     return replace(
-        report,
+        _as_of_format_5(report),
         counterfactuals=tuple(replace(one, whole_graph=None) for one in report.counterfactuals),
         carriers=None,
         own_data=None,
@@ -222,7 +275,7 @@ def test_every_document_has_a_schema_that_its_own_json_fits(report: SubjectRepor
     assert set(schema["properties"]) == set(report.to_dict())
     assert schema["additionalProperties"] is False
     assert schema["required"] == list(report.to_dict())
-    assert schema["properties"]["format"] == {"const": 5}
+    assert schema["properties"]["format"] == {"const": 6}
     actions = schema["$defs"]["SetAction"]["properties"]
     assert {"from", "to"} <= set(actions)
 

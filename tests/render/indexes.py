@@ -81,6 +81,8 @@ def some_subjects() -> list[SummaryRow]:
         subject("P4", status="error", caveat_grade=None, margin=None, decision="", **nothing),
         subject("P5", status="already_favourable", caveat_grade=None, **favourable, **nothing),
         subject("P6", cheapest_cost=2.0, caveat_grade="reverses"),
-        subject("P7", cheapest_cost=2.0),
-        subject("P8", status="certified_infeasible", margin=-1.0, **nothing),
+        subject("P7", cheapest_cost=2.0, caveat_grade="not_settled"),
+        subject(
+            "P8", status="certified_infeasible", margin=-1.0, caveat_grade="no_effect", **nothing
+        ),
     ]

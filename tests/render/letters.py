@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.records.caveats import Caveat, Grade
+from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Action,
@@ -83,7 +83,7 @@ PROBES = ProbeReport(
     deterministic=True, node_order=True, tie_order=True, ties_matter=True, packing=True, depth=2
 )
 PROBABILITIES = {"denied": 0.918273, "approved": 0.081727}
-Caveats = tuple[tuple[str, Grade | None], ...]
+Caveats = tuple[tuple[str, Grade | AdjustedEffect | None], ...]
 
 
 def settings(**letters: Any) -> Settings:
@@ -249,12 +249,14 @@ def _caveats(caveats: Caveats) -> tuple[Caveat, ...]:
     """What `about` says is for people: nothing may depend on it."""
     made: list[Caveat] = []
     number = 0
-    for kind, grade in caveats:
+    for kind, found in caveats:
         number += kind == "confounders"
+        effect = found if isinstance(found, AdjustedEffect) else None
         made.append(
             Caveat(
                 kind=kind,
-                grade=grade,
+                grade=found.grade if isinstance(found, AdjustedEffect) else found,
+                effect=effect,
                 counterfactual=number if kind == "confounders" else None,
                 about="in words",
                 text="P1000 may be a confounder",

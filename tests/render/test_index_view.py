@@ -40,7 +40,9 @@ def test_subjects_are_in_the_order_in_which_a_person_counts() -> None:
 def test_a_word_is_kept_once_and_only_if_it_occurs() -> None:
     columns = view_of(some_subjects()).data.value
     assert columns["decision"]["words"] == ["approved", "denied", "no decision"]
-    assert columns["grade"]["words"] == ["holds", "weakens", "reverses", "no grade"]
+    assert columns["grade"]["words"] == [
+        *("holds", "weakens", "no effect to speak of", "reverses", "not settled", "no grade")
+    ]
     statuses = [columns["status"]["words"][code] for code in columns["status"]["codes"]]
     named = dict(zip(columns["id"], statuses, strict=True))
     assert (named["P5"], named["P8"]) == ("already favourable", "certified infeasible")

@@ -3,14 +3,19 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 import pytest
 
+from recourse_audit.caveats.grades import adjusted_effect
 from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.records.caveats import Grade
 from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import NoLetter
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.wording import Wording
 from tests.render.letters import (
     LANGUAGES,
     OWN,
@@ -29,6 +34,8 @@ from tests.render.letters import (
 )
 
 MANY = {"guarantor": 4}
+# It holds on average, and in seven draws of ten.
+MOSTLY = adjusted_effect(-0.2, np.repeat([-0.3, 0.0], [70, 30]), smallest=0.01)
 
 
 def text_of(found: SubjectReport, **letters: Any) -> str:
@@ -172,9 +179,12 @@ def test_where_the_options_went_wrong_a_person_is_named(how: str) -> None:
 @pytest.mark.parametrize(
     ("caveats", "words"),
     [
-        ((("general", None), ("confounders", "holds")), "It mostly does not."),
-        ((("confounders", "holds"), ("confounders", "weakens")), "it may count for less"),
-        ((("confounders", "weakens"), ("confounders", "reverses")), "the opposite effect"),
+        ((("general", None), ("confounders", "holds")), "at least half as strongly"),
+        ((("confounders", "holds"), ("confounders", None)), "could not check how far"),
+        ((("confounders", "not_settled"), ("confounders", "holds")), "the result was not clear"),
+        ((("confounders", "not_settled"), ("confounders", "weakens")), "it may count for less"),
+        ((("confounders", "weakens"), ("confounders", "no_effect")), "hardly any difference"),
+        ((("confounders", "no_effect"), ("confounders", "reverses")), "the opposite effect"),
         ((("unknown_reach", None),), "could not check how far"),
     ],
 )
@@ -183,6 +193,34 @@ def test_the_gravest_caveat_is_said_beside_options_about_ties(caveats: Caveats, 
     own = report(option(move("savings", 1.0, 2.0)), caveats=caveats)
     assert words not in text_of(own)
     assert "The true cause may be something else." in text_of(own)
+
+
+CAUTIONS: dict[str, Caveats] = {
+    **{f"caution.{grade}": (("confounders", grade),) for grade in get_args(Grade)},
+    "caution.holds_mostly": (("confounders", MOSTLY),),
+    "caution.unmeasured": (("confounders", None),),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_grade_has_a_sentence_of_its_own_in_every_language(language: str) -> None:
+    ending = option(drop("P1000"))
+    texts = {
+        key: text_of(report(ending, ties=MANY, caveats=caveats), language=language)
+        for key, caveats in CAUTIONS.items()
+    }
+    wording = Wording(language, Templates())
+    for key in CAUTIONS:
+        said = {other for other, text in texts.items() if f"{wording.say(key)}</" in text}
+        assert said == {key}, key
+
+
+def test_a_grade_of_an_earlier_format_is_not_said_to_be_about_the_average() -> None:
+    former = replace(MOSTLY, grade="reverses", smallest=None, negligible=None, depends_on_whom=None)
+    found = report(option(drop("P1000")), ties=MANY, caveats=(("confounders", former),))
+    text = text_of(found)
+    assert "on average" not in text
+    assert "We could not check how far" in text
 
 
 REVERSES: Caveats = (("general", None), ("confounders", "reverses"))
@@ -216,7 +254,7 @@ def test_an_option_that_is_not_told_brings_no_caution() -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "About Option 1 and Option 3: With different information"),
+        ("en", "About Option 1 and Option 3: With other information"),
         ("de", "Zu Möglichkeit 1 und Möglichkeit 3: Mit anderen Angaben"),
         ("fr", "Pour Possibilité 1 et Possibilité 3 : Avec d"),
         ("es", "Sobre Opción 1 y Opción 3: Con otros datos"),

@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from recourse_audit.records.caveats import Grade
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import AskedOn, RecourseStatus, TieAction, WhatIf
 from recourse_audit.records.report import NO_TIE_MOVES, Decision, EgoTie, SubjectReport
@@ -184,6 +185,35 @@ def test_the_roll_out_is_drawn_beside_the_caveat_it_belongs_to() -> None:
     assert confounded.picture is not None
     assert confounded.grade == "the effect weakens"
     assert "Confounders: the features of P0000 and the features of P0001." in confounded.picture.alt
+
+
+def test_a_grade_says_where_it_depends_on_whom_and_only_there() -> None:
+    made = made_report()
+    general, confounded = made.caveats
+    assert confounded.effect is not None
+    always = replace(confounded, effect=replace(confounded.effect, depends_on_whom=False))
+    for caveats, expected in (((general, confounded), True), ((general, always), False)):
+        view = viewed(caveats=caveats)
+        assert [bool(one.depends) for one in view.caveats] == [False, expected]
+        html = page(view)
+        assert '<span class="grade">the effect weakens</span>' in html
+        assert ('<span class="grade">depends on whom</span>' in html) == expected
+
+
+@pytest.mark.parametrize(
+    ("grade", "words"),
+    [
+        ("holds", "the effect holds"),
+        ("weakens", "the effect weakens"),
+        ("no_effect", "no effect to speak of"),
+        ("reverses", "the effect reverses"),
+        ("not_settled", "not settled"),
+    ],
+)
+def test_a_page_has_the_words_of_its_own_grade_only(grade: Grade, words: str) -> None:
+    general, confounded = made_report().caveats
+    html = page(viewed(caveats=(general, replace(confounded, grade=grade))))
+    assert re.findall('<span class="grade">(?!depends)(.*?)</span>', html) == [words]
 
 
 def test_a_roll_out_that_the_audit_would_not_agree_with_is_not_drawn() -> None:

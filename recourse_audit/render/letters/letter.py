@@ -12,9 +12,9 @@ from datetime import date, timedelta
 from typing import Literal, NewType
 
 from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.render.letters.cautions import Caution, gravest
 from recourse_audit.render.letters.source import (
     AttributeStep,
-    Caution,
     DecisionClass,
     Kind,
     LetterSource,
@@ -23,7 +23,6 @@ from recourse_audit.render.letters.source import (
     Reference,
     SourceOption,
     TieStep,
-    gravest,
 )
 from recourse_audit.settings import LetterSettings
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from recourse_audit.errors import SettingsError
+from recourse_audit.render.letters.cautions import CAUTIONS
 from recourse_audit.render.letters.letter import Letter, LetterOption
 from recourse_audit.render.letters.profiles import Block, Profile, Undeclared
 from recourse_audit.render.letters.sentences import StepText, Words, limits_of, steps_of
-from recourse_audit.render.letters.source import CAUTIONS
 from recourse_audit.render.text import plain
 from recourse_audit.render.wording import PLACEHOLDER, Wording
 from recourse_audit.settings import LetterSettings

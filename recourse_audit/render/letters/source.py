@@ -7,17 +7,17 @@ kinds and counts of ties, and the person's own attributes. An option that cannot
 these terms is only counted.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NewType
 
 from recourse_audit.records.names import same_name
-from recourse_audit.records.recourse import Action, Option, Recourse, SetAction, TieAction
 from recourse_audit.records.recourse import Move as ReportedMove
+from recourse_audit.records.recourse import Option, Recourse, SetAction
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import named_like
+from recourse_audit.render.letters.cautions import Caution, Cautions
 from recourse_audit.settings import Settings
 
 Reference = NewType("Reference", str)
@@ -33,9 +33,6 @@ _OUTCOMES: dict[str, Outcome] = {
     "certified_infeasible": "none_exists",
     "not_found_within_budget": "none_found",
 }
-Caution = Literal["holds", "weakens", "reverses", "unmeasured", "none"]
-# The gravest first.
-CAUTIONS: tuple[Caution, ...] = ("reverses", "weakens", "unmeasured", "holds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +201,6 @@ def letter_source(report: SubjectReport, vocabulary: Vocabulary) -> LetterSource
     )
 
 
-def gravest(cautions: Iterable[Caution]) -> Caution:
-    """The gravest of some cautions; "none" if there are none."""
-    found = set(cautions)
-    return next((caution for caution in CAUTIONS if caution in found), "none")
-
-
 class _OptionReader:
     """Describes options in the person's own terms; other people become numbers here."""
 
@@ -219,7 +210,7 @@ class _OptionReader:
         self._vocabulary = vocabulary
         self._neighbours = _neighbours(report)
         self._numbers: dict[str, int] = {}
-        self._cautions = _Cautions(report)
+        self._cautions = Cautions(report)
         self._levels = {} if recourse is None else recourse.certificate.permitted.set
 
     def describe(self, option: Option) -> SourceOption | None:
@@ -280,43 +271,6 @@ class _OptionReader:
 
 def _own(value: float | str) -> float | OwnCategory:
     return OwnCategory(value) if isinstance(value, str) else value
-
-
-_Pairs = frozenset[frozenset[str]]
-
-
-class _Cautions:
-    """What the caveats of a report say about the ties that an option ends.
-
-    A caveat is about the ties that one counterfactual removes, so it bears on an option only if
-    the option ends all of those ties.
-    """
-
-    def __init__(self, report: SubjectReport) -> None:
-        removed = [_pairs(found.removed) for found in report.counterfactuals]
-        self._found: list[tuple[_Pairs, Caution]] = [
-            (removed[caveat.counterfactual - 1], caveat.grade or "unmeasured")
-            for caveat in report.caveats
-            if caveat.kind == "confounders"
-            and caveat.counterfactual is not None
-            and caveat.counterfactual <= len(removed)
-        ]
-        # If the model's reach is unknown, nothing could be measured about any tie.
-        self._unmeasured = any(caveat.kind == "unknown_reach" for caveat in report.caveats)
-
-    def about(self, actions: Iterable[Action]) -> Caution:
-        """The gravest caution about the ties that these actions end."""
-        drops = (one for one in actions if isinstance(one, TieAction) and one.do == "drop")
-        ended = _pairs(action.tie for action in drops)
-        found = {caution for removed, caution in self._found if removed and removed <= ended}
-        if self._unmeasured and ended:
-            found.add("unmeasured")
-        return gravest(found)
-
-
-def _pairs(ties: Iterable[Tie]) -> _Pairs:
-    """Ties without direction: a counterfactual removes every tie between two people."""
-    return frozenset(frozenset(tie) for tie in ties)
 
 
 def _neighbours(report: SubjectReport) -> dict[str, int]:

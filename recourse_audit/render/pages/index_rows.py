@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
 
+from recourse_audit.records.group_figures import GradeOrNone
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.status import STATUS_WORDS
@@ -37,7 +38,14 @@ class Embedded(Generic[T]):
 
 NO_DECISION = "no decision"
 NO_GRADE = "no grade"
-GRADES = ("holds", "weakens", "reverses", NO_GRADE)
+GRADES: dict[GradeOrNone, str] = {
+    "holds": "holds",
+    "weakens": "weakens",
+    "no_effect": "no effect to speak of",
+    "reverses": "reverses",
+    "not_settled": "not settled",
+    "none": NO_GRADE,
+}
 MOST_DECIMALS = 3
 Ending = Literal["pdf", "html"]
 
@@ -106,6 +114,7 @@ def rows_of(
 ) -> tuple[Row, ...]:
     """Every subject, sorted by id as a person would sort them (P9 before P10)."""
     known: dict[str, RecourseStatus] = {status: status for status in STATUSES}
+    grades: dict[str, str] = dict(GRADES.items())
     rows = (
         Row(
             id=plain(row.id),
@@ -114,7 +123,7 @@ def rows_of(
             options=row.options,
             cost=row.cheapest_cost,
             margin=row.margin,
-            grade=row.caveat_grade or NO_GRADE,
+            grade=grades[row.caveat_grade or "none"],
             links=links.get(number),
         )
         for number, row in subjects
@@ -147,11 +156,11 @@ def columns_of(rows: Sequence[Row]) -> IndexColumns:
     statuses = [STATUS_WORDS[status].name for status in STATUSES]
     return {
         "count": len(rows),
-        "missing": [NO_DECISION, NO_GRADE],
+        "missing": [NO_DECISION, GRADES["not_settled"], NO_GRADE],
         "id": [row.id for row in rows],
         "decision": _coded(rows, decisions, lambda row: row.decision),
         "status": _coded(rows, statuses, lambda row: STATUS_WORDS[row.status].name),
-        "grade": _coded(rows, GRADES, lambda row: row.grade),
+        "grade": _coded(rows, list(GRADES.values()), lambda row: row.grade),
         "options": [row.options for row in rows],
         "cost": _figures([row.cost for row in rows]),
         "margin": _figures([row.margin for row in rows]),

@@ -333,7 +333,8 @@ class _Redaction:
         ):
             variables = self._names(caveat.variables)
             about = watched(self._report).removeprefix("the ")
-            text = confounder_caveat(place, found[place - 1], about, variables, caveat.effect).text
+            removed = found[place - 1].removed
+            text = confounder_caveat(place, removed, about, variables, caveat.effect).text
         return Caveat(
             kind=caveat.kind,
             grade=caveat.grade,

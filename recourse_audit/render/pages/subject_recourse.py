@@ -125,8 +125,11 @@ def _decimals(value: float) -> int:
 GRADES: dict[Grade, str] = {
     "holds": "the effect holds",
     "weakens": "the effect weakens",
+    "no_effect": "no effect to speak of",
     "reverses": "the effect reverses",
+    "not_settled": "not settled",
 }
+DEPENDS = "depends on whom"
 TOO_LARGE = (
     f"The roll-out is not drawn: a picture has room for {LIMIT_NODES} nodes and {LIMIT_DEPTH} "
     "layers."
@@ -141,11 +144,13 @@ DIRECTED = (
 class CaveatView:
     """One caveat; `grade` is empty if none was measured, and `limit` says why there is no picture.
 
-    Both `picture` and `limit` are empty where there is nothing to draw.
+    `depends` is empty unless the grade depends on whose features are drawn. Both `picture` and
+    `limit` are empty where there is nothing to draw.
     """
 
     title: str
     grade: str
+    depends: str
     text: str
     picture: Picture | None
     limit: str
@@ -164,6 +169,7 @@ def _view(caveat: Caveat, shown: SubjectReport, level: Level) -> CaveatView:
     return CaveatView(
         title="Caution" if caveat.kind == "general" else caveat.about.capitalize(),
         grade="" if caveat.grade is None else GRADES[caveat.grade],
+        depends=DEPENDS if caveat.effect is not None and caveat.effect.depends_on_whom else "",
         text=caveat.text,
         picture=picture,
         limit=limit,
