@@ -6,7 +6,7 @@ from functools import cache
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import fisher_exact, norm
 
 from recourse_audit.groups.arrays import Floats, Mask
 from recourse_audit.groups.inference import (
@@ -31,7 +31,7 @@ EVERYBODY = np.arange(PEOPLE)
 @cache
 def network() -> Network:
     """Twenty circles of twenty people, with few ties between them."""
-    return network_of(nx.planted_partition_graph(20, 20, 0.25, 0.002, seed=5))
+    return network_of(nx.planted_partition_graph(20, 20, 0.25, 0.003, seed=5))
 
 
 @cache
@@ -173,18 +173,20 @@ def test_labels_that_no_redraw_resembles_are_not_tested() -> None:
 
 
 def test_few_cases_take_the_larger_of_two_p_values() -> None:
+    member = ~at_random(1)
     values = np.zeros(PEOPLE)
-    values[:5] = 1
-    member = np.zeros(PEOPLE, dtype=bool)
-    member[::2] = True
+    values[np.flatnonzero(~member)[::55]] = 1
     found = inference().test(values, member, EVERYBODY)
+    cases, others = int(values.sum()), int((~member).sum())
+    assert cases == 4
     assert found.error is not None
-    assert found.p is not None
-    assert found.p > 2 * norm.sf(abs(found.difference) / found.error)  # Fisher's is 1
+    table = [[0, PEOPLE - others], [cases, others - cases]]
+    assert found.p == pytest.approx(fisher_exact(table).pvalue)
+    assert found.p > 2 * norm.sf(abs(found.difference) / found.error)
 
 
 def test_a_column_decides_alone_only_where_few_ties_leave_its_communities() -> None:
-    values, member = as_values(smooth(1)), smooth(3)
+    values, member = as_values(smooth(1)), at_random(3)
     circles = EVERYBODY // 20
     inside = Inference(network(), seed=0, redraws=100, communities=circles)
     found = inside.test(values, member, EVERYBODY)
