@@ -38,7 +38,8 @@ FEWEST_TIED = 100
 FEWEST_EFFECTIVE = 10
 FEWEST_EXPECTED, FEW_EXPECTED = 1, 5
 WORST_FIT = 4.0
-LARGE = Effort(weighed=4, redraws=40, permutations=40)
+LARGE = Effort(weighed=4, redraws=40, permutations=40, tolerance=0.02)
+VERY_LARGE, HUGE = 50_000, Effort(weighed=1, redraws=40, permutations=40, tolerance=0.02)
 WEIGHED, PERMUTATIONS = 50, 200
 POWER = 0.8
 
@@ -104,7 +105,7 @@ class Inference:
         self._alpha = alpha
         effort = Effort(weighed=WEIGHED, redraws=redraws, permutations=PERMUTATIONS)
         if network.people > MOST_NEAR:
-            effort = LARGE
+            effort = LARGE if network.people <= VERY_LARGE else HUGE
         self._redrawing = Redrawing(network, seed, effort)
         self._redraws: Recent[Redraws] = Recent(KEPT)
         self._near: Recent[Floats | None] = Recent(2)

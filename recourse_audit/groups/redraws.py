@@ -31,7 +31,6 @@ SIGNALS = (0.25, 0.5, 0.75, 0.95)
 APART = (1, 2, 4, 8, 16)
 PARTS = (8, 16)
 SHARPNESS = 0.3
-LEAST_DEVIATION = 0.001
 LEAST_WEIGHT = 0.005
 # What is cached of a graph: smoothed fields up to this many numbers.
 MOST_CACHED = 60_000_000
@@ -48,11 +47,16 @@ SETTINGS: tuple[Setting, ...] = (*product((0, 1), STEPS, SIGNALS), None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many redraws there are of each setting: to find its weight, and to find gaps."""
+    """How many redraws there are of each setting: to find its weight, and to find gaps.
+
+    `tolerance` is added to the deviation of each number of clumping: among very many people these
+    numbers hardly vary, and no setting of a few dozen would match the observed ones exactly.
+    """
 
     weighed: int
     redraws: int
     permutations: int
+    tolerance: float = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +105,10 @@ class Redrawing:
         key = (digest(people), ones)
         means, deviations = self._clumps.get(key, lambda: self._clumps_of(people, ones))
         observed = self._clumping(member[:, None], people)[:, 0]
-        weights = _weights(observed, means, deviations)
+        spread = deviations + self._effort.tolerance
+        weights = _weights(observed, means, spread)
         kept = np.flatnonzero(weights > LEAST_WEIGHT).tolist()
-        distance = ((observed - means) ** 2 / (deviations + LEAST_DEVIATION) ** 2).mean(axis=1)
+        distance = ((observed - means) ** 2 / spread**2).mean(axis=1)
         return Redraws(
             people=people.size,
             settings=tuple(kept),
@@ -205,8 +210,7 @@ def _top(values: Floats, ones: int) -> Labels:
     return labels
 
 
-def _weights(observed: Floats, means: Floats, deviations: Floats) -> Floats:
-    spread = deviations + LEAST_DEVIATION
+def _weights(observed: Floats, means: Floats, spread: Floats) -> Floats:
     parts = (observed - means) ** 2 / (2 * spread**2) + np.log(spread)
     logs = -SHARPNESS * parts.sum(axis=1)
     weights = np.exp(logs - logs.max())
