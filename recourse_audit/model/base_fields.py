@@ -40,12 +40,20 @@ class BaseField:
         return places_in(self.arcs, arcs)
 
     @cached_property
-    def arriving(self) -> tuple[Ints, Ints, Ints]:
-        """Arcs by the node they lead to: where each node's begin, their order, and its inverse."""
+    def has_loops(self) -> bool:
+        """Whether some arc leads from a node to itself."""
+        return bool((self.sources == self.targets).any())
+
+    @cached_property
+    def arriving(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Arcs by the node they lead to.
+
+        Where each node's begin, their order, its inverse, and their sources in this order.
+        """
         order = np.argsort(self.targets, kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        return _starts(self.targets, len(self.nodes)), order, place
+        return _starts(self.targets, len(self.nodes)), order, place, self.sources[order]
 
     @cached_property
     def leaving(self) -> list[tuple[Ints, Ints]]:

@@ -29,6 +29,8 @@ class Edits:
 
     def part(self, first: int, last: int) -> "Edits":
         """Some edits in a row, numbered from 0."""
+        if first == 0 and last == self.count:
+            return self
         return Edits(
             count=last - first,
             dropped=_between(self.dropped, first, last),
@@ -63,18 +65,23 @@ def _table(rows: Sequence[Ints] | Ints, height: int) -> Ints:
     if not len(rows):
         return np.empty((height, 0), np.int64)
     table = np.asarray(rows, np.int64).reshape(height, -1)
-    ordered = bool((np.diff(table[0]) >= 0).all())
+    ordered = bool((table[0, 1:] >= table[0, :-1]).all())
     return table if ordered else table[:, np.argsort(table[0], kind="stable")]
 
 
 def _once(table: Ints) -> Ints:
     """Columns in ascending order, without repetitions."""
     span = int(table[1].max(initial=0)) + 1
-    return np.stack(np.divmod(np.unique(table[0] * span + table[1]), span))
+    keys = table[0] * span + table[1]
+    if bool((keys[1:] > keys[:-1]).all()):
+        return table
+    return np.stack(np.divmod(np.unique(keys), span))
 
 
 def _between(table: Ints, first: int, last: int) -> Ints:
-    low, high = np.searchsorted(table[0], (first, last))
+    if not table.shape[1]:
+        return table
+    low, high = table[0].searchsorted((first, last))
     part = table[:, low:high].copy()
     part[0] -= first
     return part

@@ -14,10 +14,9 @@ only the states that it changes, and edits share equal states. With a model of d
 
 Copies are numbered from the lowest layer up, and two copies are one if they have the same node,
 features, layer and arriving arcs. Everything is done for all edits at once, with arrays that have
-one row per edit and one column per node that some edit can change.
+a slot for every edit and every node that some edit can change.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -27,13 +26,7 @@ from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
 from recourse_audit.model.base_fields import BaseField
 from recourse_audit.model.edits import Edits
-from recourse_audit.model.state_copies import (
-    Arrivals,
-    Changes,
-    Copies,
-    Mask,
-    SharedQuestion,
-)
+from recourse_audit.model.state_copies import Arrivals, Changes, Copies, Mask, SharedQuestion
 
 Form = Literal["plain", "degree"]
 Layers = NDArray[np.int8]
@@ -58,15 +51,9 @@ class SharedFields:
     def question(self, edits: Edits) -> SharedQuestion:
         """One question for all edits."""
         changes = self._changes(edits)
-        delta, arrivals = self._forward(edits.count, changes)
+        delta, arrivals = self._forward(changes)
         needed, arrivals = self._backward(delta, changes, arrivals)
-        copies = Copies(
-            self.field,
-            changes,
-            edits.count,
-            degrees=self._degrees,
-            ties_alike=self._ties_alike,
-        )
+        copies = Copies(self.field, changes, degrees=self._degrees, ties_alike=self._ties_alike)
         for states, arriving in zip(needed, [None, *arrivals], strict=True):
             copies.add_layer(states, arriving)
         return copies.question()
@@ -74,25 +61,37 @@ class SharedFields:
     def _changes(self, edits: Edits) -> Changes:
         """What of the edits matters: all that can reach somebody asked about."""
         field = self.field
-        dropped = _placed(edits.dropped, {1: field.arc_place})
-        replaced = _placed(edits.replaced, {1: field.place})
-        added = _placed(edits.added, {1: field.place, 2: field.place})
-        inner = field.depth - int(not self._degrees)
-        added = added[:, field.distance[added[2]] <= inner]
-        ends = np.concatenate((field.targets[dropped[1]], added[2]))
-        nodes = np.flatnonzero(self._touched(replaced[1], ends, added))
+        dropped = _placed(edits.dropped, field.arc_place(edits.dropped[1]))
+        replaced = _placed(edits.replaced, field.place(edits.replaced[1]))
+        added = self._added(edits.added)
+        ends = field.targets[dropped[1]]
+        touched = self._touched(replaced[1], np.append(ends, added[2]), added)
+        nodes = np.flatnonzero(touched)
         columns = np.full(len(field.nodes), OUTSIDE)
         columns[nodes] = np.arange(len(nodes))
-        added[1] = np.where(added[1] == added[2], OUTSIDE, added[1])
-        added[2], replaced[1] = columns[added[2]], columns[replaced[1]]
+        asked = field.place(edits.asked[1])
+        width = len(nodes)
         return Changes(
+            count=edits.count,
             nodes=nodes,
             columns=columns,
-            dropped=dropped,
-            added=added,
-            replaced=replaced,
-            asked=_placed(edits.asked, {1: field.place}),
+            dropped=np.stack((dropped[0], dropped[1], dropped[0] * width + columns[ends])),
+            added=_added_slots(added, columns, width),
+            replaced=np.stack((replaced[0] * width + columns[replaced[1]], replaced[2])),
+            asked=np.stack((asked, _slots(edits.asked[0], columns[asked], width))),
         )
+
+    def _added(self, added: Ints) -> Ints:
+        """Added arcs by the places of their ends, without those too far away to matter."""
+        if not added.shape[1]:
+            return added
+        field = self.field
+        placed = added.copy()
+        placed[1:3] = field.place(added[1]), field.place(added[2])
+        placed = placed[:, (placed[1:3] != OUTSIDE).all(axis=0)]
+        inner = field.depth - int(not self._degrees)
+        near: Ints = placed[:, field.distance[placed[2]] <= inner]
+        return near
 
     def _touched(self, replaced: Ints, ends: Ints, added: Ints) -> Mask:
         """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
@@ -103,68 +102,71 @@ class SharedFields:
             touched[ends] = True
         for layer, (starts, order) in enumerate(field.leaving, start=1):
             arcs, _ = spans(starts, np.flatnonzero(touched))
-            along = touched[added[1]] & (field.distance[added[2]] <= field.depth - layer)
-            touched[field.targets[order[arcs]]] = True
-            touched[added[2, along]] = True
+            if added.shape[1]:
+                along = touched[added[1]] & (field.distance[added[2]] <= field.depth - layer)
+                touched[field.targets[order[arcs]]] = True
+                touched[added[2, along]] = True
+            else:
+                touched[field.targets[order[arcs]]] = True
             if layer == 1:
                 touched[ends] = True
         return touched
 
-    def _forward(
-        self, count: int, changes: Changes
-    ) -> tuple[Layers, list[tuple[Arrivals, Arrivals]]]:
+    def _forward(self, changes: Changes) -> tuple[Layers, list[tuple[Arrivals, Arrivals | None]]]:
         """From which layer on each state differs, and for each layer the arcs that carry it."""
-        field, columns = self.field, changes.columns
-        delta = np.full((count, len(changes.nodes)), field.depth + 1, np.int8)
-        ends = (changes.dropped[0], columns[field.targets[changes.dropped[1]]])
-        own = np.concatenate((np.stack(ends), changes.added[[0, 2]]), axis=1)
+        field, columns, width = self.field, changes.columns, len(changes.nodes)
+        delta = np.full(changes.count * width, field.depth + 1, np.int8)
+        own = np.append(changes.dropped[2], changes.added[2])
         if self._degrees:
-            delta[own[0], own[1]] = 0
-        delta[changes.replaced[0], changes.replaced[1]] = 0
-        added = Arrivals(
-            edit=changes.added[0],
-            source=np.where(changes.added[1] == OUTSIDE, OUTSIDE, columns[changes.added[1]]),
-            target=changes.added[2],
-            arc=np.arange(changes.added.shape[1]),
-        )
+            delta[own] = 0
+        delta[changes.replaced[0]] = 0
         arrivals = []
         for layer, (starts, order) in enumerate(field.leaving, start=1):
-            edit, source = np.nonzero(delta < layer)
-            arcs, owner = spans(starts, changes.nodes[source])
+            source = np.flatnonzero(delta < layer)
+            row = source // max(width, 1) * width
+            arcs, owner = spans(starts, changes.nodes[source - row])
             arcs = order[arcs]
-            target = columns[field.targets[arcs]]
-            along = Arrivals(edit=edit[owner], source=source[owner], target=target, arc=arcs)
-            near = field.distance[changes.nodes[added.target]] <= field.depth - layer
-            new = added.chosen(near)
-            carried = new.chosen(_before(delta, new, layer))
-            reached = np.zeros(delta.shape, bool)
-            reached[along.edit, along.target] = True
-            reached[carried.edit, carried.target] = True
+            target = row[owner] + columns[field.targets[arcs]]
+            along = Arrivals(source=source[owner], target=target, arc=arcs)
+            new = self._joining(changes, layer)
+            # What an added arc carries was there before what arrives at this layer.
+            reached = [target] if new is None else [target, new.target[_before(delta, new, layer)]]
             if layer == 1:
-                reached[own[0], own[1]] = True
-            np.minimum(delta, layer, out=delta, where=reached)
+                reached.append(own)
+            for slots in reached:
+                delta[slots[delta[slots] > layer]] = layer
             arrivals.append((along, new))
         return delta, arrivals
 
+    def _joining(self, changes: Changes, layer: int) -> Arrivals | None:
+        """The arcs that edits add, as far as they matter at a layer; None without any."""
+        if not changes.added.shape[1]:
+            return None
+        field, to = self.field, changes.added[2]
+        distance = field.distance[changes.nodes[to % len(changes.nodes)]]
+        near = np.flatnonzero(distance <= field.depth - layer)
+        return Arrivals(source=changes.added[4, near], target=to[near], arc=near)
+
     def _backward(
-        self, delta: Layers, changes: Changes, arrivals: list[tuple[Arrivals, Arrivals]]
-    ) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals]]]:
+        self, delta: Layers, changes: Changes, arrivals: list[tuple[Arrivals, Arrivals | None]]
+    ) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals | None]]]:
         """Which copies somebody's answer needs, layer by layer, and the arcs that lead to them."""
         depth = self.field.depth
-        needed = [np.zeros(delta.shape, bool) for _ in range(depth + 1)]
-        edit, asked = changes.asked[0], changes.columns[changes.asked[1]]
-        edit, asked = edit[asked != OUTSIDE], asked[asked != OUTSIDE]
-        needed[depth][edit, asked] = delta[edit, asked] <= depth
-        gone = _Dropped(changes.dropped, len(delta), len(self.field.arcs))
-        kept: list[tuple[Arrivals, Arrivals]] = []
+        needed = [np.zeros(len(delta), bool) for _ in range(depth + 1)]
+        asked = changes.asked[1]
+        asked = asked[asked != OUTSIDE]
+        needed[depth][asked] = delta[asked] <= depth
+        gone = _Dropped(changes, len(self.field.arcs)) if changes.dropped.shape[1] else None
+        kept: list[tuple[Arrivals, Arrivals | None]] = []
         for layer in range(depth, 0, -1):
             along, new = arrivals[layer - 1]
-            wanted = needed[layer][along.edit, along.target]
-            along = along.chosen(wanted & ~gone.hold(along.edit, along.arc))
-            new = new.chosen(needed[layer][new.edit, new.target])
-            carried = new.chosen(_before(delta, new, layer))
-            needed[layer - 1][along.edit, along.source] = True
-            needed[layer - 1][carried.edit, carried.source] = True
+            along = along.chosen(needed[layer][along.target])
+            if gone is not None:
+                along = along.chosen(~gone.hold(along))
+            needed[layer - 1][along.source] = True
+            if new is not None:
+                new = new.chosen(needed[layer][new.target])
+                needed[layer - 1][new.source[_before(delta, new, layer)]] = True
             kept.append((along, new))
         return needed, kept[::-1]
 
@@ -172,28 +174,55 @@ class SharedFields:
 class _Dropped:
     """Tells which edits drop which arcs."""
 
-    def __init__(self, dropped: Ints, count: int, arcs: int) -> None:
-        some, place = np.unique(dropped[1], return_inverse=True)
-        self._column = np.full(arcs, len(some))  # a column of arcs that nobody drops
-        self._column[some] = np.arange(len(some))
-        self._there: Mask = np.zeros((count, len(some) + 1), bool)
-        self._there[dropped[0], place] = True
+    def __init__(self, changes: Changes, arcs: int) -> None:
+        edit, dropped, _ = changes.dropped
+        there: Mask = np.zeros(arcs, bool)
+        there[dropped] = True
+        some = np.flatnonzero(there)
+        self._column = np.zeros(arcs, np.int64)  # the first column is of arcs that nobody drops
+        self._column[some] = np.arange(1, len(some) + 1)
+        self._width = len(some) + 1
+        self._slots = len(changes.nodes)
+        self._there: Mask = np.zeros(changes.count * self._width, bool)
+        self._there[edit * self._width + self._column[dropped]] = True
 
-    def hold(self, edit: Ints, arc: Ints) -> Mask:
-        found: Mask = self._there[edit, self._column[arc]]
+    def hold(self, arrivals: Arrivals) -> Mask:
+        """Which arcs are dropped by the edits to whose states they lead."""
+        edit = arrivals.target // self._slots
+        found: Mask = self._there[edit * self._width + self._column[arrivals.arc]]
         return found
 
 
 def _before(delta: Layers, arrivals: Arrivals, layer: int) -> Mask:
     """Which arcs start at a state that differs before some layer."""
     found: Mask = arrivals.source != OUTSIDE
-    found[found] = delta[arrivals.edit[found], arrivals.source[found]] < layer
+    found[found] = delta[arrivals.source[found]] < layer
     return found
 
 
-def _placed(rows: Ints, places: dict[int, Callable[[Ints], Ints]]) -> Ints:
-    """A table with the places of what some of its rows name; without columns that have none."""
-    placed = rows.copy()
-    for row, place in places.items():
-        placed[row] = place(rows[row])
-    return placed[:, (placed[list(places)] != OUTSIDE).all(axis=0)]
+def _placed(rows: Ints, places: Ints) -> Ints:
+    """A table with the places of what its second row names; without columns that have none."""
+    there = np.flatnonzero(places != OUTSIDE)
+    return np.stack((rows[0][there], places[there], *(row[there] for row in rows[2:])))
+
+
+def _slots(edit: Ints, column: Ints, width: int) -> Ints:
+    """Slots; `OUTSIDE` for what has no column."""
+    return np.where(column == OUTSIDE, OUTSIDE, edit * width + column)
+
+
+def _added_slots(added: Ints, columns: Ints, width: int) -> Ints:
+    """Added arcs by the slots of their ends; a loop has no source but the copy itself."""
+    if not added.shape[1]:
+        return np.empty((5, 0), np.int64)
+    edit, source, target, tie = added
+    loop = source == target
+    return np.stack(
+        (
+            edit,
+            np.where(loop, OUTSIDE, source),
+            edit * width + columns[target],
+            tie,
+            np.where(loop, OUTSIDE, _slots(edit, columns[source], width)),
+        )
+    )

@@ -8,7 +8,6 @@ that send to them.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.model.queries import Union
 from recourse_audit.model.shared_fields import Form
-from recourse_audit.model.state_copies import Mask, mixed
+from recourse_audit.model.state_copies import Mask
+from recourse_audit.model.words import Words, distinct, word_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +86,12 @@ def _states(
     """Tell states of a layer apart by their nodes and by what arrives at them."""
     slots = np.flatnonzero(mask)
     if before is None and told is None:
-        keys: list[NDArray[Any]] = [_by_degree(union, slots, arcs)]
+        key = _by_degree(union, slots, arcs)
+        _, chosen, copy = np.unique(key, return_index=True, return_inverse=True)
     else:
         keys = _keys(union, slots, arcs, told, before)
-    _, chosen, copy = np.unique(keys[0], return_index=True, return_inverse=True)
-    assert np.array_equal(keys[-1], keys[-1][chosen][copy]), "two states with one 64-bit key"
+        chosen, copy = distinct(keys[0])
+        assert np.array_equal(keys[1], keys[1][chosen][copy]), "two states with one 64-bit key"
     number = np.full(len(mask), -1)
     number[slots] = first + copy
     return _States(examples=slots[chosen], number=number)
@@ -112,7 +113,7 @@ def _keys(
     arcs: Ints,
     told: NDArray[np.integer] | None,
     before: _States | None,
-) -> list[NDArray[Any]]:
+) -> list[Words]:
     """Two independent sums of words: states are told apart by one, and checked by the other."""
     sources, targets = union.sources[arcs], union.targets[arcs]
     place = np.empty(len(union.nodes), np.int64)
@@ -120,13 +121,12 @@ def _keys(
     # Senders of layer 0 do not matter, and a loop is the state's own.
     sender = np.ones(len(arcs), np.int64) if before is None else before.number[sources] + 1
     sender[sources == targets] = 0
-    known = np.arange(int(sender.max(initial=0)) + 1)
-    keys: list[NDArray[Any]] = []
+    keys = []
     for salt in (16, 24):
-        word = mixed(known, known, salt + 1)[sender]
+        word = word_of(sender, salt)
         if told is not None:
-            word = mixed(word, told[arcs], salt + 2)
-        key = mixed(union.nodes[slots], union.nodes[slots], salt)
+            word *= word_of(told[arcs], salt + 1)
+        key = word_of(union.nodes[slots], salt + 2)
         np.add.at(key, place[targets], word)
         keys.append(key)
     return keys

@@ -6,24 +6,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE
 from recourse_audit.model.base_fields import BaseField
 from recourse_audit.model.queries import Union
+from recourse_audit.model.words import Words, distinct, pair_word, word_of
 
 Mask = NDArray[np.bool_]
-Words = NDArray[np.uint64]
+
+NOTHING = np.empty(0, np.int64)
+# What words are about: nodes, numbers of arcs, dropped arcs, arcs from copies, added arcs. The
+# second of two independent words for the same thing has another salt.
+_NODE, _NUMBERS, _GONE, _ALONG, _NEW, _SECOND = 0, 1, 2, 3, 4, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Edits in terms of a field, each array with the number of the edit in its first row.
+    """Edits in terms of a field.
 
     `nodes` are the places of all nodes that some edit can change; a column is a place among them.
-    `dropped` has places of arcs; `added` has the source's place (`OUTSIDE` for a loop, whose source
-    is the copy itself), the target's column and the row of the tie; `replaced` has columns and rows
-    of features; `asked` has places.
+    A slot is an edit and a column: edit x number of columns + column.
+
+    Each array has one column per change. `dropped` has the edit, the arc's place and the target's
+    slot. `added` has the edit, the source's place (`OUTSIDE` for a loop, whose source is the copy
+    itself), the target's slot, the row of the tie, and the source's slot if it has one. `replaced`
+    has slots and rows of features; `asked` has places and slots, `OUTSIDE` if there is none.
     """
 
+    count: int
     nodes: Ints
     columns: Ints
     dropped: Ints
@@ -34,25 +43,21 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """Arcs that lead to changed states: the edit, source and target (columns), and the arc.
+    """Arcs that lead to changed states: source and target (slots), and the arc.
 
     Of an added arc, `arc` is its place among those that edits add.
     """
 
-    edit: Ints
     source: Ints
     target: Ints
     arc: Ints
 
     def chosen(self, mask: Mask) -> "Arrivals":
-        # numpy takes places faster than it reads a mask four times.
+        # numpy takes places faster than it reads a mask three times.
         some = np.flatnonzero(mask)
-        return Arrivals(
-            edit=self.edit[some],
-            source=self.source[some],
-            target=self.target[some],
-            arc=self.arc[some],
-        )
+        if len(some) == len(mask):
+            return self
+        return Arrivals(source=self.source[some], target=self.target[some], arc=self.arc[some])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +102,28 @@ class _Modified:
 
     def of(self, rank: Ints) -> "_Modified":
         """The same for the states that have a rank, by it."""
-        drops, along, new = rank[self.drops], rank[self.along], rank[self.new]
-        gone, changed, more = (np.flatnonzero(one != OUTSIDE) for one in (drops, along, new))
+        drops, (gone,) = _ranked(rank, self.drops, self.gone)
+        along, (arc, source) = _ranked(rank, self.along, self.arc, self.source)
+        new, (added, new_source) = _ranked(rank, self.new, self.added, self.new_source)
         return _Modified(
-            drops=drops[gone],
-            gone=self.gone[gone],
-            along=along[changed],
-            arc=self.arc[changed],
-            source=self.source[changed],
-            new=new[more],
-            added=self.added[more],
-            new_source=self.new_source[more],
+            drops=drops,
+            gone=gone,
+            along=along,
+            arc=arc,
+            source=source,
+            new=new,
+            added=added,
+            new_source=new_source,
         )
+
+
+def _ranked(rank: Ints, states: Ints, *values: Ints) -> tuple[Ints, tuple[Ints, ...]]:
+    """Some states by rank, and what belongs to those that have one."""
+    if not len(states):
+        return states, values
+    ranks = rank[states]
+    there = np.flatnonzero(ranks != OUTSIDE)
+    return ranks[there], tuple(value[there] for value in values)
 
 
 class Copies:
@@ -119,113 +134,136 @@ class Copies:
     degrees
         Whether copies of layer 0 need the arcs that lead to them.
     ties_alike
-        Whether only the number of these matters.
+        Whether only the number of these matters, because a tie is nothing but its ends.
     """
 
     def __init__(
-        self, field: BaseField, changes: Changes, count: int, *, degrees: bool, ties_alike: bool
+        self, field: BaseField, changes: Changes, *, degrees: bool, ties_alike: bool
     ) -> None:
         self._field = field
         self._changes = changes
         self._degrees = degrees
         self._ties_alike = ties_alike
-        self._shape = (count, len(changes.nodes))
-        self._features = np.full(self._shape, OUTSIDE)
-        self._features[changes.replaced[0], changes.replaced[1]] = changes.replaced[2]
+        self._slots = changes.count * len(changes.nodes)
+        self._features: Ints | None = None
+        if changes.replaced.shape[1]:
+            self._features = np.full(self._slots, OUTSIDE)
+            self._features[changes.replaced[0]] = changes.replaced[1]
         self._layers: list[_Layer] = []
         self._total = len(field.nodes)
-        self._number = np.empty((0, 0), np.int64)
-        self._dropped_column = changes.columns[field.targets[changes.dropped[1]]]
+        self._number = NOTHING
 
-    def add_layer(self, needed: Mask, arrivals: tuple[Arrivals, Arrivals] | None) -> None:
+    def add_layer(self, needed: Mask, arrivals: tuple[Arrivals, Arrivals | None] | None) -> None:
         """Make the copies of the next layer; equal ones are made once.
 
-        `needed` marks the states; `arrivals` has the arcs that lead to them from changed states,
-        and those that edits add. None for layer 0.
+        `needed` marks the slots of states; `arrivals` has the arcs that lead to them from changed
+        states, and those that edits add, if any. None for layer 0.
         """
-        edit, column = np.nonzero(needed)
-        place = np.full(self._shape, OUTSIDE)
-        place[edit, column] = np.arange(len(edit))
-        nodes, features = self._changes.nodes[column], self._features[edit, column]
+        slots = np.flatnonzero(needed)
+        place = np.full(self._slots, OUTSIDE)
+        place[slots] = np.arange(len(slots))
+        width = max(len(self._changes.nodes), 1)
+        nodes = self._changes.nodes[slots - slots // width * width]
+        features = None if self._features is None else self._features[slots]
         modified = self._modified(place, arrivals)
         words = self._words(nodes, features, modified, first=arrivals is None)
-        chosen, copy = _distinct(words[0])
+        chosen, copy = distinct(words[0])
         assert np.array_equal(words[1], words[1][chosen][copy]), "two states with one 64-bit key"
-        sources = targets = ties = np.empty(0, np.int64)
+        sources = targets = ties = NOTHING
+        own = nodes[chosen]
         if arrivals is not None or self._degrees:
-            rank = np.full(len(edit), OUTSIDE)
+            rank = np.full(len(slots), OUTSIDE)
             rank[chosen] = np.arange(len(chosen))
-            sources, targets, ties = self._arcs(nodes[chosen], modified.of(rank))
+            sources, targets, ties = self._arcs(own, modified.of(rank))
         self._layers.append(
             _Layer(
-                nodes=nodes[chosen],
-                features=features[chosen],
+                nodes=own,
+                features=NOTHING if features is None else features[chosen],
                 sources=sources,
                 targets=targets,
                 ties=ties,
             )
         )
-        self._number = np.full(self._shape, OUTSIDE)
-        self._number[edit, column] = self._total + copy
+        place[slots] = self._total + copy
+        self._number = place
         self._total += len(chosen)
 
     def _words(
-        self, nodes: Ints, features: Ints, modified: "_Modified", *, first: bool
+        self, nodes: Ints, features: Ints | None, modified: "_Modified", *, first: bool
     ) -> tuple[Words, Words]:
         """Two keys for each state: states are told apart by one, and checked by the other.
 
         Both are sums of words over everything in which a state differs from its node in the base.
         """
-        key = mixed(nodes, features, 0)
-        check = _stirred(~key)
-        if first and self._degrees and self._ties_alike:
-            word = mixed(*self._numbers(modified, len(nodes)), 1)
-            return key + word, check + _stirred(~word)
-        if not first or self._degrees:
-            tie = self._changes.added[3, modified.added]
-            for state, word in (
-                (modified.drops, mixed(modified.gone, modified.gone, 2)),
-                (modified.along, mixed(modified.arc, modified.source, 3)),
-                (modified.new, mixed(tie, modified.new_source, 4)),
-            ):
-                np.add.at(key, state, word)
-                np.add.at(check, state, _stirred(~word))
-        return key, check
+        numbers: tuple[Ints, Ints] | None = None
+        listed = not first or self._degrees
+        if first and listed and self._ties_alike:
+            numbers, listed = self._numbers(modified, len(nodes)), False
+        tie = self._changes.added[3, modified.added] if len(modified.added) else NOTHING
+        # All that arcs come from are copies of the layer below.
+        source = modified.source - (int(modified.source.min()) if len(modified.source) else 0)
+        keys = []
+        for salt in (0, _SECOND):
+            if features is None:
+                key = word_of(nodes, 2 * (_NODE + salt))
+            else:
+                key = pair_word(nodes, features - OUTSIDE, _NODE + salt)
+            if numbers is not None:
+                key += pair_word(*numbers, _NUMBERS + salt)
+            if listed and len(modified.drops):
+                np.add.at(key, modified.drops, word_of(modified.gone, 2 * (_GONE + salt)))
+            if listed and len(modified.along):
+                np.add.at(key, modified.along, pair_word(modified.arc, source, _ALONG + salt))
+            if listed and len(modified.new):
+                word = pair_word(tie, modified.new_source - OUTSIDE, _NEW + salt)
+                np.add.at(key, modified.new, word)
+            keys.append(key)
+        return keys[0], keys[1]
 
     def _numbers(self, modified: "_Modified", count: int) -> tuple[Ints, Ints]:
-        """How many more arcs lead to each state than to its node, and how many more loops.
+        """How many arcs and how many loops lead to each state, more than to its node.
 
-        Models that give every node a loop of its own do not count those that are there.
+        Counted from the smallest of these numbers. Models that give every node a loop of its own do
+        not count those that are there.
         """
         field = self._field
-        loop = modified.new_source == OUTSIDE
-        gone = field.sources[modified.gone] == field.targets[modified.gone]
-        arcs = np.bincount(modified.new[~loop], minlength=count)
-        arcs -= np.bincount(modified.drops[~gone], minlength=count)
-        loops = np.bincount(modified.new[loop], minlength=count)
-        loops -= np.bincount(modified.drops[gone], minlength=count)
-        return arcs, loops
+        arcs = -np.bincount(modified.drops, minlength=count)
+        loops = np.zeros(count, np.int64)
+        if len(modified.new):
+            loop = modified.new_source == OUTSIDE
+            arcs += np.bincount(modified.new[~loop], minlength=count)
+            loops += np.bincount(modified.new[loop], minlength=count)
+        if field.has_loops and len(modified.drops):
+            gone = field.sources[modified.gone] == field.targets[modified.gone]
+            number = np.bincount(modified.drops[gone], minlength=count)
+            arcs += number
+            loops -= number
+        return arcs - arcs.min(initial=0), loops - loops.min(initial=0)
 
-    def _modified(self, place: Ints, arrivals: tuple[Arrivals, Arrivals] | None) -> "_Modified":
+    def _modified(
+        self, place: Ints, arrivals: tuple[Arrivals, Arrivals | None] | None
+    ) -> "_Modified":
         """What differs in the arcs that lead to the states at these places."""
         changes = self._changes
-        states = place[changes.dropped[0], self._dropped_column]
-        drops, gone = states[states != OUTSIDE], changes.dropped[1, states != OUTSIDE]
-        nothing = np.empty(0, np.int64)
+        drops = place[changes.dropped[2]]
+        there = np.flatnonzero(drops != OUTSIDE)
+        drops, gone = drops[there], changes.dropped[1, there]
+        along = arc = source = new = added = new_source = NOTHING
         if arrivals is None:
-            states = place[changes.added[0], changes.added[2]]
-            added = np.flatnonzero(states != OUTSIDE)
-            along = arc = source = nothing
-            new, new_source = states[added], changes.added[1, added]
+            if changes.added.shape[1]:
+                new = place[changes.added[2]]
+                added = np.flatnonzero(new != OUTSIDE)
+                new, new_source = new[added], changes.added[1, added]
         else:
             carried, joined = arrivals
-            source = self._number[carried.edit, carried.source]
-            along, arc = place[carried.edit, carried.target], carried.arc
-            added, new = joined.arc, place[joined.edit, joined.target]
-            there = joined.source != OUTSIDE
-            new_source = changes.added[1, added]
-            copies = self._number[joined.edit[there], joined.source[there]]
-            new_source[there] = np.where(copies == OUTSIDE, new_source[there], copies)
+            source = self._number[carried.source]
+            along, arc = place[carried.target], carried.arc
+            if joined is not None:
+                added, new = joined.arc, place[joined.target]
+                new_source = changes.added[1, added]
+                there = np.flatnonzero(joined.source != OUTSIDE)
+                copies = self._number[joined.source[there]]
+                new_source[there] = np.where(copies == OUTSIDE, new_source[there], copies)
         return _Modified(
             drops=drops,
             gone=gone,
@@ -240,89 +278,71 @@ class Copies:
     def _arcs(self, nodes: Ints, modified: "_Modified") -> tuple[Ints, Ints, Ints]:
         """The arcs that lead to the copies of a layer, in canonical order, copy after copy."""
         field = self._field
-        starts, order, position = field.arriving
-        listed, owner = spans(starts, nodes)
-        arcs = order[listed]
-        number = starts[nodes + 1] - starts[nodes]
-        first = np.cumsum(number) - number - starts[nodes]
-        senders = field.sources[arcs]
-        targets = self._total + owner
-        keep = np.ones(len(arcs), bool)
-        keep[first[modified.drops] + position[modified.gone]] = False
-        sources, ties = senders.copy(), field.ties[arcs]
+        starts, order, position, senders = field.arriving
+        begin = starts[nodes]
+        lengths = starts[nodes + 1] - begin
+        owner = np.repeat(np.arange(len(nodes)), lengths)
+        # Where the arcs of each copy begin, less where those of its node do.
+        first = np.cumsum(lengths) - lengths - begin
+        listed = np.arange(len(owner)) - first[owner]
+        senders = senders[listed]
+        sources = senders.copy() if len(modified.new) else senders
         sources[first[modified.along] + position[modified.arc]] = modified.source
-        loops = senders == nodes[owner]
-        sources[loops] = targets[loops]
+        targets = owner + self._total
+        loops = None
+        if field.has_loops:
+            loops = senders == nodes[owner]
+            sources[loops] = targets[loops]
+        ties = NOTHING if self._ties_alike else field.ties[order[listed]]
+        if len(modified.drops):
+            keep = np.ones(len(listed), bool)
+            keep[first[modified.drops] + position[modified.gone]] = False
+            kept = np.flatnonzero(keep)
+            sources, targets, senders = sources[kept], targets[kept], senders[kept]
+            ties = ties if self._ties_alike else ties[kept]
+            loops = None if loops is None else loops[kept]
         if not len(modified.new):
-            return sources[keep], targets[keep], ties[keep]
+            return sources, targets, ties
         added = self._changes.added[:, modified.added]
         own = added[1] == OUTSIDE
         to = self._total + modified.new
-        sender = np.concatenate((senders[keep], np.where(own, len(field.nodes), added[1])))
-        late = np.concatenate((loops[keep], own))
-        sources = np.concatenate((sources[keep], np.where(own, to, modified.new_source)))
-        targets = np.concatenate((targets[keep], to))
-        ties = np.concatenate((ties[keep], added[3]))
-        ordered = np.lexsort((sender, late, targets))
-        return sources[ordered], targets[ordered], ties[ordered]
+        sender = np.concatenate((senders, np.where(own, len(field.nodes), added[1])))
+        late = np.concatenate((np.zeros(len(senders), bool) if loops is None else loops, own))
+        sources = np.concatenate((sources, np.where(own, to, modified.new_source)))
+        targets = np.concatenate((targets, to))
+        # Two lists in order, one after the other: a stable sort by one number merges them.
+        ordered = np.argsort((2 * targets + late) * (len(field.nodes) + 1) + sender, kind="stable")
+        if not self._ties_alike:
+            ties = np.concatenate((ties, added[3]))[ordered]
+        return sources[ordered], targets[ordered], ties
 
     def question(self) -> SharedQuestion:
         """The base and all copies as one graph."""
-        field, changes = self._field, self._changes
-        layers = self._layers
-        places = np.concatenate([np.arange(len(field.nodes)), *(one.nodes for one in layers)])
-        features = np.concatenate([one.features for one in layers])
+        field, layers = self._field, self._layers
+        copied = np.concatenate([one.nodes for one in layers])
+        nodes = np.concatenate([field.nodes, field.nodes[copied]])
         sources = np.concatenate([field.sources, *(one.sources for one in layers)])
-        edit, asked = changes.asked
-        rows = np.where(changes.columns[asked] == OUTSIDE, asked, OUTSIDE)
-        maybe = np.flatnonzero(rows == OUTSIDE)
-        copy = self._number[edit[maybe], changes.columns[asked[maybe]]]
-        rows[maybe] = np.where(copy == OUTSIDE, asked[maybe], copy)
-        changed = np.flatnonzero(features != OUTSIDE)
+        ties = NOTHING
+        if not self._ties_alike:
+            ties = np.concatenate([field.ties, *(one.ties for one in layers)])
+        replaced = np.empty((2, 0), np.int64)
+        if self._features is not None:
+            features = np.concatenate([one.features for one in layers])
+            changed = np.flatnonzero(features != OUTSIDE)
+            replaced = np.stack((len(field.nodes) + changed, features[changed]))
+        rows = self._changes.asked[0].copy()
+        maybe = np.flatnonzero(self._changes.asked[1] != OUTSIDE)
+        copy = self._number[self._changes.asked[1, maybe]]
+        rows[maybe] = np.where(copy == OUTSIDE, rows[maybe], copy)
         return SharedQuestion(
             union=Union(
-                nodes=field.nodes[places],
-                node_starts=np.array([0, len(places)]),
+                nodes=nodes,
+                node_starts=np.array([0, len(nodes)]),
                 sources=sources,
                 targets=np.concatenate([field.targets, *(one.targets for one in layers)]),
-                ties=np.concatenate([field.ties, *(one.ties for one in layers)]),
+                ties=ties,
                 arc_starts=np.array([0, len(sources)]),
             ),
             rows=rows,
-            replaced=np.stack((len(field.nodes) + changed, features[changed])),
+            replaced=replaced,
         )
-
-
-def _distinct(words: Words) -> tuple[Ints, Ints]:
-    """The place of one of each distinct word; and for each word, which of these it is.
-
-    Words and places are sorted as one number, several times faster than places by words. The last
-    bits of a word give way to its place. Should words that differ in these alone mix, some of them
-    are listed twice, which makes a copy too many and no answer wrong.
-    """
-    low = np.uint64((1 << len(words).bit_length()) - 1)
-    keys = (words & ~low) | np.arange(len(words), dtype=np.uint64)
-    keys.sort()
-    order = (keys & low).astype(np.int64)
-    ascending = words[order]
-    first = np.ones(len(words), bool)
-    first[1:] = ascending[1:] != ascending[:-1]
-    number = np.empty(len(words), np.int64)
-    number[order] = np.cumsum(first) - 1
-    return order[first], number
-
-
-def mixed(one: NDArray[np.integer], other: NDArray[np.integer], salt: int) -> Words:
-    """A word for each pair of numbers that looks random (the finaliser of splitmix64, twice)."""
-    with np.errstate(over="ignore"):
-        word = _stirred(one.astype(np.uint64) + np.uint64(salt) * _ODD)
-        return _stirred(word ^ (other.astype(np.uint64) * _ODD + np.uint64(salt)))
-
-
-def _stirred(word: Words) -> Words:
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)

@@ -56,12 +56,17 @@ class WhatIfs:
                 replaced: Floats = edits.features.astype(self._batcher.model.feature_type)
             features = self._batcher.features_of(union.nodes)
             features[question.replaced[0]] = replaced[question.replaced[1]]
-        rows, back = np.unique(question.rows, return_inverse=True)
+        place = np.zeros(len(union.nodes), np.int64)
+        place[question.rows] = 1
+        rows = np.flatnonzero(place)
+        place[rows] = np.arange(len(rows))
         answers = self._batcher.ask(union, rows, features=features, stands_for=edits.count)
-        return answers[back], len(union.sources) - len(field.arcs)
+        return answers[place[question.rows]], len(union.sources) - len(field.arcs)
 
     def _field(self, edits: Edits) -> BaseField:
-        asked = np.unique(edits.asked[1])
+        asked = edits.asked[1, :1]
+        if not bool((edits.asked[1] == asked).all()):
+            asked = np.unique(edits.asked[1])
         if edits.added.shape[1]:
             return self._around(asked, edits.added[1:3])
         if self._kept is None or not np.array_equal(asked, self._asked):
