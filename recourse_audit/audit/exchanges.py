@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.queries import Union, whole
@@ -70,14 +71,19 @@ class Exchanges:
     """
 
     def __init__(
-        self, graph: Graph, batcher: QueryBatcher, probes: ProbeReport, pairs: Pairs
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        probes: ProbeReport,
+        pairs: Pairs,
+        fields: KeptFields | None = None,
     ) -> None:
         self.pairs = pairs
         self._graph = graph
         self._batcher = batcher
         self._noise = noise_of(batcher)
         # One for the subjects' own places, and one that keeps the field of the drawn places.
-        self._here = what_ifs_of(graph, batcher, probes) or WholeGraphEdits(graph, batcher)
+        self._here = what_ifs_of(graph, batcher, probes, fields) or WholeGraphEdits(graph, batcher)
         self._elsewhere = what_ifs_of(graph, batcher, probes) or WholeGraphEdits(graph, batcher)
         self.reason = ""
         if probes.sender_degree is None and _size(graph, batcher) > MOST_ARCS:

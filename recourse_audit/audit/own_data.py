@@ -32,6 +32,7 @@ from scipy.special import stdtrit
 from recourse_audit.audit.exchanges import Exchanges, Isolation, drawn_pairs
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.own_data import (
     AnswerAlone,
@@ -89,7 +90,9 @@ class SharedAnswers:
 class OwnDataReports:
     """Finds, for each subject, what own data and surroundings do to the answer."""
 
-    def __init__(self, audit: LoadedAudit, decisions: Decisions) -> None:
+    def __init__(
+        self, audit: LoadedAudit, decisions: Decisions, fields: KeptFields | None = None
+    ) -> None:
         graph, batcher, probes = audit.graph, audit.batcher, audit.probes
         self._decisions = decisions
         self._naming = Naming(graph=graph, rule=audit.rule, kind=batcher.output_kind)
@@ -97,7 +100,7 @@ class OwnDataReports:
         draws = audit.settings.own_data.draws
         self._draws = draws
         pairs = drawn_pairs(graph.node_count, draws, audit.scope.seed)
-        self._exchanges = Exchanges(graph, batcher, probes, pairs)
+        self._exchanges = Exchanges(graph, batcher, probes, pairs, fields)
         self._reason = self._isolation.reason or self._exchanges.reason
         self._exchanged = bool(len(pairs)) and not self._reason
 

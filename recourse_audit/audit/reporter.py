@@ -13,6 +13,7 @@ from recourse_audit.audit.own_data import OwnDataReports, SharedAnswers
 from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.caveats import Caveat
@@ -75,10 +76,13 @@ def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> Wha
     return search.what_if(number, read_changes(changes, audit.graph, audit.encoder))
 
 
-def recourse_search(audit: LoadedAudit, decisions: Decisions) -> RecourseSearch:
+def recourse_search(
+    audit: LoadedAudit, decisions: Decisions, fields: KeptFields | None = None
+) -> RecourseSearch:
     """The search for options; `decisions` are those on everybody in the whole graph."""
+    seed = audit.scope.seed
     return RecourseSearch(
-        audit.graph, audit.batcher, audit.probes, audit.policy, decisions, audit.scope.seed
+        audit.graph, audit.batcher, audit.probes, audit.policy, decisions, seed, fields
     )
 
 
@@ -128,13 +132,14 @@ class Reporter:
         self._decisions = decisions
         self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
         self.search = Search(audit.graph, audit.batcher, decisions, audit.scope)
-        what_ifs = what_ifs_of(audit.graph, batcher, audit.probes)
-        self._removals = Removals(audit.graph, batcher, audit.probes, decisions, what_ifs)
-        self._recourse = recourse_search(audit, decisions)
+        fields = KeptFields()
+        what_ifs = what_ifs_of(audit.graph, batcher, audit.probes, fields)
+        self._removals = Removals(audit.graph, batcher, audit.probes, decisions, what_ifs, fields)
+        self._recourse = recourse_search(audit, decisions, fields)
         self._caveats = Caveats(
             audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
         )
-        self._own_data = OwnDataReports(audit, decisions)
+        self._own_data = OwnDataReports(audit, decisions, fields)
         self._ego_networks = EgoNetworks(
             audit.graph,
             audit.batcher,

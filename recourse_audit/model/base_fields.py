@@ -71,6 +71,27 @@ class BaseField:
         return found
 
 
+class KeptFields:
+    """The fields of the last single node, and of the last several, that were asked about.
+
+    Whatever asks about the same subject, for one model, may share them.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[bool, tuple[Ints, BaseField]] = {}
+
+    def around(
+        self, graph: Graph, asked: NDArray[np.integer], depth: int, *, degrees: bool
+    ) -> BaseField:
+        """The field of some nodes, in ascending order."""
+        kept = self._kept.get(len(asked) == 1)
+        if kept is None or not np.array_equal(kept[0], asked):
+            nodes = asked.astype(np.int64)
+            kept = nodes, base_field(graph, nodes, depth, degrees=degrees)
+            self._kept[len(asked) == 1] = kept
+        return kept[1]
+
+
 def base_field(
     graph: Graph,
     asked: NDArray[np.integer],

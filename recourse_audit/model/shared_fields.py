@@ -26,6 +26,7 @@ from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
 from recourse_audit.model.base_fields import BaseField
 from recourse_audit.model.edits import Edits
+from recourse_audit.model.queries import Union
 from recourse_audit.model.state_copies import Arrivals, Changes, Copies, Mask, SharedQuestion
 
 Form = Literal["plain", "degree"]
@@ -57,6 +58,28 @@ class SharedFields:
         for states, arriving in zip(needed, [None, *arrivals], strict=True):
             copies.add_layer(states, arriving)
         return copies.question()
+
+    def single(self, edits: Edits) -> SharedQuestion:
+        """The question for one edit that adds no arc: the field itself with the edit made."""
+        field = self.field
+        gone = field.arc_place(edits.dropped[1])
+        keep = np.ones(len(field.arcs), bool)
+        keep[gone[gone != OUTSIDE]] = False
+        kept = np.flatnonzero(keep)
+        place = field.place(edits.replaced[1])
+        there = place != OUTSIDE
+        return SharedQuestion(
+            union=Union(
+                nodes=field.nodes,
+                node_starts=np.array([0, len(field.nodes)]),
+                sources=field.sources[kept],
+                targets=field.targets[kept],
+                ties=field.ties[kept],
+                arc_starts=np.array([0, len(kept)]),
+            ),
+            rows=field.place(edits.asked[1]),
+            replaced=np.stack((place[there], edits.replaced[2, there])),
+        )
 
     def _changes(self, edits: Edits) -> Changes:
         """What of the edits matters: all that can reach somebody asked about."""

@@ -2,28 +2,36 @@
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.base_fields import BaseField, base_field
+from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.model.base_fields import BaseField, KeptFields, base_field
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits
 from recourse_audit.model.shared_fields import Form, SharedFields
 from recourse_audit.records.model import ProbeReport
 
-MOST_EDITS = 512
-MOST_ARCS = 2**17
+MOST_EDITS = 2048
+# A question of 2**18 nodes and arcs would get a session of its own.
+MOST_ARCS = 3 * 2**16
 MUCH_LESS = 8
 
 
 class WhatIfs:
-    """Asks about edits of one graph; the field of the last nodes asked about is kept."""
+    """Asks about edits of one graph; `fields` are kept, and may be shared with others."""
 
-    def __init__(self, graph: Graph, batcher: QueryBatcher, *, depth: int, form: Form) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        *,
+        depth: int,
+        form: Form,
+        fields: KeptFields | None = None,
+    ) -> None:
         self._graph = graph
         self._batcher = batcher
         self._depth = depth
         self._form: Form = form
-        self._asked: Ints = np.empty(0, np.int64)
-        self._kept: BaseField | None = None
+        self._fields = fields or KeptFields()
 
     def ask(self, edits: Edits) -> Floats:
         """One answer for each node that an edit asks about, edit after edit."""
@@ -33,10 +41,13 @@ class WhatIfs:
             part = edits.part(first, min(first + size, edits.count))
             field = self._field(part)
             if first == 0:
-                # No edit copies more than the field for every layer, and nearly all copy far less.
-                size = _fitting(field, len(field.arcs) * self._depth / MUCH_LESS)
+                # No edit copies more than the field for every layer, and nearly all copy far less,
+                # unless they replace the features of most people in it.
+                replaced = edits.replaced.shape[1] / edits.count / max(len(field.nodes), 1)
+                share = min(max(replaced, 1 / MUCH_LESS), 1.0)
+                size = _fitting(field, len(field.arcs) * self._depth * share)
                 part = edits.part(first, min(first + size, edits.count))
-            answer, arcs = self._asked_at_once(field, part)
+            answer, arcs = self._asked_at_once(field, part, alone=edits.count == 1)
             answers.append(answer)
             first += part.count
             size = _fitting(field, arcs / part.count)
@@ -46,10 +57,13 @@ class WhatIfs:
         """How many arcs matter to the nodes that edits ask about."""
         return len(self._field(edits).arcs)
 
-    def _asked_at_once(self, field: BaseField, edits: Edits) -> tuple[Floats, int]:
+    def _asked_at_once(self, field: BaseField, edits: Edits, *, alone: bool) -> tuple[Floats, int]:
         """The answers to one question, and how many arcs it has besides those of the field."""
         shared = SharedFields(field, self._form, ties_alike=not self._batcher.needs_ties)
-        question = shared.question(edits)
+        # An edit by itself needs no base beside it. One that is left over from many does, because
+        # how many arcs it takes says how many edits the next question may hold.
+        single = alone and not edits.added.shape[1]
+        question = shared.single(edits) if single else shared.question(edits)
         union, features = question.union, None
         if question.replaced.shape[1]:
             with np.errstate(over="ignore"):
@@ -67,23 +81,21 @@ class WhatIfs:
         asked = edits.asked[1, :1]
         if not bool((edits.asked[1] == asked).all()):
             asked = np.unique(edits.asked[1])
-        if edits.added.shape[1]:
-            return self._around(asked, edits.added[1:3])
-        if self._kept is None or not np.array_equal(asked, self._asked):
-            self._asked, self._kept = asked, self._around(asked, None)
-        return self._kept
-
-    def _around(self, asked: Ints, added: Ints | None) -> BaseField:
         degrees = self._form == "degree"
-        return base_field(self._graph, asked, self._depth, degrees=degrees, added=added)
+        if edits.added.shape[1]:
+            added = edits.added[1:3]
+            return base_field(self._graph, asked, self._depth, degrees=degrees, added=added)
+        return self._fields.around(self._graph, asked, self._depth, degrees=degrees)
 
 
-def what_ifs_of(graph: Graph, batcher: QueryBatcher, probes: ProbeReport) -> WhatIfs | None:
+def what_ifs_of(
+    graph: Graph, batcher: QueryBatcher, probes: ProbeReport, fields: KeptFields | None = None
+) -> WhatIfs | None:
     """What asks about edits, if a probe found a form that gives the model's answers."""
     if probes.sender_degree is None or probes.depth is None:
         return None
     form: Form = "degree" if probes.sender_degree else "plain"
-    return WhatIfs(graph, batcher, depth=probes.depth, form=form)
+    return WhatIfs(graph, batcher, depth=probes.depth, form=form, fields=fields)
 
 
 def _fitting(field: BaseField, arcs_per_edit: float) -> int:

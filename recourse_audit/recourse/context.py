@@ -3,6 +3,7 @@
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.rounding import noise_of
@@ -28,17 +29,19 @@ class RecourseContext:
         *,
         compare: float = 0.0,
         seed: int = 0,
+        fields: KeptFields | None = None,
     ) -> None:
         """`decisions` are those on everybody in the whole graph.
 
         A share of answers, `compare`, is asked again on the whole graph; the seed draws them.
+        `fields` are what others have kept who ask about the same subjects.
         """
         self.graph = graph
         self.batcher = batcher.with_more_ties(new_ties(graph)) if batcher.needs_ties else batcher
         self.whole = decisions.everybody
         self.decisions = decisions
         self.depth = probes.depth if neighbourhoods_suffice(probes) else None
-        self.what_ifs = what_ifs_of(graph, self.batcher, probes)
+        self.what_ifs = what_ifs_of(graph, self.batcher, probes, fields)
         self.reach = probes.depth
         self.noise = noise_of(batcher)
         self.compare = compare

@@ -12,6 +12,7 @@ import numpy as np
 
 from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.model import ProbeReport
@@ -61,11 +62,12 @@ class RecourseSearch:
         policy: Policy,
         decisions: Decisions,
         seed: int,
+        fields: KeptFields | None = None,
     ) -> None:
         """`decisions` are those on everybody in the whole graph."""
         settings = policy.settings
         self._context = RecourseContext(
-            graph, batcher, probes, decisions, compare=settings.compare, seed=seed
+            graph, batcher, probes, decisions, compare=settings.compare, seed=seed, fields=fields
         )
         self._policy = policy
         self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
@@ -139,8 +141,9 @@ class RecourseSearch:
                 partial(self._budget, verifier, spent),
                 None if kept is None else kept.allowed,
             )
-            trials.follow(_counterfactuals(table, search, settings.max_changes))
-            trials.run(settings.max_changes, settings.options)
+            most = settings.max_changes
+            trials.follow(_counterfactuals(table, search, most), most)
+            trials.run(most, settings.options)
             chosen = trials.options(settings.options)
             rows = _as_rows([success for success, _ in chosen])
             answers, on_whole = self._confirmed(verifier, rows, [one.answer for one, _ in chosen])

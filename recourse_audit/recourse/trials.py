@@ -26,6 +26,9 @@ from recourse_audit.recourse.combinations import (
 from recourse_audit.recourse.verification import Verifier
 
 AT_ONCE = 512
+# How many combinations a question may hold before their turn: of the same size, of the next ones.
+AHEAD = 2048
+SIZES_AHEAD = 512
 MOST_LISTED = 200_000
 RESERVE = 100
 LARGEST_KEY = 2**62
@@ -90,9 +93,13 @@ class Trials:
         """How many evaluations the budget still has."""
         return self._budget() - self._verifier.evaluations
 
-    def follow(self, combinations: Iterable[Combination]) -> None:
-        """Try what the search for explanations would remove, in its order."""
+    def follow(self, combinations: Iterable[Combination], max_changes: int) -> None:
+        """Try what the search for explanations would remove, in its order.
+
+        Sizes up to `max_changes` are to be tried later, and may be part of the same question.
+        """
         wanted = [chosen for chosen in dict.fromkeys(combinations) if chosen not in self._tried]
+        self._foresee_sizes(max_changes)
         self._try(self._filled(wanted), "counterfactual")
 
     def run(self, max_changes: int, enough: int) -> None:
@@ -138,6 +145,16 @@ class Trials:
         self._try(self._open(alive[found])[:share], "effect")
         return False
 
+    def _foresee_sizes(self, max_changes: int) -> None:
+        """Put the smallest sizes into the first question, as far as they are few."""
+        alive, group = self._cover.alive, self._table.group
+        room = min(SIZES_AHEAD, self.left)
+        for size in range(1, max_changes + 1):
+            room -= int(counts(group[alive], size)[size])
+            if room < 0:
+                return
+            self._verifier.foresee(self._open(alive[every(group[alive], size)]))
+
     def _share(self, sizes_left: int) -> int:
         """What a size that cannot be tried in full may use, so that larger sizes get their turn."""
         free = max(self.left - min(RESERVE, self.left // 4), 0)
@@ -172,6 +189,8 @@ class Trials:
         """
         unasked = self.unasked
         while len(rows) and self.left > 0:
+            if len(rows) > AT_ONCE and not self.successes:
+                self._verifier.foresee(rows[: min(AHEAD, self.left)])
             some, rows = np.split(rows, [min(AT_ONCE, self.left)])
             answers = self._verifier.answers(some)
             asked = ~np.isnan(answers).all(axis=1)

@@ -18,11 +18,10 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.rounding import CLOSE, same_answer
-from recourse_audit.model.what_ifs import WhatIfs
 from recourse_audit.records.recourse import AskedOn, Compared
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.edited import ActionEdits
+from recourse_audit.recourse.foresight import Shared
 from recourse_audit.recourse.receptive_field import receptive_field
 from recourse_audit.recourse.rules import described
 from recourse_audit.recourse.side_effects import OtherPeople
@@ -47,24 +46,6 @@ class _Asker(Protocol):
 
     def answers(self, combinations: Ints) -> tuple[Floats, Mask]:
         """One row per combination, and which of them fit into the model."""
-
-
-class _Shared:
-    """Many changes in one question."""
-
-    def __init__(self, context: RecourseContext, table: ActionTable, what_ifs: WhatIfs) -> None:
-        self._what_ifs = what_ifs
-        own = context.batcher.features_of(np.array([table.subject]))[0]
-        self._edits = ActionEdits(table, own)
-
-    def checked(self, combinations: Ints) -> tuple[Floats, Mask, Floats]:
-        answers = self._what_ifs.ask(self._edits.of(combinations, checked=True))
-        count = len(combinations)
-        return answers[:count], np.ones(count, bool), answers[count:]
-
-    def answers(self, combinations: Ints) -> tuple[Floats, Mask]:
-        answers = self._what_ifs.ask(self._edits.of(combinations))
-        return answers, np.ones(len(combinations), bool)
 
 
 class _Nearby:
@@ -147,6 +128,11 @@ class Verifier:
         self._compare_some(combinations, answers, fits)
         self._numbers(answers[fits], combinations[fits])
         return answers
+
+    def foresee(self, combinations: Ints) -> None:
+        """Say what will probably be asked about soon: the next question may hold it too."""
+        if isinstance(self._asker, Shared):
+            self._asker.foresee(combinations)
 
     def _asked(self, combinations: Ints) -> tuple[Floats, Mask]:
         """Ask in the way that was chosen; the first time, in the first way that proves right."""
@@ -275,7 +261,7 @@ class Verifier:
         context = self._context
         if way == "shared":
             what_ifs = context.what_ifs
-            return None if what_ifs is None else _Shared(context, self._table, what_ifs)
+            return None if what_ifs is None else Shared(context, self._table, what_ifs)
         if way == "nearby" and context.depth is not None:
             return _Nearby(context, self._variants())
         return None

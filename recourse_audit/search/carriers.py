@@ -148,7 +148,9 @@ class _CarrierSearch:
         if size == 2 or comb(self.own, size) <= share // 2:
             own = self._own_sets(size, found[0], left)
         grown = self._grown(found, max(share - len(own), 0), own)
-        return np.unique(np.concatenate((own, grown)), axis=0)
+        both = np.concatenate((own, grown))
+        ordered: Ints = both[np.lexsort(both.T[::-1])]
+        return ordered
 
     def _own_sets(self, size: int, singles: Tried, most: int) -> Ints:
         """All sets of own ties; the most promising ones, where there are too many."""
@@ -173,13 +175,16 @@ class _CarrierSearch:
         new = ~(smaller.sets[stem] == singles.sets[more]).any(axis=1) & np.isfinite(estimate)
         sets, estimate = np.sort(sets[new], axis=1), estimate[new]
         # A set grown from several stems is as promising as the best of them.
-        order = np.argsort(-estimate, kind="stable")
-        sets = sets[order]
-        _, first = np.unique(sets, axis=0, return_index=True)
-        sets = sets[np.sort(first)]
+        best = np.argsort(-estimate, kind="stable")
         there = {tuple(row) for row in known.tolist()}
-        fresh = [row for row in sets[: most + len(there)].tolist() if tuple(row) not in there]
-        return np.array(fresh[:most], np.int64).reshape(-1, sets.shape[1])
+        fresh: list[list[int]] = []
+        for row in sets[best].tolist():
+            if len(fresh) >= most:
+                break
+            if tuple(row) not in there:
+                there.add(tuple(row))
+                fresh.append(row)
+        return np.array(fresh, np.int64).reshape(-1, sets.shape[1])
 
 
 def _every(items: Ints, size: int) -> Ints:

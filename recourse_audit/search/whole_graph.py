@@ -11,7 +11,7 @@ import numpy as np
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
-from recourse_audit.model.base_fields import base_field
+from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edits import edits_of
@@ -42,8 +42,10 @@ class Removals:
         probes: ProbeReport,
         decisions: Decisions,
         what_ifs: WhatIfs | None,
+        fields: KeptFields | None = None,
     ) -> None:
-        """`decisions` are those on everybody in the whole graph."""
+        """`decisions` are those on everybody in the whole graph; `fields` may be shared."""
+        self.fields = fields or KeptFields()
         self.graph = graph
         self.batcher = batcher
         self.probes = probes
@@ -129,7 +131,9 @@ class SubjectRemovals:
             positions, _ = spans(graph.starts, reach(graph, start, probes.depth))
             pairs = np.unique(graph.neighbour_pair[positions]).astype(np.int64)
         else:
-            field = base_field(graph, start, probes.depth, degrees=probes.sender_degree)
+            field = self._removals.fields.around(
+                graph, start, probes.depth, degrees=probes.sender_degree
+            )
             arcs = field.arcs[field.arcs < len(graph.arc_source)]
             pairs = np.unique(np.searchsorted(graph.pair_starts, arcs, side="right") - 1)
         near = neighbourhood(graph, start, NEAR if probes.depth is None else probes.depth)

@@ -106,6 +106,16 @@ def test_few_edits_and_edits_that_reach_nobody_are_answered(
                 assert nearly_equal(found, world.answers(few))
 
 
+@pytest.mark.parametrize("kind", ["gcn", "rgcn", "sage", "weighted_gcn"])
+def test_an_edit_by_itself_is_answered_as_on_the_whole_graph(kind: str, tmp_path: Path) -> None:
+    _, layers, world, edits = drawn(tmp_path, 4, kind=kind, layers=2)
+    without = [replace(edit, added=[]) for edit in edits if edit.asked]
+    assert any(edit.dropped for edit in without)
+    for edit in without:
+        for form in forms_of(kind):
+            assert nearly_equal(asked(world, [edit], layers, form), world.answers([edit]))
+
+
 @pytest.mark.parametrize("kind", ["gcn", "own_degree", "gin"])
 def test_an_arc_that_an_edit_drops_twice_is_dropped_once(kind: str, tmp_path: Path) -> None:
     _, layers, world, edits = drawn(tmp_path, 3, kind=kind, layers=2)

@@ -17,9 +17,10 @@ from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Action, Recourse, SetAction, TieAction
 from recourse_audit.recourse import options as options_module
-from recourse_audit.recourse import verification
+from recourse_audit.recourse import trials, verification
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.combinations import diverse, parts
+from recourse_audit.recourse.foresight import Shared
 from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
@@ -249,6 +250,25 @@ def test_the_result_does_not_depend_on_who_else_is_asked_about(tmp_path: Path) -
     assert one == other
 
 
+def test_what_goes_into_a_question_before_its_turn_changes_nothing_but_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = town(3, people=12, ties=30)
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    policy = policy_of(graph, **MIXED)
+    found, runs = [], []
+    for ahead in (512, 0):
+        monkeypatch.setattr(trials, "SIZES_AHEAD", ahead)
+        monkeypatch.setattr(trials, "AHEAD", ahead)
+        monkeypatch.setattr(trials, "AT_ONCE", 8)
+        before = batcher.runs
+        search = search_over(graph, batcher, policy)
+        found.append([search.run(subject, None) for subject in range(12)])
+        runs.append(batcher.runs - before)
+    assert found[0] == found[1]
+    assert runs[0] < runs[1]
+
+
 def too_kind(honest: Any, hoped: str) -> Any:
     """A way of asking that promises the favourable decision after any change."""
 
@@ -271,7 +291,7 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     policy = policy_of(graph, **MIXED)
     search = search_over(graph, batcher, policy)
     subject = next(s for s in range(12) if search.run(s, None).status == "verified")
-    for asker in (verification._Shared, verification._Nearby):
+    for asker in (Shared, verification._Nearby):
         monkeypatch.setattr(asker, "answers", too_kind(asker.answers, hoped_for(batcher, graph)))
     expected = search_over(graph, batcher, policy, sound(None)).run(subject, None)
     found = search.run(subject, None)
