@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood
+from recourse_audit.graph.neighbourhoods import neighbourhood, spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
@@ -97,23 +97,26 @@ class EgoNetworks:
         graph, found = self._graph, []
         for place, node in enumerate(nodes.tolist()):
             later, own = nodes[place + 1 :], graph.neighbours(node)
-            position = np.searchsorted(own, later)
+            position = own.searchsorted(later)
             there = position < len(own)
             there[there] = own[position[there]] == later[there]
-            pairs = graph.neighbour_pair[graph.starts[node] + position[there]]
-            found += pairs.tolist()
-        return tuple(tie for pair in found for tie in self._kinds(pair))
+            found.append(graph.neighbour_pair[graph.starts[node] + position[there]])
+        return self._kinds(np.concatenate(found))
 
-    def _kinds(self, pair: int) -> list[EgoTie]:
+    def _kinds(self, pairs: Indices) -> tuple[EgoTie, ...]:
+        """What ties there are between the people of each pair."""
         graph = self._graph
-        arcs = slice(graph.pair_starts[pair], graph.pair_starts[pair + 1])
-        low, high = graph.ids[graph.pair_low[pair]], graph.ids[graph.pair_high[pair]]
-        ties = np.unique(graph.arc_tie[arcs])  # an undirected tie has two arcs
-        kinds, counts = np.unique(graph.ties.kind[ties], return_counts=True)
-        return [
-            EgoTie(ends=(str(low), str(high)), kind=graph.ties.kinds[kind], count=count)
-            for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True)
-        ]
+        arcs, owner = spans(graph.pair_starts, pairs)
+        ties = np.unique(np.stack((owner, graph.arc_tie[arcs])), axis=1)  # one has two arcs
+        of_kind = np.stack((ties[0], graph.ties.kind[ties[1]]))
+        (place, kind), counts = np.unique(of_kind, axis=1, return_counts=True)
+        low, high = (graph.ids[ends[pairs]].tolist() for ends in (graph.pair_low, graph.pair_high))
+        return tuple(
+            EgoTie(ends=(str(low[at]), str(high[at])), kind=graph.ties.kinds[number], count=count)
+            for at, number, count in zip(
+                place.tolist(), kind.tolist(), counts.tolist(), strict=True
+            )
+        )
 
 
 def _with_all(nearest: Ints, wanted: Ints) -> Ints:
