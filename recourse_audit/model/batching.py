@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.output import as_answers
-from recourse_audit.model.queries import Pool, Query, Union
+from recourse_audit.model.queries import Pool, Query, Union, listed
 from recourse_audit.model.repeats import Repeater
 from recourse_audit.model.shared_fields import Form
 from recourse_audit.model.shared_states import shared_union
@@ -24,7 +24,8 @@ from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import OutputKind
 
 NODES_PER_QUERY = 2048
-NODES_SHARED = 2**14
+NODES_SHARED = 2**15
+BYTES_SHARED = 2**25
 # Where more of the nodes are asked about, there is too little to share.
 MOST_ASKED = 0.7
 FEWEST_NODES = 512
@@ -118,6 +119,9 @@ class QueryBatcher:
         self._features = features
         self._node_room = self._best_size() if model.node_room is None else model.node_room
         self._arc_room = model.arc_room
+        # Of wide features, more would fall out of the processor's cache.
+        width = max(int(features.shape[1]) * features.itemsize, 1)
+        self._nodes_shared = min(NODES_SHARED, max(NODES_PER_QUERY, BYTES_SHARED // width))
         self._scratch = np.empty((self._node_room, features.shape[1]), features.dtype)
         wanted = {port.role for port in model.signature.inputs}
         self._weight = pool.weight if model.weighs_ties else None
@@ -244,7 +248,7 @@ class QueryBatcher:
         answers = [self.no_rows()]
         first = 0
         while first < len(union):
-            limit = union.node_starts[first] + NODES_SHARED
+            limit = union.node_starts[first] + self._nodes_shared
             last = max(int(union.node_starts.searchsorted(limit, "right")) - 1, first + 1)
             low, high = rows.searchsorted(union.node_starts[[first, last]])
             part = union.part(first, last)
@@ -255,8 +259,8 @@ class QueryBatcher:
                 sharing.form,
                 ties_alike=not self.needs_ties,
             )
-            places, back = np.unique(places, return_inverse=True)
-            answers.append(self.ask_raw(shared, places, stands_for=len(part))[back])
+            read, back = listed(places, len(shared.nodes))
+            answers.append(self.ask_raw(shared, read, stands_for=len(part))[back])
             first = last
         return np.concatenate(answers)
 

@@ -76,6 +76,15 @@ class Query:
         return int(self.ends.shape[1])
 
 
+def listed(places: Ints, nodes: int) -> tuple[Ints, Ints]:
+    """Places among some nodes, each once and ascending; and where each of them is in that list."""
+    rank = np.zeros(nodes, np.int64)
+    rank[places] = 1
+    each = np.flatnonzero(rank)
+    rank[each] = np.arange(len(each))
+    return each, rank[places]
+
+
 def pool_of(graph: Graph) -> Pool:
     """What the graph knows about its nodes and ties."""
     ties = graph.ties

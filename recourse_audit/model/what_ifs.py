@@ -6,6 +6,7 @@ from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.model.base_fields import BaseField, KeptFields, base_field
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits
+from recourse_audit.model.queries import listed
 from recourse_audit.model.shared_fields import Form, SharedFields
 from recourse_audit.records.model import ProbeReport
 
@@ -70,12 +71,9 @@ class WhatIfs:
                 replaced: Floats = edits.features.astype(self._batcher.model.feature_type)
             features = self._batcher.features_of(union.nodes)
             features[question.replaced[0]] = replaced[question.replaced[1]]
-        place = np.zeros(len(union.nodes), np.int64)
-        place[question.rows] = 1
-        rows = np.flatnonzero(place)
-        place[rows] = np.arange(len(rows))
+        rows, back = listed(question.rows, len(union.nodes))
         answers = self._batcher.ask(union, rows, features=features, stands_for=edits.count)
-        return answers[place[question.rows]], len(union.sources) - len(field.arcs)
+        return answers[back], len(union.sources) - len(field.arcs)
 
     def _field(self, edits: Edits) -> BaseField:
         asked = edits.asked[1, :1]

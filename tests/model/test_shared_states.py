@@ -75,6 +75,7 @@ def test_states_are_shared_and_a_question_may_be_cut(
     assert len(sizes) == 1
     assert sizes[0] < len(union.nodes)
     monkeypatch.setattr(batching, "NODES_SHARED", 20)
+    batcher = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
     assert nearly_equal(batcher.ask(union, rows), at_once)
     assert len(sizes) > 5
     # In the plain form a GCN gets other answers, and this is seen.
