@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.queries import Union
@@ -174,17 +175,25 @@ class RobustnessTest:
         pick = generator.random(shape)
         left = ends[side, others[first]]
         order = np.argsort(hops, kind="stable")
-        low = np.searchsorted(hops[order], hops[left], side="left")
-        high = np.searchsorted(hops[order], hops[left], side="right")
+        # Those who are as far from the subject as whoever loses a tie are next to each other.
+        bounds = np.searchsorted(hops[order], np.arange(int(hops.max()) + 2))
+        low, high = bounds[hops[left]], bounds[hops[left] + 1]
         to = order[low + (pick * (high - low)).astype(np.int64)]
         move &= change & (to != ends[1 - side, others[first]])
         gone = change & ~move
         drawn = np.repeat(ends[:, None], count, axis=1)
         keep = np.ones(drawn.shape[1:], bool)
-        keep[:, others] = ~gone[:, tie]
+        by_tie = others[np.argsort(tie, kind="stable")]
+        starts = np.concatenate(([0], np.cumsum(np.bincount(tie, minlength=len(first)))))
+        version, changed = np.nonzero(gone)
+        arcs, owner = spans(starts, changed)
+        keep[version[owner], by_tie[arcs]] = False
+        version, changed = np.nonzero(move)
+        arcs, owner = spans(starts, changed)
+        arcs, version, changed = by_tie[arcs], version[owner], changed[owner]
         for end in (0, 1):
-            own = drawn[end][:, others]
-            drawn[end][:, others] = np.where(move[:, tie] & (own == left[:, tie]), to[:, tie], own)
+            there = ends[end, arcs] == left[version, changed]
+            drawn[end, version[there], arcs[there]] = to[version[there], changed[there]]
         nobody = np.empty(0, np.int64)
         return _Draws(ends=drawn, keep=keep, near=nobody, features=option_graph.features[:0])
 
@@ -252,8 +261,8 @@ class RobustnessTest:
 
 def _columns(table: ActionTable, combination: Ints) -> Ints:
     """The features that a combination sets."""
-    spans = [slice(table.changes[a], table.changes[a + 1]) for a in combination.tolist()]
-    return np.concatenate([np.empty(0, np.int64), *(table.column[span] for span in spans)])
+    entries = [slice(table.changes[a], table.changes[a + 1]) for a in combination.tolist()]
+    return np.concatenate([np.empty(0, np.int64), *(table.column[some] for some in entries)])
 
 
 def _hops(union: Union, subject: int, depth: int | None) -> Ints:

@@ -307,4 +307,6 @@ class Trials:
 
 def _chosen(rows: Ints) -> list[Combination]:
     """Rows without their padding."""
+    if bool((rows != NONE).all()):
+        return list(map(tuple, rows.tolist()))
     return [tuple(a for a in row if a != NONE) for row in rows.tolist()]

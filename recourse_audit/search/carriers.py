@@ -178,7 +178,8 @@ class _CarrierSearch:
         best = np.argsort(-estimate, kind="stable")
         there = {tuple(row) for row in known.tolist()}
         fresh: list[list[int]] = []
-        for row in sets[best].tolist():
+        # It is listed once for each of its ties at most.
+        for row in sets[best[: (most + len(there)) * sets.shape[1]]].tolist():
             if len(fresh) >= most:
                 break
             if tuple(row) not in there:
