@@ -5,6 +5,8 @@ probably be asked about soon go along with those that are, and wait here until t
 is asked for counts as tried.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
@@ -55,9 +57,14 @@ class Shared:
 
     def foresee(self, combinations: Ints) -> None:
         """Ask about these as well, if there is a question before anything else is answered."""
-        small = self._what_ifs.size(self._edits.of(combinations[:0, :1], checked=True)) <= MOST_ARCS
-        if small and self._can_wait(combinations):
+        if self._can_wait(combinations) and self._is_small:
             self._ahead.append(combinations)
+
+    @cached_property
+    def _is_small(self) -> bool:
+        """Whether few arcs matter to the subject."""
+        nothing = self._edits.of(np.empty((0, 1), np.int64), checked=True)
+        return self._what_ifs.size(nothing) <= MOST_ARCS
 
     def _with_foreseen(self, combinations: Ints) -> tuple[Ints, Ints]:
         """What to ask about now, those asked for first; and the keys of all of them."""
