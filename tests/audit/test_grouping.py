@@ -80,6 +80,12 @@ def test_few_different_numbers_are_groups_as_they_are() -> None:
             {"attributes": ["sex"], "communities": "vilage"},
             "groups.communities: the nodes have no column 'vilage'; did you mean 'village'",
         ),
+        (
+            {"attributes": ["sex"], "communities": "country"},
+            "groups.communities: everybody has the same value in 'country', so it divides "
+            "nobody; "
+            "name another column, or leave it out",
+        ),
     ],
 )
 def test_groups_that_could_not_be_compared_are_refused(
@@ -91,6 +97,7 @@ def test_groups_that_could_not_be_compared_are_refused(
         same=np.array(["x", ""] * (COUNT // 2)),
         empty=np.array([""] * COUNT),
         village=np.array(["a", "b"] * (COUNT // 2)),
+        country=np.array(["a"] * COUNT),
     )
     with pytest.raises(SettingsError) as raised:
         check_groups(graph, GroupSettings.model_validate(settings))
