@@ -91,7 +91,10 @@ def write_lending(folder: Path) -> None:
     """The lending sample with fewer people, groups and redraws, so that nothing takes long."""
     path = quick_audit(folder)
     text = path.read_text(encoding="utf-8")
-    for old, new in (("redraws = 200", "redraws = 100"), (', "gender", "age_band"]', ', "gender"]')):
+    for old, new in (
+        ("redraws = 200", "redraws = 100"),
+        (', "gender", "age_band"]', ', "gender"]'),
+    ):
         assert old in text
         text = text.replace(old, new)
     path.write_text(text, encoding="utf-8")
