@@ -63,9 +63,7 @@ def ties_within(people: Sequence[Person], *, each: int = 3, away: float = 0.1) -
     for number, own in enumerate(community.tolist()):
         inside = order[starts[own] : starts[own + 1]]
         for _ in range(each):
-            other = (
-                random.integers(len(people)) if random.random() < away else random.choice(inside)
-            )
+            other = random.integers(len(people)) if random.random() < away else random.choice(inside)
             if other != number:
                 pairs.add((min(number, int(other)), max(number, int(other))))
     return np.array(sorted(pairs), np.int64).reshape(-1, 2)

@@ -29,6 +29,7 @@ from recourse_audit.settings import GroupSettings
 from tests.render.group_reports import tiny_report
 
 SETTINGS = GroupSettings()
+QUOTE = "\N{RIGHT SINGLE QUOTATION MARK}"
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 NAME = "finding.attribute"  # a group with its attribute, in every finding
@@ -276,7 +277,7 @@ def test_many_comparisons_and_fine_concerns_are_written_by_the_rules_of_the_lang
         "en": "No gap of 12.5 points or more against any group in 12,345 comparisons.",
         "de": "Kein Abstand von 12,5 Punkten oder mehr zulasten einer Gruppe in 12.345 "
         "Vergleichen.",
-        "fr": "Aucun écart de 12,5 points ou plus au détriment d’un groupe dans "
+        "fr": f"Aucun écart de 12,5 points ou plus au détriment d{QUOTE}un groupe dans "
         f"12{SPACE}345 comparaisons.",
         "es": "Ninguna diferencia de 12,5 puntos o más en contra de un grupo en 12.345 "
         "comparaciones.",
@@ -310,6 +311,10 @@ QUIET = (
 )
 
 
+ONE_SIZE = "A gap of 12 points would have been found four times in five."
+SIZES = "Gaps of 12 to 30 points would have been found four times in five."
+
+
 def test_the_headline_is_the_first_by_the_rule_whatever_the_order_of_the_tables() -> None:
     for first, second in pairwise(LEADING):
         for pair in ([first, second], [second, first]):
@@ -337,18 +342,15 @@ def test_a_gap_that_is_open_leads_only_if_it_is_as_large_as_the_concern() -> Non
         (QUIET[3:], "No gap of 10 points or more against any group in 1 comparison."),
         (
             QUIET,
-            "No gap is shown, and 2 of 4 comparisons are not settled. A gap of 12 points would "
-            "have been found four times in five.",
+            f"No gap is shown, and 2 of 4 comparisons are not settled. {ONE_SIZE}",
         ),
         (
             (*QUIET[1:], replace(QUIET[2], smallest_gap_in_family=0.9)),
-            "No gap is shown, and 1 of 4 comparisons is not settled. A gap of 12 points would have "
-            "been found four times in five.",
+            f"No gap is shown, and 1 of 4 comparisons is not settled. {ONE_SIZE}",
         ),
         (
             (QUIET[0], replace(QUIET[1], smallest_gap_in_family=0.301)),
-            "No gap is shown, and 2 of 2 comparisons are not settled. Gaps of 12 to 30 points "
-            "would have been found four times in five.",
+            f"No gap is shown, and 2 of 2 comparisons are not settled. {SIZES}",
         ),
         (
             (compared(gap=0.05, verdict="not settled", tested=False),),

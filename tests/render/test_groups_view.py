@@ -3,6 +3,7 @@
 import html
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -38,7 +39,7 @@ NEVER = (
     "proves",
     "proven",
 )
-REPORTS = {
+REPORTS: dict[str, Callable[[], GroupReport]] = {
     "gap": gap_report,
     "quiet": quiet_report,
     "withheld": withheld_report,
@@ -104,8 +105,8 @@ def test_a_gap_is_named_first_and_stands_in_the_table() -> None:
 def test_no_gap_is_said_with_what_is_left_open() -> None:
     view = view_of("quiet")
     assert re.match(
-        r"No gap is shown, and 3 of 3 comparisons are not settled\. Gaps of \d+ to \d+ points would "
-        "have been found four times in five",
+        r"No gap is shown, and 3 of 3 comparisons are not settled\. Gaps of \d+ to \d+ points "
+        "would have been found four times in five",
         view.lead,
     )
     assert view.open_questions[-1].endswith("Where no gap is shown, there may still be one.")
