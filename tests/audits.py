@@ -82,16 +82,19 @@ def quick_audit(folder: Path, model: str = "gcn") -> Path:
     path = lending_audit(folder, model, max_nodes=3)
     text = path.read_text(encoding="utf-8")
     text = text.replace("max_changes = 3", "max_changes = 1").replace("draws = 5", "draws = 0")
-    text = text.replace("[groups]", "[groups]\ncrossed = false\ndraws = 199")
+    text = text.replace("[groups]", "[groups]\ncrossed = false\nredraws = 200")
     path.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
     return path
 
 
 def write_lending(folder: Path) -> None:
-    """The lending sample with fewer people, groups and draws, so that nothing takes long."""
+    """The lending sample with fewer people, groups and redraws, so that nothing takes long."""
     path = quick_audit(folder)
     text = path.read_text(encoding="utf-8")
-    for old, new in (("draws = 199", "draws = 99"), (', "gender", "age_band"]', ', "gender"]')):
+    for old, new in (
+        ("redraws = 200", "redraws = 100"),
+        (', "gender", "age_band"]', ', "gender"]'),
+    ):
         assert old in text
         text = text.replace(old, new)
     path.write_text(text, encoding="utf-8")

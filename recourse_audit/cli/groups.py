@@ -20,7 +20,7 @@ def groups(
         str | None,
         typer.Option(
             metavar="gap",
-            help="Exit with code 3 if any gap is flagged, with 2 if that cannot be known.",
+            help="Exit with code 3 if any gap is shown, with 2 if that cannot be known.",
         ),
     ] = None,
 ) -> None:

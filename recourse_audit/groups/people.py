@@ -105,6 +105,8 @@ def read_population(
            FROM people ORDER BY number"""
     )
     table = np.array(list(rows), np.int64).reshape(-1, 3)
+    if communities.column is not None and (table[:, 2] < 0).any():
+        raise InputError(f"the store holds nobody's community, although it names them; {RESTORE}")
     return Population(
         decided=table[:, 0],
         decided_alone=table[:, 1],

@@ -51,17 +51,18 @@ class _Speaker:
         if found[0].headline:
             return self.sentence(found[0])
         unsettled = [one for one in found if one.verdict == "not settled"]
-        concern = self._size(self.report.concern)
         if not unsettled:
-            return self.words.say_count("finding.none.of", len(found), concern=concern)
+            return self.words.say_count("finding.none.of", len(found), concern=self._concern)
         said = self.words.say_count(
-            "finding.none.shown", len(found), open=self.words.number(len(unsettled))
+            "finding.none.shown", len(unsettled), all=self.words.number(len(found))
         )
         seen = [one.smallest_gap for one in unsettled if one.smallest_gap is not None]
         if not seen:
             return said
-        would = self._say("would", smallest=self._size(min(seen)), largest=self._size(max(seen)))
-        return f"{said} {would}"
+        least, most = self._size(min(seen)), self._size(max(seen))
+        if least == most:
+            return f"{said} {self._say('would.one', smallest=least)}"
+        return f"{said} {self._say('would', smallest=least, largest=most)}"
 
     def sentence(self, found: Finding) -> str:
         """Who, what, how much and how sure; then what may be concluded."""
@@ -86,14 +87,15 @@ class _Speaker:
             )
         return " ".join([said, *self._conclusions(found)])
 
+    @property
+    def _concern(self) -> str:
+        """The gap from the settings, with as many digits as it was written with."""
+        return self.words.number(100 * self.report.concern)
+
     def _conclusions(self, found: Finding) -> list[str]:
         said = [self._say("shown")] if found.verdict == "gap shown" else []
         if found.no_gap:
-            said.append(
-                self._say(
-                    "small", concern=self._size(self.report.concern), group=plain(found.group)
-                )
-            )
+            said.append(self._say("small", concern=self._concern, group=plain(found.group)))
         if found.verdict == "not settled":
             if found.adjusted is None or found.smallest_gap is None:
                 said.append(self._say("untested"))

@@ -1,125 +1,77 @@
-"""Communities: found in the ties or in a column, numbered alike every time, or said to be none."""
+"""Communities come from a column or there are none; of the ties it is kept who is tied to whom."""
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from recourse_audit.audit import communities
-from recourse_audit.audit.communities import communities_of
+from recourse_audit.audit.communities import communities_of, ties_of
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.groups import Communities
 from recourse_audit.settings import GroupSettings
 
 SETTINGS = GroupSettings(attributes=("sex",))
-VILLAGES = 6
-SIZE = 12
-LONELY = 3
+BY_BRANCH = GroupSettings(attributes=("sex",), communities="branch")
 
 
-def villages(seed: int = 0, *, directed: bool = False) -> tuple[Graph, list[int]]:
-    """Villages with one tie between neighbours, people in any order, and some without ties."""
-    whole = nx.connected_caveman_graph(VILLAGES, SIZE)
-    count = VILLAGES * SIZE + LONELY
-    order = np.random.default_rng(seed).permutation(count)
-    ends = order[np.array(whole.edges()).T]
-    village = np.empty(count, np.int64)
-    village[order] = np.arange(count) // SIZE
-    village[order[-LONELY:]] = VILLAGES + np.arange(LONELY)
-    graph = from_arrays(
+def graph_of(branches: list[str], ends: list[tuple[int, int]], *, directed: bool = False) -> Graph:
+    count = len(branches)
+    return from_arrays(
         np.zeros((count, 1)),
-        ends,
-        attributes={"sex": np.array(["f"] * count), "village": village},
+        np.array(ends, np.int64).reshape(-1, 2).T,
+        attributes={"sex": ["f"] * count, "branch": branches},
         directed=directed,
     )
-    return graph, village.tolist()
 
 
-def same_parts(first: list[int], second: list[int]) -> bool:
-    pairs = set(zip(first, second, strict=True))
-    return len(pairs) == len(set(first)) == len(set(second))
+def pairs_of(graph: Graph, settings: GroupSettings = SETTINGS) -> list[tuple[int, int]]:
+    blocks = list(ties_of(graph, settings))
+    assert [number for number, _ in blocks] == list(range(len(blocks)))
+    pairs = np.frombuffer(b"".join(content for _, content in blocks), "<i4")
+    return [(low, high) for low, high in pairs.reshape(-1, 2).tolist()]
 
 
-@pytest.mark.parametrize("directed", [True, False])
-def test_villages_are_found_and_whoever_has_no_ties_is_alone(directed: bool) -> None:
-    graph, village = villages(directed=directed)
-    found = communities_of(graph, SETTINGS, 3)
+def test_a_column_names_them_and_those_without_a_value_are_together() -> None:
+    graph = graph_of(["b", "", "a", "b", ""], [(0, 1)])
+    found = communities_of(graph, BY_BRANCH, 3)
     assert found.numbers is not None
-    assert same_parts(found.numbers.tolist(), village)
-    assert found.record == Communities(
-        method="louvain",
-        column=None,
-        seed=3,
-        count=VILLAGES + LONELY,
-        reason="",
-        alone=LONELY,
-    )
-
-
-def test_nobody_with_a_tie_is_alone() -> None:
-    for seed in range(20):
-        ends = np.random.default_rng(seed).integers(0, 60, (2, 15 + 5 * seed))
-        ends = ends[:, ends[0] != ends[1]]
-        graph = from_arrays(
-            np.zeros((60, 1)), ends, attributes={"sex": np.array(["f"] * 60)}, directed=False
-        )
-        numbers = communities_of(graph, SETTINGS, seed).numbers
-        assert numbers is not None
-        alone = np.flatnonzero(np.bincount(numbers)[numbers] == 1)
-        assert set(alone.tolist()) == set(range(60)) - set(ends.ravel().tolist())
+    assert found.numbers.tolist() == [0, 1, 2, 0, 1]
+    assert found.record == Communities(column="branch", count=3, seed=3)
 
 
 def test_they_are_numbered_in_the_order_of_their_first_members() -> None:
     for seed in range(5):
-        graph, _ = villages(seed)
-        numbers = communities_of(graph, SETTINGS, seed).numbers
+        names = np.random.default_rng(seed).choice(["x", "y", "z", ""], 40).tolist()
+        numbers = communities_of(graph_of(names, []), BY_BRANCH, seed).numbers
         assert numbers is not None
         first = list(dict.fromkeys(numbers.tolist()))
-        assert first == list(range(len(first)))
+        assert first == list(range(len(set(names))))
 
 
-def test_the_same_seed_finds_the_same_where_several_partitions_are_as_good() -> None:
-    generator = np.random.default_rng(1)
-    graph = from_arrays(
-        np.zeros((80, 1)),
-        generator.integers(0, 80, (2, 300)),
-        attributes={"sex": np.array(["f"] * 80)},
-    )
-    found = [communities_of(graph, SETTINGS, seed).numbers for seed in (0, 0, 1, 2, 3)]
-    texts = [str(None if numbers is None else numbers.tolist()) for numbers in found]
-    assert texts[0] == texts[1]
-    assert len(set(texts)) > 1, "the seed makes no difference, so nothing was tested"
-
-
-def test_a_column_names_them_and_those_without_a_value_are_together() -> None:
-    names = ["b", "", "a", "b", ""]
-    graph = from_arrays(
-        np.zeros((5, 1)), np.array([[0], [1]]), attributes={"sex": names, "branch": names}
-    )
-    settings = GroupSettings(attributes=("sex",), communities="branch")
-    found = communities_of(graph, settings, 0)
-    assert found.numbers is not None
-    assert found.numbers.tolist() == [0, 1, 2, 0, 1]
-    assert (found.method, found.column, found.count) == ("column", "branch", 3)
-
-
-def test_a_graph_without_ties_has_everybody_alone() -> None:
-    graph = from_arrays(
-        np.zeros((4, 1)), np.empty((2, 0), np.int64), attributes={"sex": np.array(["f"] * 4)}
-    )
-    assert communities_of(graph, SETTINGS, 0).count == 4
-
-
-def test_none_are_sought_where_no_groups_are_compared_or_there_are_too_many_ties(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("settings", [SETTINGS, GroupSettings(communities="branch")])
+def test_there_are_none_without_a_column_or_where_no_groups_are_compared(
+    settings: GroupSettings,
 ) -> None:
-    graph, _ = villages()
-    none = communities_of(graph, GroupSettings(), 0)
-    assert (none.method, none.numbers, none.count) == ("none", None, 0)
-    assert "groups.attributes" in none.reason
-    monkeypatch.setattr(communities, "MOST_PAIRS", 10)
-    many = communities_of(graph, SETTINGS, 0)
-    assert (many.method, many.numbers) == ("none", None)
-    assert "name a column of communities in groups.communities" in many.reason
-    column = GroupSettings(attributes=("sex",), communities="village")
-    assert communities_of(graph, column, 0).method == "column"
+    found = communities_of(graph_of(["a", "b"], [(0, 1)]), settings, 7)
+    assert found.numbers is None
+    assert found.record == Communities(column=None, count=0, seed=7)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_pair_is_kept_once_whatever_the_ties_between_them(directed: bool) -> None:
+    ends = [(3, 1), (1, 3), (1, 3), (0, 2), (2, 2)]
+    graph = graph_of(["a"] * 5, ends, directed=directed)
+    assert sorted(pairs_of(graph)) == [(0, 2), (1, 3)]
+
+
+def test_many_ties_are_kept_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(["a"] * 30, [(one, one + 1) for one in range(29)])
+    at_once = pairs_of(graph)
+    monkeypatch.setattr(communities, "PAIRS_PER_BLOCK", 4)
+    assert len(list(ties_of(graph, SETTINGS))) == 8
+    assert pairs_of(graph) == at_once == [(one, one + 1) for one in range(29)]
+
+
+def test_no_ties_are_kept_where_there_are_none_or_no_groups_are_compared() -> None:
+    assert pairs_of(graph_of(["a"] * 4, [])) == []
+    assert pairs_of(graph_of(["a"] * 4, [(0, 1)]), GroupSettings()) == []

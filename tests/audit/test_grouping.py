@@ -80,6 +80,10 @@ def test_few_different_numbers_are_groups_as_they_are() -> None:
             {"attributes": ["sex"], "communities": "vilage"},
             "groups.communities: the nodes have no column 'vilage'; did you mean 'village'",
         ),
+        (
+            {"attributes": ["sex"], "communities": "country"},
+            "groups.communities: everybody has the same value in 'country', so it divides",
+        ),
     ],
 )
 def test_groups_that_could_not_be_compared_are_refused(
@@ -91,6 +95,7 @@ def test_groups_that_could_not_be_compared_are_refused(
         same=np.array(["x", ""] * (COUNT // 2)),
         empty=np.array([""] * COUNT),
         village=np.array(["a", "b"] * (COUNT // 2)),
+        country=np.array(["a"] * COUNT),
     )
     with pytest.raises(SettingsError) as raised:
         check_groups(graph, GroupSettings.model_validate(settings))

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recourse_audit.bundle.checkpoint import Checkpoint
@@ -20,7 +21,7 @@ from tests.bundles import contents, ended, request, run_here, started, stop_afte
 from tests.command import command, one_line
 
 SAMPLE = 48
-TABLES = ("meta", "people", "members", "subjects", "probabilities", "actions", "droppable")
+TABLES = ("meta", "people", "members", "ties", "subjects", "probabilities", "actions", "droppable")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_a_killed_audit_has_the_same_tables_of_what_is_done(folder: Path) -> Non
     assert not finished
     assert 0 < done < total == SAMPLE
     assert len(part["subjects"]) == done
-    for name in ("meta", "people", "members"):
+    for name in ("meta", "people", "members", "ties"):
         assert part[name] == whole[name]
     numbers = {row[0] for row in part["subjects"]}
     for name in ("subjects", "probabilities", "actions", "droppable"):
@@ -112,22 +113,23 @@ def test_people_and_groups_are_those_of_the_graph(folder: Path) -> None:
         store = opened.connection
         meta = dict(store.execute("SELECT key, value FROM meta"))
         people = store.execute("SELECT number, id FROM people ORDER BY number").fetchall()
-        [[least, most, different]] = store.execute(
-            "SELECT min(community), max(community), count(DISTINCT community) FROM people"
-        )
+        [[communities]] = store.execute("SELECT count(community) FROM people")
+        ties = [pairs for (pairs,) in store.execute("SELECT pairs FROM ties ORDER BY block")]
         groups = dict(
             store.execute(
                 "SELECT value, count(*) FROM members WHERE attribute = 'gender' GROUP BY value"
             )
         )
-    found = json.loads(meta["communities"])
-    assert (least, most, different) == (0, found["count"] - 1, found["count"])
-    assert (found["method"], found["column"], found["seed"], found["reason"]) == (
-        *("louvain", None, 0, ""),
-    )
+    assert json.loads(meta["communities"]) == {"column": None, "count": 0, "seed": 0}
+    assert communities == 0
     lines = (folder / "nodes.csv").read_text(encoding="utf-8").splitlines()
     column = lines[0].split(",").index("gender")
     assert people == [(number, line.split(",")[0]) for number, line in enumerate(lines[1:])]
+    number_of = {name: number for number, name in people}
+    edges = (folder / "edges.csv").read_text(encoding="utf-8").splitlines()[1:]
+    ends = [sorted(number_of[name] for name in line.split(",")[:2]) for line in edges]
+    kept = np.frombuffer(b"".join(ties), "<i4").reshape(-1, 2).tolist()
+    assert sorted(kept) == sorted({tuple(pair): pair for pair in ends}.values())
     values = [line.split(",")[column] for line in lines[1:]]
     assert groups == {value: values.count(value) for value in set(values)}
 
@@ -204,7 +206,7 @@ def test_a_run_that_is_writing_is_not_disturbed(tmp_path: Path) -> None:
     work.close()
 
 
-@pytest.mark.parametrize("table", ["meta", "members", "people", "subjects"])
+@pytest.mark.parametrize("table", ["meta", "members", "people", "subjects", "ties"])
 def test_a_store_without_one_of_its_tables_is_one_sentence(
     table: str, folder: Path, tmp_path: Path
 ) -> None:

@@ -27,7 +27,10 @@ EVERYWHERE = {
     "UPDATE members SET person = 9999 WHERE person = 3": "an impossible value of person",
     "DELETE FROM members WHERE person = 3": "not everybody has a value of ",
     "INSERT INTO members SELECT number, 'x', '' FROM people": "'x' is no protected attribute",
+    "UPDATE ties SET pairs = substr(pairs, 2)": "the table ties holds an impossible value of pairs",
+    "UPDATE ties SET pairs = 'tied'": "the table ties holds an impossible value of pairs",
     "DROP TABLE members": "no such table: members",
+    "DROP TABLE ties": "no such table: ties",
     "ALTER TABLE people DROP COLUMN decision": "the table people has other columns",
 }
 IN_STORES = {
@@ -53,6 +56,11 @@ IN_CHECKPOINTS = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("audit")
     write_lending(place)
+    settings = place / "audit.toml"
+    text = settings.read_text(encoding="utf-8")
+    named = text.replace("[groups]", '[groups]\ncommunities = "community"')
+    assert named != text
+    settings.write_text(named, encoding="utf-8")
     run_here(request(place, place / "bundle", sample=SAMPLE))
     with pytest.raises(KeyboardInterrupt):
         run_here(request(place, place / "unfinished", sample=SAMPLE), executor=Interrupted())
@@ -79,6 +87,31 @@ def test_an_odd_store_is_refused_in_one_sentence(
         assert f"{out}/store.sqlite: is damaged (" in one_line(finished)
         assert reason in one_line(finished)
     assert command("verify", out).code == 5
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("file", ["bundle/store.sqlite", "unfinished/work/work.sqlite"])
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("UPDATE ties SET pairs = x'05000000ffff0000'", "ties between people who are not there"),
+        ("UPDATE ties SET pairs = x'05000000ffffffff'", "ties between people who are not there"),
+        ("UPDATE ties SET pairs = x'0500000003000000'", "ties between people who are not there"),
+        ("UPDATE people SET community = NULL", "nobody's community"),
+    ],
+)
+def test_ties_and_communities_that_cannot_be_are_refused_in_one_sentence(
+    statement: str, reason: str, file: str, folder: Path, tmp_path: Path
+) -> None:
+    out = shutil.copytree(folder / Path(file).parts[0], tmp_path / "bundle")
+    changed(out.joinpath(*Path(file).parts[1:]), statement)
+    if (out / "store.sqlite").exists():
+        seal_again(out)
+    before = contents(out)
+    finished = command("groups", out)
+    assert finished.code == 2
+    assert f"{out}: the store holds " in one_line(finished)
+    assert reason in one_line(finished)
     assert contents(out) == before
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.communities import communities_of, members_of, people_of
+from recourse_audit.audit.communities import communities_of, members_of, people_of, ties_of
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.reporter import reports_on
@@ -49,6 +49,7 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings
             alone_decisions(audit, audit.rule.over(answers)),
         ),
         members_of(graph, settings.groups),
+        ties_of(graph, settings.groups),
         subjects,
     )
     for number, report in reports_on(audit, subjects):

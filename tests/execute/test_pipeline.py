@@ -297,7 +297,7 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
         bundle.begin()
     plan = pipeline._planned(asked)
     record = checkpoint.Checkpoint(bundle.checkpoint)
-    pipeline._begin_or_resume(bundle, plan, record, Remembered())
+    pipeline._begin_or_resume(bundle, plan, record)
     first = next(iter(chunks.chunks_of(plan.audit, plan.subjects)))
     record.add(first.chunk, dict.fromkeys(first.subjects, "{}"))
     record.close()

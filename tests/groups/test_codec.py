@@ -18,7 +18,7 @@ from tests.groups.stores import settings as group_settings
 from tests.render.group_reports import (
     few_audited_report,
     gap_report,
-    no_communities_report,
+    no_ties_report,
     tiny_report,
     unfinished_report,
     withheld_report,
@@ -27,7 +27,7 @@ from tests.render.group_reports import (
 REPORTS = {
     "gap": gap_report,
     "few audited": few_audited_report,
-    "no communities": no_communities_report,
+    "no ties": no_ties_report,
     "tiny": tiny_report,
     "unfinished": unfinished_report,
     "withheld": withheld_report,

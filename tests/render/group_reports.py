@@ -1,6 +1,7 @@
 """Reports on groups of made-up audits, worked out by the real stage."""
 
 from dataclasses import replace
+from functools import cache
 
 from recourse_audit.records.groups import GroupReport
 from tests.groups.stores import FOUND, Person, drawn_people, report_on, settings
@@ -8,6 +9,7 @@ from tests.groups.stores import FOUND, Person, drawn_people, report_on, settings
 HOSTILE = "<b onclick=alert(1)>{{7*7}}</b>"
 
 
+@cache
 def gap_report() -> GroupReport:
     """A gap in having an option against the south; ties of options lead to both; some unknown."""
     people = drawn_people(3, people=900, communities=20, gap=0.45)
@@ -21,6 +23,7 @@ def gap_report() -> GroupReport:
     return report_on(people, settings("origin", "gender"))
 
 
+@cache
 def quiet_report() -> GroupReport:
     """Two groups as alike as chance leaves them."""
     return report_on(drawn_people(5, people=900, communities=20), settings("gender"))
@@ -37,18 +40,16 @@ def withheld_report(name: str = "tiny") -> GroupReport:
     return report_on(people, settings("gender"))
 
 
-def loners_report() -> GroupReport:
-    """Nine people have no ties."""
+def column_report() -> GroupReport:
+    """A column names everybody's community."""
     people = drawn_people(13, people=600, communities=20, attributes=("gender",))
-    for number, one in enumerate(people[:9]):
-        one.community = 100 + number
-    return report_on(people, settings("gender"))
+    return report_on(people, settings("gender"), column=True)
 
 
-def no_communities_report() -> GroupReport:
-    """Communities were not sought."""
-    people = drawn_people(9, people=300, communities=5)
-    return report_on(people, settings("origin"), method="none")
+def no_ties_report() -> GroupReport:
+    """Nobody has a tie, so that nothing can be tested."""
+    people = drawn_people(9, people=300, communities=5, attributes=("origin",))
+    return report_on(people, settings("origin"), ties=False)
 
 
 def unfinished_report() -> GroupReport:

@@ -28,7 +28,8 @@ HOSTILE = (
 )
 VERDICTS = GroupVerdicts(
     page="groups.html",
-    rows=(GroupVerdict(attribute="group", flags=3, no_flags=0, insufficient=1),),
+    headline="South was refused more often than north.",
+    rows=(GroupVerdict(attribute="group", shown=3, no_gap=0, not_settled=1),),
 )
 
 

@@ -150,7 +150,7 @@ def audit_in(folder: Path) -> Path:
         max_changes=2,
         seed=8,
     ).write(folder, ties=[{"kind": "loan", "allow": []}], draws=2)
-    tables["groups"] = {"attributes": ["region"], "crossed": False, "draws": 199}
+    tables["groups"] = {"attributes": ["region"], "crossed": False, "redraws": 100}
     path = folder / "audit.toml"
     path.write_text(toml(tables), encoding="utf-8")
     return path

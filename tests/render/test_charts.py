@@ -82,14 +82,14 @@ def some_intervals(name: str = "women and men") -> Picture:
         Gap(
             name=name,
             difference=8.0,
-            clustered=(-1.0, 17.0),
+            on_graph=(-1.0, 17.0),
             ordinary=(3.0, 13.0),
-            verdict="no flag",
+            verdict="not settled",
         ),
         Gap(
             name="young and old",
             difference=None,
-            clustered=None,
+            on_graph=None,
             ordinary=None,
             verdict="fewer than 11 people",
         ),
@@ -302,8 +302,8 @@ def test_suppressed_groups_show_no_figure() -> None:
 def test_intervals_say_difference_intervals_and_verdict() -> None:
     alt = some_intervals().alt
     assert "women and men: +8.0, " in alt
-    assert "interval over communities -1.0 to +17.0" in alt
-    assert "ordinary interval +3.0 to +13.0: no flag." in alt
+    assert ", interval -1.0 to +17.0, " in alt
+    assert "ordinary interval +3.0 to +13.0: not settled." in alt
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_phone_shows_the_table_without_scrolling_sideways(chromium: Browser, p
         assert overflow(seen.page) == 0
         frame = seen.page.get_by_role("region", name="At a glance").locator(".frame")
         assert frame.evaluate("one => one.scrollWidth - one.clientWidth") == 0
-        expect(seen.page.get_by_text("flag: options and cost").first).to_be_visible()
+        expect(seen.page.get_by_text("gap shown: options and cost").first).to_be_visible()
         assert findings(seen.page) == []
 
 

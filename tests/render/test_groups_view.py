@@ -1,7 +1,9 @@
 """The page of the group report: every figure, every limit stated, and nothing withheld in it."""
 
+import html
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -16,10 +18,10 @@ from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.groups import show_groups
 from tests.render.group_reports import (
     HOSTILE,
+    column_report,
     few_audited_report,
     gap_report,
-    loners_report,
-    no_communities_report,
+    no_ties_report,
     quiet_report,
     tiny_report,
     unfinished_report,
@@ -37,12 +39,12 @@ NEVER = (
     "proves",
     "proven",
 )
-REPORTS = {
+REPORTS: dict[str, Callable[[], GroupReport]] = {
     "gap": gap_report,
     "quiet": quiet_report,
     "withheld": withheld_report,
-    "loners": loners_report,
-    "no communities": no_communities_report,
+    "column": column_report,
+    "no ties": no_ties_report,
     "unfinished": unfinished_report,
     "tiny": tiny_report,
     "few audited": few_audited_report,
@@ -66,6 +68,12 @@ def words_of(page: str) -> str:
     return re.sub(r"<[^>]+>", " ", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL))
 
 
+def terminal(report: GroupReport) -> str:
+    console = Console(width=1000, record=True, file=io.StringIO())
+    show_groups(console, report)
+    return "\n".join(line.strip() for line in console.export_text().splitlines())
+
+
 def row_of(table: Table, name: str) -> list[str]:
     return [cell[0] for row in table.rows if row[0] == (name,) for cell in row]
 
@@ -83,18 +91,50 @@ def test_our_own_characters_are_never_written_out(name: str) -> None:
 
 def test_a_gap_is_named_first_and_stands_in_the_table() -> None:
     view = view_of("gap")
-    assert "are flagged: origin (south against north: options and cost)" in view.lead
+    assert view.lead.startswith(
+        "Of the refused, south (origin) has an option less often than north: "
+    )
+    assert re.search(r"Of 9 comparisons, 2 show a gap, 0 rule out a gap of 10 points", view.lead)
     rows = {row.name: row for part in view.parts for row in part.rows}
-    assert rows["south"].verdicts[0].words == "flag: options and cost"
-    assert rows["south"].verdicts[0].kind == "flag"
+    assert rows["south"].verdicts[0].words == "gap shown: options and cost"
+    assert rows["south"].verdicts[0].kind == "gap-shown"
     assert rows["north"].verdicts[0].words == "reference group"
     assert "below 0.8" in rows["south"].option[1]
 
 
 def test_no_gap_is_said_with_what_is_left_open() -> None:
     view = view_of("quiet")
-    assert view.lead.startswith("None of 3 comparisons is flagged: ")
-    assert "there may still be a gap" in view.open_questions[-1]
+    assert re.match(
+        r"No gap is shown, and 3 of 3 comparisons are not settled\. Gaps of \d+ to \d+ points "
+        "would have been found four times in five",
+        view.lead,
+    )
+    assert view.open_questions[-1].endswith("Where no gap is shown, there may still be one.")
+
+
+def test_findings_stand_in_order_on_the_page_and_crossed_ones_only_if_a_gap_is_shown() -> None:
+    report, view = report_of("gap"), view_of("gap")
+    assert {one.family for one in report.findings} == {"single", "crossed"}
+    assert view.findings == tuple(
+        one.sentences["en"]
+        for one in report.findings
+        if one.family == "single" or one.verdict == "gap shown"
+    )
+    assert len(view.findings) < len(report.findings)
+    words = " ".join(words_of(page_of("gap")).split())
+    places = [words.index(html.escape(one, quote=False)) for one in view.findings]
+    assert places == sorted(places)
+
+
+def test_the_terminal_leads_with_the_same_headline_and_names_every_gap_shown() -> None:
+    report = report_of("gap")
+    said = terminal(report)
+    assert said.startswith(report.headline["en"])
+    for one in report.findings:
+        if one.family == "single" or one.verdict == "gap shown":
+            assert f"{one.verdict}  {one.sentences['en']}" in said
+    assert "6 of single attributes, 3 of attributes crossed, each family corrected" in said
+    assert "Verdicts: 2 gap shown, 0 no gap, 7 not settled." in said
 
 
 def test_counts_add_up_and_the_rest_is_said() -> None:
@@ -106,8 +146,12 @@ def test_counts_add_up_and_the_rest_is_said() -> None:
     facts = {fact.name: fact.value for fact in view.facts}
     assert facts["Population"].startswith(f"900 people: {decided.refused:,} refused")
     assert f"{found.verified:,} have a verified option" in facts["Audited"]
-    tests = f"{len(report.family)}, corrected together with Holm's method at 0.05."
-    assert facts["Tests"].startswith(tests)
+    single = sum(one.family == "single" for one in report.tests)
+    assert facts["Tests"].startswith(
+        f"{single} of single attributes and {len(report.tests) - single} of attributes crossed, "
+        "each family corrected with Holm's method at 0.05; so by chance alone a gap is shown in up "
+        "to 10% of such reports."
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,20 +169,15 @@ def test_when_the_audit_ran_is_on_the_page_and_in_the_terminal(
         report = replace(report_of(name), ran=ran)
         [fact] = [fact for fact in groups_view(report).facts if fact.name == "Date"]
         assert words in fact.value
-        console = Console(width=300, record=True, file=io.StringIO())
-        show_groups(console, report)
-        assert words in console.export_text()
+        assert words in terminal(report)
 
 
-def test_communities_of_one_person_are_said_apart() -> None:
-    facts = {fact.name: fact.value for fact in view_of("loners").facts}
+def test_communities_are_named_where_a_column_names_them_and_only_there() -> None:
+    facts = {fact.name: fact.value for fact in view_of("column").facts}
     assert facts["Communities"].startswith(
-        "29 communities, 9 of them one person without ties; found in the ties (Louvain)."
+        "20 communities, named by the column district. Gaps are tested over them as well; "
     )
-    console = Console(width=300, record=True, file=io.StringIO())
-    show_groups(console, report_of("loners"))
-    said = "29 communities, 9 of them one person without ties, found in the ties (Louvain)."
-    assert said in console.export_text()
+    assert "Communities" not in {fact.name for fact in view_of("quiet").facts}
 
 
 def test_people_of_unknown_groups_are_counted_and_never_tested() -> None:
@@ -169,20 +208,26 @@ def test_an_impact_ratio_is_against_the_group_with_the_largest_share() -> None:
     ]
 
 
-def test_every_test_of_the_family_is_in_the_annex() -> None:
+def test_every_test_of_both_families_is_in_the_annex() -> None:
     report, view = report_of("gap"), view_of("gap")
     rows = [row for table in view.test_tables for row in table.rows]
-    assert len(rows) == len(report.family) + report.untested
-    adjusted = sorted(f"{test.adjusted:.3f}" for test in report.family if test.adjusted >= 0.001)
-    assert adjusted == sorted(row[6][0] for row in rows if not row[6][0].startswith("<"))
+    assert len(rows) == len(report.tests) + report.untested
+    adjusted = sorted(f"{test.adjusted:.3f}" for test in report.tests if test.adjusted >= 0.001)
+    assert adjusted == sorted(row[5][0] for row in rows if not row[5][0].startswith("<"))
+    people = [one for table in report.tables for one in table.comparisons if one.primary]
+    for row, one in zip(rows, people, strict=True):
+        assert one.precision is not None
+        everybody = one.people + one.reference_people
+        assert row[6] == (f"{everybody}: {one.precision.effective:.0f}",)
 
 
 def test_why_p_and_interval_may_disagree_is_said_once_a_page() -> None:
-    words, tests = words_of(page_of("gap")), len(report_of("gap").family)
-    assert words.count(f"corrected p value allows for all {tests} tests, while an interval") == 1
-    headings = [column.heading for column in view_of("gap").test_tables[0].columns]
-    assert headings[5:7] == ["p, this test alone", f"p, corrected for {tests} tests"]
-    assert "corrected p value" not in words_of(page_of("no communities"))
+    words = words_of(page_of("gap"))
+    assert words.count("corrected p value allows for all tests of its family, while an ") == 1
+    headings = [[one.heading for one in table.columns] for table in view_of("gap").test_tables]
+    for names, tests in zip(headings, (6, 3), strict=True):
+        assert names[4:6] == ["p, this test alone", f"p, corrected for {tests} tests"]
+    assert "corrected p value" not in words_of(page_of("no ties"))
 
 
 def test_figures_that_are_withheld_are_nowhere_and_the_log_says_so() -> None:
@@ -202,12 +247,20 @@ def test_survivors_are_never_taken_for_everybody() -> None:
     assert "Only people with an option are counted here" in page
 
 
-def test_what_is_not_finished_or_not_known_comes_first() -> None:
+def test_what_is_not_finished_comes_first() -> None:
     [first] = view_of("unfinished").warnings
     assert "120 of 400 subjects are done" in first
-    [first] = view_of("no communities").warnings
-    assert first == "No verdicts: communities are not known (too many ties)."
-    assert "cannot be decided" in view_of("no communities").lead
+
+
+def test_without_ties_nothing_is_tested_and_the_page_says_why() -> None:
+    view = view_of("no ties")
+    assert view.lead.startswith("No gap is shown, and 3 of 3 comparisons are not settled. Of 3 ")
+    untested = [one for one in view.open_questions if "Not tested: fewer than 100 people" in one]
+    assert len(untested) == 3
+    assert "3 comparisons could not be tested at all." in view.open_questions
+    assert all("could not be tested whether" in one for one in view.findings)
+    [table] = view.test_tables
+    assert {row[4] for row in table.rows} == {("\N{EN DASH}",)}
 
 
 def test_too_few_people_leave_a_page_without_figures() -> None:
@@ -217,7 +270,7 @@ def test_too_few_people_leave_a_page_without_figures() -> None:
     assert (view.main_gap, view.main_curve, view.common) == (None, None, None)
 
 
-def test_pictures_show_the_attribute_with_most_flags_first() -> None:
+def test_pictures_show_the_attribute_with_most_gaps_first() -> None:
     view = view_of("gap")
     assert view.main_curve is not None
     assert view.main_curve.caption == "What the cheapest option costs, by origin"
@@ -237,9 +290,9 @@ def test_no_difference_of_shares_is_in_per_cent(name: str) -> None:
 
 def test_gaps_are_in_points_in_sentences_tables_and_pictures() -> None:
     report, view = report_of("gap"), view_of("gap")
-    assert "show no gap of 10 points or more" in view.lead
+    assert "rule out a gap of 10 points or more" in view.lead
     crossed = [one for one in view.open_questions if one.startswith("Attributes crossed")]
-    assert re.search(r"Gaps of [\d.]+ to [\d.]+ points would be flagged four times", crossed[0])
+    assert re.search(r"Gaps of [\d.]+ to [\d.]+ points would have been found four", crossed[0])
     [one] = [
         one
         for one in report.tables[0].comparisons
@@ -248,12 +301,13 @@ def test_gaps_are_in_points_in_sentences_tables_and_pictures() -> None:
     table = view.test_tables[0]
     assert "Detectable gap, points" in [column.heading for column in table.columns]
     [row] = [row for row in table.rows if row[:2] == (("south / north",), ("options",))]
-    assert row[2] == (signed(100 * one.difference, 1),)
+    assert one.gap == -one.difference > 0
+    assert row[2] == (signed(100 * one.gap, 1),)
     assert one.smallest_gap_in_family is not None
     assert row[7] == (f"{100 * one.smallest_gap_in_family:.1f}",)
     assert view.main_gap is not None
-    assert f"south (origin): {100 * one.difference:+.1f}, " in view.main_gap.picture.alt
-    assert "group minus reference, points" in view.main_gap.picture.alt
+    assert f"south (origin): {100 * one.gap:+.1f}, " in view.main_gap.picture.alt
+    assert "points: right is worse" in view.main_gap.picture.alt
 
 
 def test_a_figure_that_rounds_to_nothing_has_no_sign() -> None:
@@ -280,8 +334,9 @@ def test_the_index_counts_the_verdicts_of_every_table() -> None:
     report = report_of("gap")
     found = verdicts_of(report, "groups.html")
     assert [row.attribute for row in found.rows] == ["origin", "gender", "origin and gender"]
-    assert sum(row.flags for row in found.rows) == len(report.flags)
-    assert sum(row.flags + row.no_flags + row.insufficient for row in found.rows) == sum(
+    assert found.headline == report.headline["en"]
+    assert sum(row.shown for row in found.rows) == len(report.flags)
+    assert sum(row.shown + row.no_gap + row.not_settled for row in found.rows) == sum(
         one.primary for table in report.tables for one in table.comparisons
     )
 
@@ -300,8 +355,14 @@ def test_without_paper_no_link_leads_to_it() -> None:
 def test_one_comparison_shows_and_several_show() -> None:
     report = report_of("gap")
     quiet = [one for table in report.tables for one in table.comparisons]
-    one = replace(quiet[0], verdict="no flag")
+    one = replace(quiet[0], verdict="gap shown")
     few = replace(report, tables=(replace(report.tables[0], comparisons=(one,)),))
-    assert "1 shows no gap" in lead(few)
+    assert "Of 1 comparison, 1 shows a gap, 0 rule out" in lead(few)
     few = replace(report, tables=(replace(report.tables[0], comparisons=(one, one)),))
-    assert "2 show no gap" in lead(few)
+    assert "Of 2 comparisons, 2 show a gap, 0 rule out" in lead(few)
+    settled = replace(one, verdict="no gap")
+    few = replace(report, tables=(replace(report.tables[0], comparisons=(settled,)),))
+    assert "0 show a gap, 1 rules out a gap of 10 points or more" in lead(few)
+    open_still = replace(one, verdict="not settled")
+    few = replace(report, tables=(replace(report.tables[0], comparisons=(open_still,)),))
+    assert "and 1 is not settled." in lead(few)

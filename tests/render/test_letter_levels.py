@@ -9,9 +9,9 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.render.wording import Wording
 from recourse_audit.render.letters.write_letters import LetterWriter
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.wording import Wording
 from recourse_audit.settings import parse_settings, settings_schema
 from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.wording import PLACEHOLDER, Wording, catalogue_name
 from recourse_audit.render.templates import Templates, template_folder
+from recourse_audit.render.wording import PLACEHOLDER, Wording, catalogue_name
 from tests.render.letters import LANGUAGES, report, writer, written
 
 ENGLISH = Wording("en", Templates())
