@@ -1,7 +1,7 @@
 """A group report is a document: it is read back as it was written, and nothing is half read."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.render.group_reports import (
     withheld_report,
 )
 
-REPORTS = {
+REPORTS: dict[str, Callable[[], GroupReport]] = {
     "gap": gap_report,
     "few audited": few_audited_report,
     "no ties": no_ties_report,

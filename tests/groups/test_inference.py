@@ -82,6 +82,7 @@ def test_the_statistic_is_that_of_the_recipe() -> None:
     assert found.inflation == pytest.approx(found.redrawn * together / independent, rel=1e-4)
     assert found.error == pytest.approx(math.sqrt(found.redrawn * together), rel=1e-4)
     assert found.p == pytest.approx(2 * norm.sf(abs(gap) / found.error), rel=1e-6)
+    assert found.inflation is not None
     assert found.effective == pytest.approx(PEOPLE / found.inflation)
     assert found.ordinary.p == pytest.approx(2 * norm.sf(abs(gap) / math.sqrt(independent)))
 
@@ -180,7 +181,7 @@ def test_few_cases_take_the_larger_of_two_p_values() -> None:
     cases, others = int(values.sum()), int((~member).sum())
     assert cases == 4
     assert found.error is not None
-    table = [[0, PEOPLE - others], [cases, others - cases]]
+    table = np.array([[0, PEOPLE - others], [cases, others - cases]])
     assert found.p is not None
     assert found.p == pytest.approx(float(fisher_exact(table).pvalue))
     assert found.p > 2 * norm.sf(abs(found.difference) / found.error)
