@@ -29,6 +29,7 @@ from tests.groups.stores import (
     FOUND,
     INFEASIBLE,
     NOT_FOUND,
+    Method,
     Person,
     report_on,
     settings,
@@ -60,8 +61,12 @@ def people_of(*groups: tuple[str, int, int, int, int]) -> list[Person]:
     return people
 
 
-def rates_of(people: list[Person], *names: str, **more: object) -> ErrorRateReport:
-    found = report_on(people, settings(*(names or ("origin",)), **more)).error_rates
+def rates_of(
+    people: list[Person], *names: str, method: Method = "none", **more: object
+) -> ErrorRateReport:
+    """Error rates of people without ties, between whose groups nothing is tested."""
+    asked = settings(*(names or ("origin",)), **more)
+    found = report_on(people, asked, method=method).error_rates
     assert found is not None
     return found
 
@@ -72,7 +77,7 @@ def shares(table: ErrorRateTable, measure: str) -> dict[str, tuple[int, int]]:
 
 
 def test_error_rates_are_shares_of_those_decided_on_with_a_known_outcome() -> None:
-    found = rates_of(people_of(NORTH, SOUTH))
+    found = rates_of(people_of(NORTH, SOUTH), method="ties")
     assert (found.favourable_known, found.favourable) == (320, 320)
     assert (found.refused_known, found.refused) == (210, 210)
     [table] = found.tables
@@ -85,13 +90,26 @@ def test_error_rates_are_shares_of_those_decided_on_with_a_known_outcome() -> No
         assert (one.group, one.reference) == ("south", "north")
         assert one.interval is not None
         assert one.interval.low < one.difference < one.interval.high
+        assert one.p is not None
+        assert one.effective is not None
+        assert one.reason == ""
+    south = table.by_group["south"].false_approvals
+    assert south is not None
+    assert south.interval is not None
+    assert south.on_graph is not None
+    assert south.on_graph.low <= south.interval.low
+
+
+def test_without_ties_there_is_a_gap_and_no_test() -> None:
+    [table] = rates_of(people_of(NORTH, SOUTH)).tables
+    assert all(one.p is None and "have ties" in one.reason for one in table.gaps)
 
 
 def test_without_a_column_there_is_nothing() -> None:
     people = people_of(NORTH, SOUTH)
     for one in people:
         one.outcome = None
-    report = report_on(people, settings("origin"))
+    report = report_on(people, settings("origin"), method="none")
     assert report.error_rates is None
     assert groups_view(report).error_rate_notes == ()
     assert "error" not in groups_csv(report).replace("errors", "")
@@ -101,7 +119,7 @@ def test_people_without_an_outcome_are_counted_said_and_left_out() -> None:
     people = people_of(NORTH, SOUTH)
     for one in [one for one in people if one.favourable and one.outcome][:50]:
         one.outcome = None
-    report = report_on(people, settings("origin"))
+    report = report_on(people, settings("origin"), method="none")
     found = report.error_rates
     assert found is not None
     assert (found.favourable_known, found.favourable) == (270, 320)
@@ -334,7 +352,7 @@ def test_an_attacker_learns_nothing_of_handfuls_and_withheld_groups(
 def test_the_attack_finds_what_the_other_groups_leave(tmp_path: Path) -> None:
     """Everybody together and one group of two, published by hand, give away the other."""
     people = people_of(NORTH, SOUTH)
-    folder = publish_people(people, settings("origin", draws=99), tmp_path)
+    folder = publish_people(people, settings("origin"), tmp_path)
     known = read(folder)
     turned = read_turned_out(folder, known)
     assert harmful_outcomes(known, people, attack_outcomes(known, turned)) == []
