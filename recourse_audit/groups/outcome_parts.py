@@ -176,13 +176,19 @@ class Divided:
         """The groups of which nothing is shown that the part is about."""
         return self.state.outcomes if part in OF_AUDIT else self.state.people
 
+    def known(self, part: Part, *, audit: bool) -> bool:
+        """Whether enough is known for a part at all; `audit` as in `possible`."""
+        if part in OF_AUDIT and not audit:
+            return False
+        return self.refused_known or part not in OF_REFUSED
+
     def possible(self, part: Part, place: int | None, *, audit: bool) -> bool:
         """Whether a table, or everybody, could show a part if nothing else were published.
 
         Without `audit`, nothing that the audit found is shown.
         """
         state = self.state
-        if (not self.refused_known and part in OF_REFUSED) or (not audit and part in OF_AUDIT):
+        if not self.known(part, audit=audit):
             return False
         if part == "calibration" and len(self.bins.get(place, [])) <= FEWEST_BINS:
             return False

@@ -136,20 +136,27 @@ class _Protection:
         return int(np.where(shown, price, np.inf).argmin())
 
     def _own_secrets(self) -> Iterator[tuple[csr_array, Told]]:
-        """How people of groups that are a handful turned out, or are withheld."""
+        """How people of groups that are a handful turned out, or are withheld.
+
+        A part that is not shown has secrets as well: other parts may say it together.
+        """
         state, divided = self.state, self.divided
         audited = state.number(USABLE) > 0
         for part, several in BASES.items():
-            if not self.shown[part][-1] or part == "calibration":
+            if part == "calibration" or not divided.known(part, audit=self.stage > 0):
                 continue
             few = divided.few(part) | divided.hidden(part) | state.people
             if part in OF_AUDIT:
                 few &= audited
-            for cell in np.flatnonzero(few).tolist():
-                for kinds in several:
-                    bad = divided.not_good(kinds) if part in OF_AUDIT else divided.of(kinds, BAD)
-                    for counted in (divided.of(kinds, GOOD), bad):
-                        yield self._row(cell, counted), partial(self._told, part, cell, counted)
+            cells: list[int | None] = list(np.flatnonzero(few).tolist())
+            if divided.few(part, divided.everybody)[0]:
+                cells.append(None)
+            for kinds in several:
+                bad = divided.not_good(kinds) if part in OF_AUDIT else divided.of(kinds, BAD)
+                for counted in (divided.of(kinds, GOOD), bad):
+                    for cell in cells:
+                        told = partial(self._told, part, cell, kinds, counted)
+                        yield self._row(cell, counted), told
         if self.shown["calibration"][-1]:
             yield from self._secrets_of_bins()
 
@@ -161,15 +168,18 @@ class _Protection:
             for cell in np.flatnonzero(few).tolist():
                 for outcome in (GOOD, BAD):
                     counted = divided.of(EVERYBODY, outcome, bins)
-                    told = partial(self._told, "calibration", cell, counted)
+                    told = partial(self._told, "calibration", cell, EVERYBODY, counted)
                     yield self._row(cell, counted), told
 
-    def _told(self, part: Part, cell: int, counted: Mask) -> bool:
-        """Whether one group that is shown, and has everybody of this one, has none of these."""
+    def _told(self, part: Part, cell: int | None, kinds: Kinds, counted: Mask) -> bool:
+        """Whether one group that is shown, and has everybody of this one, has none of these.
+
+        That nobody of some of the kinds turned out so is another thing, which two groups say.
+        """
         state, divided = self.state, self.divided
-        if not divided.counts[:, counted].any():
-            return True
-        none = state.without(tuple(np.unique(divided.kind[counted]).tolist()), self.stage)
+        if cell is None or not divided.counts[:, counted].any():
+            return not divided.counts[:, counted].any()
+        none = state.without(kinds, self.stage)
         for place in np.flatnonzero(self.shown[part][:-1]).tolist():
             mine = state.table_of == place
             for figure in divided.figures(part, place):
@@ -209,10 +219,10 @@ class _Protection:
             parts.append(np.zeros(len(self.own_data.columns)) if alone is None else alone)
         return csr_array(np.concatenate(parts)[np.newaxis].astype(float))
 
-    def _row(self, cell: int, counted: Mask | None, alone: Mask | None = None) -> csr_array:
-        """The sum of some columns over the joint cells of a cell."""
-        inside = csr_array(self.state.joint.inside[[cell]].astype(float))
-        return csr_array(kron(inside, self._wide(counted, alone)))
+    def _row(self, cell: int | None, counted: Mask | None, alone: Mask | None = None) -> csr_array:
+        """The sum of some columns over the joint cells of a cell, or over everybody."""
+        inside = self.divided.everybody if cell is None else self.state.joint.inside[[cell]]
+        return csr_array(kron(csr_array(inside.astype(float)), self._wide(counted, alone)))
 
     def _rules(self) -> list[Rules]:
         """Everything published; the owner of a rule is the part of a table that it belongs to."""

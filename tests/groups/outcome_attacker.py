@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from tests.groups.attacker import FIGURES, Row, Secret, System, hidden_counts
-from tests.groups.published import Cell, Published
+from tests.groups.published import ALL, Cell, Published
 from tests.groups.published_outcomes import Bin, Turned, TurnedOut
 
 OUTCOMES = ("good", "bad", "unknown")
@@ -138,7 +138,7 @@ class OutcomeSystem(System):
         wanted += [("calibrated", one, ends) for ends in self.bins[:-1] for one in ("good", "bad")]
         for turned in wanted:
             shown = self.turned.counts.get(turned, {})
-            found += [(cell, name_of(turned)) for cell in cells if cell not in shown]
+            found += [(cell, name_of(turned)) for cell in (ALL, *cells) if cell not in shown]
         return found
 
 
