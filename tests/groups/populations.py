@@ -155,7 +155,7 @@ def publish_outcomes(seed: int, smallest: int, folder: Path) -> tuple[Path, list
     """The same as `publish`, with outcomes."""
     people, names = with_outcomes(seed)
     _add_values(seed, people)
-    chosen = settings(*names, smallest=smallest, crossed=seed % 5 > 0)
+    chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
     return publish_people(people, chosen, folder), people
 
 

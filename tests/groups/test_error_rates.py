@@ -29,7 +29,6 @@ from tests.groups.stores import (
     FOUND,
     INFEASIBLE,
     NOT_FOUND,
-    Method,
     Person,
     report_on,
     settings,
@@ -62,11 +61,11 @@ def people_of(*groups: tuple[str, int, int, int, int]) -> list[Person]:
 
 
 def rates_of(
-    people: list[Person], *names: str, method: Method = "none", **more: object
+    people: list[Person], *names: str, ties: bool = False, **more: object
 ) -> ErrorRateReport:
     """Error rates of people without ties, between whose groups nothing is tested."""
     asked = settings(*(names or ("origin",)), **more)
-    found = report_on(people, asked, method=method).error_rates
+    found = report_on(people, asked, ties=ties).error_rates
     assert found is not None
     return found
 
@@ -77,7 +76,7 @@ def shares(table: ErrorRateTable, measure: str) -> dict[str, tuple[int, int]]:
 
 
 def test_error_rates_are_shares_of_those_decided_on_with_a_known_outcome() -> None:
-    found = rates_of(people_of(NORTH, SOUTH), method="ties")
+    found = rates_of(people_of(NORTH, SOUTH), ties=True)
     assert (found.favourable_known, found.favourable) == (320, 320)
     assert (found.refused_known, found.refused) == (210, 210)
     [table] = found.tables
@@ -109,7 +108,7 @@ def test_without_a_column_there_is_nothing() -> None:
     people = people_of(NORTH, SOUTH)
     for one in people:
         one.outcome = None
-    report = report_on(people, settings("origin"), method="none")
+    report = report_on(people, settings("origin"), ties=False)
     assert report.error_rates is None
     assert groups_view(report).error_rate_notes == ()
     assert "error" not in groups_csv(report).replace("errors", "")
@@ -119,7 +118,7 @@ def test_people_without_an_outcome_are_counted_said_and_left_out() -> None:
     people = people_of(NORTH, SOUTH)
     for one in [one for one in people if one.favourable and one.outcome][:50]:
         one.outcome = None
-    report = report_on(people, settings("origin"), method="none")
+    report = report_on(people, settings("origin"), ties=False)
     found = report.error_rates
     assert found is not None
     assert (found.favourable_known, found.favourable) == (270, 320)
