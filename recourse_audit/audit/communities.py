@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.audit.grouping import group_values, groups_by
+from recourse_audit.audit.outcomes import GOOD, NOT_KNOWN
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.groups import Communities as CommunityRecord
@@ -71,10 +72,12 @@ def people_of(
     recorded: Ints | None,
     communities: Communities,
     favourable_alone: Iterable[bool | None],
+    outcomes: Ints | None,
 ) -> Iterator[Person]:
     """Everybody with the decision on them: the one on record if there are any, else the model's.
 
-    `favourable_alone` are the model's decisions on everybody's own data alone.
+    `favourable_alone` are the model's decisions on everybody's own data alone, and `outcomes` what
+    came true later, if a column says so.
     """
     every = np.arange(graph.node_count)
     decided = decisions.classes_of(decisions.everybody, every) if recorded is None else recorded
@@ -83,8 +86,13 @@ def people_of(
     favourable: list[bool] = decisions.rule.favourable_classes[decided].tolist()
     numbers = communities.numbers
     own = [None] * len(names) if numbers is None else numbers.tolist()
-    rows = zip(graph.ids.tolist(), names, favourable, own, favourable_alone, strict=True)
-    for number, (name, decision, good, community, alone) in enumerate(rows):
+    came_true = [None] * len(names) if outcomes is None else _truths(outcomes)
+    scores = _scores(decisions)
+    rows = zip(
+        *(graph.ids.tolist(), names, favourable, own, favourable_alone, came_true, scores),
+        strict=True,
+    )
+    for number, (name, decision, good, community, alone, outcome, score) in enumerate(rows):
         yield Person(
             number=number,
             id=name,
@@ -92,7 +100,20 @@ def people_of(
             favourable=good if decision else None,
             community=community,
             favourable_alone=alone,
+            outcome=outcome,
+            score=score,
         )
+
+
+def _truths(outcomes: Ints) -> list[bool | None]:
+    return [None if one == NOT_KNOWN else one == GOOD for one in outcomes.tolist()]
+
+
+def _scores(decisions: Decisions) -> list[float | None]:
+    """What the rule goes by, in full; None where the model's answer is not a number."""
+    values = decisions.rule.values(decisions.everybody).tolist()
+    usable = decisions.usable(decisions.everybody).tolist()
+    return [value if ok else None for value, ok in zip(values, usable, strict=True)]
 
 
 def members_of(graph: Graph, settings: GroupSettings) -> Iterator[Member]:

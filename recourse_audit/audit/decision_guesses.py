@@ -2,6 +2,7 @@
 
 import math
 
+from recourse_audit.audit.outcomes import SAYS_BAD, SAYS_GOOD
 from recourse_audit.audit.toml_sections import listed, quoted
 from recourse_audit.errors import InputError
 from recourse_audit.model.signature import OutputPort
@@ -11,6 +12,8 @@ REFUSALS = frozenset(
     {"denied", "deny", "declined", "decline", "rejected", "reject", "refused", "refuse", "no"}
     | {"bad", "false", "0", "0.0", "fail", "failed", "negative", "n", "f"}
 )
+# What a bad outcome is called; of several values, the first that is not called so may be good.
+FAILURES = REFUSALS | {"default", "defaulted", "late", "loss", "lost", "charged off", "2", "2.0"}
 MOST_SHOWN = 6
 
 
@@ -54,6 +57,20 @@ def decision_lines(
     if recorded is not None:
         lines.append(f"recorded = {quoted(recorded)}    # the decisions really taken")
     return lines + doubts
+
+
+def outcome_lines(column: str, values: tuple[str, ...]) -> list[str]:
+    """The column of outcomes, and which of its values are good unless they say yes or no."""
+    lines = [f"outcome = {quoted(column)}    # what came true later"]
+    if all(value.strip().casefold() in SAYS_GOOD | SAYS_BAD for value in values if value.strip()):
+        return lines
+    there = [value for value in values if value.strip()]
+    good = [value for value in there if value.casefold() not in FAILURES]
+    lines.append(f"good_outcome = {listed(good[:1])}    # CHECK: the values that are good")
+    if len(there) > 2:
+        bad = [value for value in there if value not in good[:1]][:MOST_SHOWN]
+        lines.append(f"bad_outcome = {listed(bad)}    # CHECK: others count as not known")
+    return lines
 
 
 def _check(cut_off: float, output: OutputPort, *, score: bool) -> None:

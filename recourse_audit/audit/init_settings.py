@@ -14,7 +14,7 @@ from recourse_audit.audit.column_guesses import (
     kind_column,
     tie_attributes,
 )
-from recourse_audit.audit.decision_guesses import decision_lines, is_score
+from recourse_audit.audit.decision_guesses import decision_lines, is_score, outcome_lines
 from recourse_audit.audit.inspection import Inspection, check_given, inspect_with
 from recourse_audit.audit.one_hot_blocks import OneHotBlock, one_hot_blocks
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
@@ -90,13 +90,29 @@ class StartingSettings:
 class _Start:
     """What is guessed about a graph: the settings to read it with, as text too, and its groups.
 
-    `recorded` are the different decisions in the column that has them.
+    `recorded` are the different decisions in the column that has them, and `outcomes` the different
+    outcomes.
     """
 
     settings: GraphSettings
     lines: list[str]
     groups: list[str]
     recorded: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Later:
+    """The columns that say what was decided, and what came true: no features."""
+
+    recorded: str | None
+    outcome: str | None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that were named, by the option that names them."""
+        named = {"--recorded": self.recorded, "--outcome": self.outcome}
+        return {option: name for option, name in named.items() if name is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +132,7 @@ def starting_settings(
     cut_off: float | None = None,
     preprocessing: Path | None = None,
     recorded: str | None = None,
+    outcome: str | None = None,
 ) -> StartingSettings:
     """Write settings for a model and a graph; paths become relative to `folder`.
 
@@ -129,13 +146,16 @@ def starting_settings(
         The pipeline that makes the features; they are then not listed.
     recorded
         The column of nodes with the decisions that were taken.
+    outcome
+        The column of nodes with what came true later.
     """
     check_given(model, "MODEL")
     files.check()
     if preprocessing is not None:
         check_given(preprocessing, "--preprocessing")
     settings = ModelSettings(path=model, preprocessing=preprocessing)
-    start = _start(files, settings, folder, recorded)
+    later = _Later(recorded=recorded, outcome=outcome)
+    start = _start(files, settings, folder, later)
     seen = _look(settings, start.settings)
     if files.npz is not None:
         if seen.graph is not None and preprocessing is None:
@@ -147,6 +167,8 @@ def starting_settings(
         blocks = one_hot_blocks(graph.feature_names, graph.features, graph.attributes)
     output = seen.found.signature.output
     decision = decision_lines(output, cut_off, recorded, start.recorded)
+    if outcome is not None:
+        decision += outcome_lines(outcome, start.outcomes)
     groups = start.groups + [block.name for block in blocks if is_protected(block.name)]
     parts = (
         model_section(seen.found, settings, folder, score=is_score(output, cut_off)),
@@ -159,16 +181,16 @@ def starting_settings(
     return StartingSettings(text=text, guesses=tuple(_guessed(block) for block in blocks))
 
 
-def _start(files: GraphFiles, model: ModelSettings, folder: Path, recorded: str | None) -> _Start:
+def _start(files: GraphFiles, model: ModelSettings, folder: Path, later: _Later) -> _Start:
     if files.npz is not None:
-        return _from_npz(files.npz, model, folder, recorded)
+        return _from_npz(files.npz, model, folder, later)
     signature = OnnxModel(model, complete=False).signature
     named = model.preprocessing is None
     if files.graphml is not None:
-        return _from_graphml(files.graphml, signature, folder, recorded, named=named)
+        return _from_graphml(files.graphml, signature, folder, later, named=named)
     assert files.nodes is not None
     assert files.edges is not None
-    return _from_tables(files.nodes, files.edges, signature, folder, recorded, named=named)
+    return _from_tables(files.nodes, files.edges, signature, folder, later, named=named)
 
 
 def _look(model: ModelSettings, settings: GraphSettings) -> _Seen:
@@ -204,12 +226,12 @@ def _from_tables(
     edges: Path,
     signature: Signature,
     folder: Path,
-    recorded: str | None,
+    later: _Later,
     *,
     named: bool,
 ) -> _Start:
     columns, ties = survey(nodes, "nodes"), survey(edges, "edges")
-    columns, decisions = _without_recorded(columns, nodes, recorded)
+    columns, values = _without_later(columns, nodes, later)
     identifier = id_column(columns, nodes)
     source, target = end_columns(ties, edges)
     features, doubt = feature_columns(columns, identifier, signature.feature_count)
@@ -246,31 +268,35 @@ def _from_tables(
         settings=settings,
         lines=lines,
         groups=[c.name for c in unused if is_protected(c.name) and c.distinct <= FEW],
-        recorded=decisions,
+        recorded=values.get(later.recorded or "", ()),
+        outcomes=values.get(later.outcome or "", ()),
     )
 
 
-def _from_npz(npz: Path, model: ModelSettings, folder: Path, recorded: str | None) -> _Start:
+def _from_npz(npz: Path, model: ModelSettings, folder: Path, later: _Later) -> _Start:
     settings = GraphSettings(npz=npz)
     if model.preprocessing is None:
         attributes = read_graph(settings).attributes
     else:
         attributes = preprocessed(model, settings)[0].attributes
-    if recorded is not None and recorded not in attributes:
-        raise _no_such_column(npz, recorded, list(attributes))
+    for option, name in later.named.items():
+        if name not in attributes:
+            raise _no_such_column(npz, name, option, list(attributes))
+    recorded, outcome = later.recorded, later.outcome
     return _Start(
         settings=settings,
         lines=["[graph]", f"npz = {quoted(relative(npz, folder))}"],
         groups=[name for name in attributes if is_protected(name)],
         recorded=() if recorded is None else values_of(attributes[recorded]),
+        outcomes=() if outcome is None else values_of(attributes[outcome]),
     )
 
 
 def _from_graphml(
-    path: Path, signature: Signature, folder: Path, recorded: str | None, *, named: bool
+    path: Path, signature: Signature, folder: Path, later: _Later, *, named: bool
 ) -> _Start:
     columns, directed = survey_graphml(path)
-    columns, decisions = _without_recorded(columns, path, recorded)
+    columns, values = _without_later(columns, path, later)
     features, doubt = feature_columns(columns, "", signature.feature_count)
     features = features if named else []
     if named and not features:
@@ -285,24 +311,27 @@ def _from_graphml(
             f"directed = {str(directed).lower()}    # as the file says",
         ],
         groups=[c.name for c in unused if is_protected(c.name) and c.distinct <= FEW],
-        recorded=decisions,
+        recorded=values.get(later.recorded or "", ()),
+        outcomes=values.get(later.outcome or "", ()),
     )
 
 
-def _without_recorded(
-    columns: list[Column], path: Path, recorded: str | None
-) -> tuple[list[Column], tuple[str, ...]]:
-    """All columns but that of the decisions taken, which is no feature; and its values."""
-    found = [column for column in columns if column.name == recorded]
-    if recorded is not None and not found:
-        raise _no_such_column(path, recorded, [column.name for column in columns])
-    rest = [column for column in columns if column.name != recorded]
-    return rest, found[0].values if found else ()
+def _without_later(
+    columns: list[Column], path: Path, later: _Later
+) -> tuple[list[Column], dict[str, tuple[str, ...]]]:
+    """All columns but those of decisions and outcomes, which are no features; and their values."""
+    values = {column.name: column.values for column in columns}
+    for option, name in later.named.items():
+        if name not in values:
+            raise _no_such_column(path, name, option, list(values))
+    named = set(later.named.values())
+    rest = [column for column in columns if column.name not in named]
+    return rest, {name: values[name] for name in named}
 
 
-def _no_such_column(path: Path, name: str, known: Sequence[str]) -> InputError:
+def _no_such_column(path: Path, name: str, option: str, known: Sequence[str]) -> InputError:
     return InputError(
-        f"{path}: the nodes have no column {name!r} (from --recorded); {near_matches(name, known)}"
+        f"{path}: the nodes have no column {name!r} (from {option}); {near_matches(name, known)}"
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from recourse_audit.audit.agreement import recorded_decisions
+from recourse_audit.audit.outcomes import known_outcomes
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import Graph, Ints
@@ -43,6 +44,7 @@ class LoadedAudit:
     preprocessing: Preprocessing | None = None
     encoder: Encoder | None = None
     graph_from_files: bool = True
+    outcomes: Ints | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -102,12 +104,15 @@ def open_audit(
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = open_policy(settings, graph, encoder)
     _check_stratum(settings, graph)
+    outcomes = known_outcomes(settings, graph, () if encoder is None else encoder.columns)
     classes = len(settings.decision.classes)
     probes = probe(model, settings.model, pool_of(graph), classes=classes)
     probes = with_ties_counted(probes, graph)
     check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)
-    return replace(audit, preprocessing=preprocessing, graph_from_files=from_files)
+    return replace(
+        audit, preprocessing=preprocessing, graph_from_files=from_files, outcomes=outcomes
+    )
 
 
 def assemble(

@@ -54,7 +54,7 @@ class CheckpointReader:
         rows = self._store.execute(
             f"SELECT {', '.join(PERSON)} FROM people ORDER BY number"  # noqa: S608
         )
-        for number, name, decision, favourable, community, alone in rows:
+        for number, name, decision, favourable, community, alone, outcome, score in rows:
             yield Person(
                 number=number,
                 id=name,
@@ -62,6 +62,8 @@ class CheckpointReader:
                 favourable=None if favourable is None else bool(favourable),
                 community=community,
                 favourable_alone=None if alone is None else bool(alone),
+                outcome=None if outcome is None else bool(outcome),
+                score=score,
             )
 
     def members(self) -> Iterator[Member]:

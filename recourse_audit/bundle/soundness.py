@@ -42,6 +42,7 @@ RULES = {
         "favourable": TRUTH,
         "community": PERSON,
         "favourable_alone": TRUTH,
+        "outcome": TRUTH,
     },
     "members": {"person": PERSON},
     "ties": {"pairs": "length({0}) % 8 = 0"},

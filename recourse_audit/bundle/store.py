@@ -51,14 +51,17 @@ class Findings:
 # counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
 # the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
 # the decision on their own data alone, and subjects the answers that were compared. 6: everybody's
-# ties, by which groups are compared.
+# ties, by which groups are compared; people have the outcome and the score.
 VERSION = 6
-PERSON = ("number", "id", "decision", "favourable", "community", "favourable_alone")
+PERSON = (
+    *("number", "id", "decision", "favourable", "community", "favourable_alone"),
+    *("outcome", "score"),
+)
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
 # The checkpoint of an unfinished audit has these as well.
 PEOPLE = """CREATE TABLE people (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
-  community INTEGER, favourable_alone INTEGER
+  community INTEGER, favourable_alone INTEGER, outcome INTEGER, score REAL
 )"""
 MEMBERS = """CREATE TABLE members (
   person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,

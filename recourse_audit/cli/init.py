@@ -26,6 +26,9 @@ def init(
     recorded: Annotated[
         str | None, typer.Option(help="The column of nodes with the decisions really taken.")
     ] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help="The column of nodes with what came true later.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("audit.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
@@ -47,6 +50,7 @@ def init(
             cut_off=cut_off,
             preprocessing=preprocessing,
             recorded=recorded,
+            outcome=outcome,
         )
     write(out, start.text)
     for guess in start.guesses:

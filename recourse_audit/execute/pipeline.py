@@ -209,6 +209,7 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint) 
             audit.recorded,
             communities,
             alone_decisions(audit, plan.decisions),
+            audit.outcomes,
         ),
         members_of(audit.graph, settings.groups),
         ties_of(audit.graph, settings.groups),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from recourse_audit.groups.wording import WITHHELD
+from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
 from recourse_audit.records.group_figures import (
     Comparison,
     Group,
@@ -72,6 +73,7 @@ def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
         for group in table.by_group:
             yield from _group_rows(table.name, group, _gaps(table, group))
     yield from _own_data_rows(report)
+    yield from _error_rate_rows(report)
 
 
 def _gaps(table: GroupTable, group: Group) -> dict[str, Comparison]:
@@ -130,6 +132,46 @@ def _own_data_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
                 paired |= _difference(gap.reference, gap.difference, gap.interval)
             yield start | _rate("adverse_rate alone", rates.refused_alone) | alone
             yield start | paired
+
+
+def _error_rate_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+    """How decisions turned out: error rates, refused people with a good outcome, calibration."""
+    found = report.error_rates
+    if found is None or found.overall is None:
+        return
+    start: dict[str, Cell] = {"table": "overall", "group": "everybody", "known": "true"}
+    yield from _error_rates(start, found.overall, {})
+    known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
+    for table in found.tables:
+        for name, rates in table.by_group.items():
+            start = {"table": table.table, "group": name}
+            start["known"] = "true" if known[table.table, name] else "false"
+            yield from _error_rates(
+                start, rates, {one.measure: one for one in table.gaps if one.group == name}
+            )
+
+
+def _error_rates(
+    start: dict[str, Cell], rates: ErrorRates, gaps: dict[ErrorMeasure, ErrorGap]
+) -> Iterator[dict[str, Cell]]:
+    measures: tuple[ErrorMeasure, ...] = ("false_approvals", "false_refusals")
+    for name in measures:
+        rate: Rate | None = getattr(rates, name)
+        if rate is not None:
+            row = start | _rate(name, rate)
+            if (gap := gaps.get(name)) is not None:
+                row |= _difference(gap.reference, gap.difference, gap.interval)
+                row["p_on_graph"] = gap.p
+            yield row
+    if rates.good_refused is not None:
+        for part in ("without_option", "certified_infeasible", "not_found_within_budget"):
+            found: Rate | None = getattr(rates.good_refused, part)
+            if found is not None:
+                yield start | _rate(f"good_refused {part}", found)
+    for one in rates.calibration or ():
+        where = f"calibration {one.low:g} to {one.high:g}"
+        yield start | _rate(where, one.good)
+        yield start | {"measure": f"{where} score", "value": one.score}
 
 
 def _difference(reference: str, value: float, interval: Interval | None) -> dict[str, Cell]:

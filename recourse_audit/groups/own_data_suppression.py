@@ -39,20 +39,23 @@ Told = Callable[[], bool]
 
 def own_data_withheld(
     state: State, kind_of_person: Ints, changed: Mask, *, outcomes: bool
-) -> list[bool] | None:
-    """By table, whether it goes without answers on own data alone; None if even everybody does.
+) -> "OwnDataSplit | None":
+    """Which tables go without answers on own data alone; None if even everybody does.
 
     `changed` says of everybody whether the decision on them would be another one.
     """
-    split = _Split(state, kind_of_person, changed, 2 if outcomes else 0)
+    split = OwnDataSplit(state, kind_of_person, changed, 2 if outcomes else 0)
     few = 0 < split.changed.sum() < state.smallest
     if few or split.changed.sum() == split.decided.sum():
         return None
-    return split.withheld.tolist() if split.protect() else None
+    return split if split.protect() else None
 
 
-class _Split:
-    """Everybody by joint cell, kind, and whether the decision on them changes."""
+class OwnDataSplit:
+    """Everybody by joint cell, kind, and whether the decision on them changes.
+
+    `withheld` says of each table whether it goes without these answers.
+    """
 
     def __init__(self, state: State, kind_of_person: Ints, changed: Mask, stage: Stage) -> None:
         self.state = state

@@ -17,6 +17,8 @@ from recourse_audit.settings import GroupSettings
 
 UNKNOWN = "unknown"
 FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1
+# What came true later.
+GOOD, BAD, NOT_KNOWN = 1, 0, -1
 # What an audit of somebody who was refused can find; an array of statuses has places in this.
 # Where the model disagrees with the record nothing was looked for: left out, as after an error.
 OUTCOMES: tuple[RecourseStatus, ...] = tuple(
@@ -64,11 +66,14 @@ class Audited:
 class Population:
     """Everybody: decisions, also on own data alone, groups, ties, and what was found.
 
-    `community` is None unless a column names everybody's.
+    `community` is None unless a column names everybody's. `came_true` is `GOOD`, `BAD` or
+    `NOT_KNOWN`, and `score` NaN where there is none.
     """
 
     decided: Ints
     decided_alone: Ints
+    came_true: Ints
+    score: Floats
     community: Ints | None
     communities: Communities
     network: Network
@@ -91,6 +96,13 @@ class Population:
         changed: Mask = known & (self.decided_alone != self.decided)
         return changed
 
+    @property
+    def turned_out(self) -> tuple[Ints, Floats] | None:
+        """What came true later, and the scores; None if nobody's outcome is known."""
+        if (self.came_true == NOT_KNOWN).all():
+            return None
+        return self.came_true, self.score
+
 
 def read_population(
     store: sqlite3.Connection, settings: GroupSettings, communities: Communities
@@ -101,15 +113,19 @@ def read_population(
             f"groups.attributes: names no protected attribute, so there are no groups; {AGAIN}"
         )
     rows = store.execute(
-        """SELECT coalesce(favourable, -1), coalesce(favourable_alone, -1), coalesce(community, -1)
+        """SELECT coalesce(favourable, -1), coalesce(favourable_alone, -1), coalesce(community, -1),
+             coalesce(outcome, -1)
            FROM people ORDER BY number"""
     )
-    table = np.array(list(rows), np.int64).reshape(-1, 3)
+    table = np.array(list(rows), np.int64).reshape(-1, 4)
     if communities.column is not None and (table[:, 2] < 0).any():
         raise InputError(f"the store holds nobody's community, although it names them; {RESTORE}")
+    scores = store.execute("SELECT score FROM people ORDER BY number")
     return Population(
         decided=table[:, 0],
         decided_alone=table[:, 1],
+        came_true=table[:, 3],
+        score=np.array([score for (score,) in scores], np.float64),
         community=None if communities.column is None else table[:, 2],
         communities=communities,
         network=_network(store, len(table)),

@@ -13,6 +13,7 @@ from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
+from recourse_audit.groups.error_rates import error_rates_of
 from recourse_audit.groups.findings import findings_of
 from recourse_audit.groups.gaps import Members, gaps, members_of
 from recourse_audit.groups.inference import Inference
@@ -65,6 +66,8 @@ def groups_of(folder: Path) -> GroupReport:
                 total=stored.total,
                 days=stored.days,
                 agreement=stored.agreement,
+                outcome=stored.settings.decision.outcome,
+                scored=stored.settings.model.output == "score",
             )
         except InputError as error:
             raise InputError(f"{folder}: {error}") from None
@@ -80,12 +83,15 @@ def group_report(
     total: int = 0,
     days: tuple[str, str] | None = None,
     agreement: Agreement | None = None,
+    outcome: str | None = None,
+    scored: bool = False,
 ) -> GroupReport:
     """Compare the groups of an audit.
 
     `done` of `total` subjects are in the store; `days` are the first and last day of the audit.
     Of the `agreement` with the record, only what is about everybody is kept: its groups would say
-    what may be withheld here.
+    what may be withheld here. `outcome` is the column with what came true later, if there is one,
+    and `scored` says that the model gives scores.
     """
     population = read_population(store, settings, communities)
     choices = list(_choices(population, store))
@@ -138,6 +144,13 @@ def group_report(
         cut_off=tuple(cut_off(store, population, settings, hidden)),
         common_options=tuple(_common_options(inputs, choices)),
         own_data=own_data_of(population, settings, table_set, inputs.references, inputs.inference),
+        error_rates=None
+        if outcome is None
+        else error_rates_of(
+            *(population, settings, table_set, inputs.references, inputs.inference),
+            column=outcome,
+            scored=scored,
+        ),
         notes=table_set.left_out,
     )
 

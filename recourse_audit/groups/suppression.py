@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import vstack
 
-from recourse_audit.groups.arrays import Ints, Mask
+from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.cells import Cells
 from recourse_audit.groups.details import Detail, protect_details
 from recourse_audit.groups.disclosure import Moves
@@ -37,6 +37,7 @@ from recourse_audit.groups.knowledge import (
     published,
     sums_of,
 )
+from recourse_audit.groups.outcome_suppression import ShownErrorRates, error_rates_shown
 from recourse_audit.groups.own_data_suppression import own_data_withheld
 
 
@@ -55,6 +56,7 @@ class Suppression:
     Without quartiles, a table also has no quartiles of costs and of options. `everything`: not
     even the figures of everybody can be shown, and `all_outcomes`: none of what the audit found.
     `without_own_data`: tables without answers on own data alone; None if nobody's are shown.
+    `error_rates`: what is shown of how decisions turned out; None without outcomes.
     """
 
     people: Withheld
@@ -64,6 +66,7 @@ class Suppression:
     everything: bool = False
     all_outcomes: bool = False
     without_own_data: tuple[bool, ...] | None = None
+    error_rates: ShownErrorRates | None = None
 
 
 def withhold(
@@ -74,18 +77,28 @@ def withhold(
     details: Sequence[Detail] = (),
     outcomes: bool = True,
     changed: Mask | None = None,
+    came_true: tuple[Ints, Floats] | None = None,
 ) -> Suppression:
     """Find what must not be shown; without `outcomes`, none of what the audit found is shown.
 
     `kind_of_person` has everybody's place in `KINDS`; `changed` says whose decision would be
-    another one on their own data alone, if that is known.
+    another one on their own data alone, if that is known; `came_true` has what came true later
+    (`outcome_parts`) and the scores, if there are outcomes.
     """
     state = State(tables, kind_of_person, smallest)
     found = _withheld(state, kind_of_person, details, outcomes=outcomes)
-    if changed is None or found.everything:
+    if found.everything:
         return found
-    own = own_data_withheld(state, kind_of_person, changed, outcomes=not found.all_outcomes)
-    return replace(found, without_own_data=None if own is None else tuple(own))
+    audit = not found.all_outcomes
+    own = None
+    if changed is not None:
+        own = own_data_withheld(state, kind_of_person, changed, outcomes=audit)
+    if own is not None:
+        found = replace(found, without_own_data=tuple(own.withheld.tolist()))
+    if came_true is not None:
+        shown = error_rates_shown(state, kind_of_person, *came_true, own, audit=audit)
+        found = replace(found, error_rates=shown)
+    return found
 
 
 def _withheld(

@@ -90,6 +90,7 @@ def make_tables(
             details=list(_details(population, served)),
             outcomes=usable >= smallest,
             changed=population.changed,
+            came_true=population.turned_out,
         )
     if withheld is None or withheld.everything:
         # Which combinations occur, and why each is withheld, would say how many people have them.

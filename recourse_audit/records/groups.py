@@ -9,6 +9,7 @@ from typing import Literal
 
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
+from recourse_audit.records.error_rates import ErrorRateReport
 from recourse_audit.records.group_figures import (
     Comparison,
     DecisionCounts,
@@ -232,7 +233,7 @@ class GroupReport(Record):
     of single attributes, and of attributes crossed. `flags` repeats the comparisons with the
     verdict "gap shown", so that nobody has to search the tables for them, and `findings` has one
     entry per comparison with a verdict, the headline first. `headline` says by language what to
-    lead with.
+    lead with. `error_rates` is None without a column of outcomes.
     """
 
     format: int
@@ -258,6 +259,7 @@ class GroupReport(Record):
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
     own_data: OwnDataGroups
+    error_rates: ErrorRateReport | None
     notes: tuple[str, ...]
 
     @property

@@ -22,7 +22,9 @@ class Person(Record):
 
     Where the model's answer is not a number, `decision` is "" and `favourable` is None;
     `community` is None where communities are not known. `favourable_alone` is the model's decision
-    with all of their own ties removed; None where that is not known.
+    with all of their own ties removed; None where that is not known. `outcome` says whether what
+    came true later is good, None where that is not known, and `score` is what the rule goes by: the
+    summed probability of the favourable classes, or the model's score.
     """
 
     number: int
@@ -31,6 +33,8 @@ class Person(Record):
     favourable: bool | None
     community: int | None
     favourable_alone: bool | None
+    outcome: bool | None
+    score: float | None
 
 
 Value = str | int | float | bool | None

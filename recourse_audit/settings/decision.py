@@ -56,6 +56,21 @@ class DecisionSettings(Section):
         description="The column of `nodes` with the decisions really taken; they are compared "
         "with the model's, and those whom they refuse are audited.",
     )
+    outcome: str | None = Field(
+        default=None,
+        description="The column of `nodes` that says what came true later: yes or no, true or "
+        "false, 1 or 0, empty where it is not known. Error rates are compared by it.",
+    )
+    good_outcome: tuple[str, ...] = Field(
+        default=(),
+        description="The values of the outcome column that are good, if it does not say yes or "
+        "no; any other value is then bad, and there may be only one.",
+    )
+    bad_outcome: tuple[str, ...] = Field(
+        default=(),
+        description="The values that are bad, where several are not good; all that are in neither "
+        "list count as not known.",
+    )
     most_disagreement: float = Field(
         default=0.05,
         ge=0,
@@ -98,6 +113,22 @@ class DecisionSettings(Section):
         raise ValueError(
             f"must be a whole number of people, or a share between 0 and 1 (got {quota})"
         )
+
+    @model_validator(mode="after")
+    def _some_outcome(self) -> Self:
+        if self.good_outcome and self.outcome is None:
+            raise ValueError("good_outcome names values of no column; set outcome as well")
+        if self.bad_outcome and not self.good_outcome:
+            raise ValueError("bad_outcome needs good_outcome: name the values that are good, too")
+        both = [value for value in self.good_outcome if value in self.bad_outcome]
+        if both:
+            raise ValueError(f"good_outcome and bad_outcome both name {both[0]!r}")
+        if self.outcome is not None and self.outcome == self.recorded:
+            raise ValueError(
+                f"outcome and recorded both name {self.outcome!r}; a decision is taken before it "
+                "is known how it turns out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:

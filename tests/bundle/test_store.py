@@ -47,6 +47,7 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings
             audit.recorded,
             communities,
             alone_decisions(audit, audit.rule.over(answers)),
+            audit.outcomes,
         ),
         members_of(graph, settings.groups),
         ties_of(graph, settings.groups),

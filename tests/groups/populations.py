@@ -120,6 +120,92 @@ def add_own_data(seed: int, people: list[Person]) -> None:
         one.favourable_alone = bool(one.favourable) != bool(changes)
 
 
+def with_outcomes(seed: int) -> tuple[list[Person], tuple[str, ...]]:
+    """A drawn population, once or several times over, of whom it is known how decisions turned out.
+
+    In some groups nearly everybody turns out good, or bad. Outcomes of the favourable, or of the
+    refused, are known for all or for some. Under an even seed, who has a score of 0.5 has a
+    favourable decision, and nobody else.
+    """
+    people, names = drawn_population(seed)
+    people = [replace(one) for _ in range((1, 2, 4)[seed % 3]) for one in people]
+    add_own_data(seed, people)
+    random = np.random.default_rng([seed, 3])
+    groups = sorted({one.groups[names[-1]] for one in people})
+    chances = [0.3, 0.5, 0.7] if random.random() < 0.6 else [0.05, 0.3, 0.5, 0.7, 0.95, 1.0]
+    chance = {
+        (group, decided): random.choice(chances)
+        for group in groups
+        for decided in (True, False, None)
+    }
+    unknown = {True: random.choice([0, 0, 0.05, 0.4]), False: random.choice([0, 0, 0.03, 0.5])}
+    for one in people:
+        good = random.random() < chance[one.groups[names[-1]], one.favourable]
+        one.outcome = bool(good)
+        if random.random() < unknown.get(bool(one.favourable), 0):
+            one.outcome = None
+        score = random.random() if seed % 2 else random.random() / 2 + bool(one.favourable) / 2
+        one.score = round(0.7 * score + 0.3 * good, 2) if seed % 2 else min(0.99, round(score, 2))
+        if not seed % 2 and not one.favourable:
+            one.score = min(one.score, 0.49)
+    return people, names
+
+
+def publish_outcomes(seed: int, smallest: int, folder: Path) -> tuple[Path, list[Person]]:
+    """The same as `publish`, with outcomes."""
+    people, names = with_outcomes(seed)
+    _add_values(seed, people)
+    chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
+    return publish_people(people, chosen, folder), people
+
+
+def harmful_outcomes(known: Published, people: list[Person], learnt: list[Secret]) -> list[Secret]:
+    """What is learnt of withheld groups, or of groups in which few, or all, turned out alike."""
+    found = []
+    for one in learnt:
+        there = [
+            person
+            for person in people
+            if all((person.groups[name] or "unknown") == group for name, group in one.cell.values)
+        ]
+        hidden = (one.cell, "people") not in known.exact
+        if "changed" in one.figure:
+            decided = [person for person in there if person.favourable is not None]
+            changed = sum(person.favourable != person.favourable_alone for person in decided)
+            bad = hidden or 0 < changed < known.smallest or changed == len(decided) > 0
+        elif one.figure.split()[-1] in ("good", "bad") or " from " in one.figure:
+            bad = hidden or _handful(there, one.figure, known, one.cell)
+        else:
+            bad = True
+        found += [one] if bad else []
+    return found
+
+
+def _handful(people: list[Person], figure: str, known: Published, cell: Cell) -> bool:
+    """Whether a figure is about fewer people of either outcome than the threshold, or about all."""
+    base = figure.split(maxsplit=1)[0]
+    of = {
+        "favourable": [one for one in people if one.favourable],
+        "refused": [one for one in people if one.favourable is False],
+        "verified": [one for one in people if one.status == FOUND],
+        "without": [one for one in people if one.status in (INFEASIBLE, NOT_FOUND)],
+        "infeasible": [one for one in people if one.status == INFEASIBLE],
+        "not_found": [one for one in people if one.status == NOT_FOUND],
+        "calibrated": [one for one in people if one.favourable is not None],
+    }[base]
+    if base == "calibrated":
+        low, high = map(float, figure.split(" from ")[1].split(" to "))
+        of = [one for one in of if one.score is not None and low <= one.score < high]
+    good, bad = (sum(one.outcome is outcome for one in of) for outcome in (True, False))
+    if base in ("favourable", "refused", "calibrated"):
+        return good + bad > 0 and min(good, bad) < known.smallest
+    audited = [one for one in people if one.status in (FOUND, INFEASIBLE, NOT_FOUND)]
+    both = [sum(one.outcome is outcome for one in audited) for outcome in (True, False)]
+    few = sum(both) > 0 and min(both) < known.smallest
+    alike = len(of) > 0 and (len(of) < known.smallest or good in (0, len(of)))
+    return few or alike or (cell, "verified") not in known.exact
+
+
 def harmful(known: Published, seed: int, learnt: list[Secret]) -> list[Secret]:
     """What is learnt of withheld groups, or of groups in which few or all decisions change."""
     people, _ = drawn_population(seed)

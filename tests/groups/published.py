@@ -101,10 +101,16 @@ class Published:
         assert known[cell][0] <= known[cell][1], (name, cell)
 
 
+def document_of(folder: Path) -> dict[str, Any]:
+    """The group report of a folder as plain data."""
+    document: dict[str, Any] = json.loads((folder / "groups.json").read_text(encoding="utf-8"))
+    return document
+
+
 def read(folder: Path) -> Published:
-    """Read every published file of a folder."""
+    """Read every published file of a folder; outcomes are read by `published_outcomes`."""
     known = Published()
-    document = json.loads((folder / "groups.json").read_text(encoding="utf-8"))
+    document = document_of(folder)
     known.smallest = document["smallest"]
     names = _read_json(known, document)
     _read_csv(known, names, (folder / "groups.csv").read_text(encoding="utf-8"))

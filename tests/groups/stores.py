@@ -37,6 +37,8 @@ class Person:
     favourable: bool | None = False
     community: int | None = 0
     favourable_alone: bool | None = None
+    outcome: bool | None = None
+    score: float | None = None
     status: str | None = None
     cost: float = 1.0
     error: str = ""
@@ -90,7 +92,8 @@ def make_store(
         decision = {None: "", True: "yes", False: "no"}[one.favourable]
         own = one.community if column else None
         row = (number, f"P{number}", decision, one.favourable, own, one.favourable_alone)
-        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", row)
+        more = (one.outcome, one.score)
+        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, *more))
         members = [(number, name, value) for name, value in one.groups.items()]
         store.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
         if one.status is not None:
@@ -210,7 +213,11 @@ def report_on(
     seed: int = 0,
     ties: bool = True,
 ) -> GroupReport:
-    """The group report on these people, with its sentences."""
+    """The group report on these people, with its sentences.
+
+    There is a column of outcomes if anybody has one.
+    """
+    outcome = "repaid" if any(one.outcome is not None for one in people) else None
+    communities = communities_of(people, column=column, seed=seed)
     with closing(make_store(people, column=column, seed=seed, ties=ties)) as store:
-        communities = communities_of(people, column=column, seed=seed)
-        return with_sentences(group_report(store, groups, communities))
+        return with_sentences(group_report(store, groups, communities, outcome=outcome))

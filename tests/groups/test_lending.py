@@ -1,6 +1,9 @@
 """The lending sample with the planted gap is flagged by origin, and its twin is not."""
 
+import csv
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,8 +38,13 @@ def report_on(sample: str, folder: Path) -> GroupReport:
 
 
 @pytest.fixture(scope="module")
-def with_gap(tmp_path_factory: pytest.TempPathFactory) -> GroupReport:
-    return report_on("lending", tmp_path_factory.mktemp("lending"))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lending")
+
+
+@pytest.fixture(scope="module")
+def with_gap(folder: Path) -> GroupReport:
+    return report_on("lending", folder)
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +97,44 @@ def test_the_adverse_rates_are_those_of_the_card(with_gap: GroupReport, twin: Gr
             assert group.decisions is not None
             assert group.decisions.adverse_rate.share is not None
             assert round(100 * group.decisions.adverse_rate.share, 1) == share
+
+
+def test_error_rates_are_those_of_the_tables(with_gap: GroupReport, folder: Path) -> None:
+    """Counted from nodes.csv, the decisions and the statuses alone."""
+    with closing(sqlite3.connect(folder / "out" / "store.sqlite")) as store:
+        favourable = dict(store.execute("SELECT id, favourable FROM people"))
+        statuses = dict(store.execute("SELECT id, status FROM subjects"))
+    with (folder / "nodes.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = with_gap.error_rates
+    assert found is not None
+    assert (found.favourable, found.refused) == (1279, 521)
+    assert (found.favourable_known, found.refused_known) == (1279, 521)
+    shown = {
+        table.table: {
+            name
+            for name in ("false_approvals", "false_refusals", "good_refused", "calibration")
+            if all(getattr(one, name) is not None for one in table.by_group.values())
+        }
+        for table in found.tables
+    }
+    assert {"false_approvals", "false_refusals", "calibration"} <= shown["origin"]
+    for table in found.tables:
+        names = table.table.split(" x ")
+        for group, rates in table.by_group.items():
+            mine = [row for row in rows if [row[name] for name in names] == group.split(", ")]
+            let_in = [row for row in mine if favourable[row["id"]]]
+            refused = [row for row in mine if not favourable[row["id"]]]
+            good = [row for row in refused if row["outcome"] == "repaid"]
+            defaulted = sum(row["outcome"] == "defaulted" for row in let_in)
+            without = sum(statuses[row["id"]] != "verified" for row in good)
+            counts = {
+                "false_approvals": (defaulted, len(let_in)),
+                "false_refusals": (len(good), len(refused)),
+            }
+            for name, expected in counts.items():
+                rate = getattr(rates, name)
+                assert rate is None or (rate.count, rate.of) == expected
+            if rates.good_refused is not None:
+                rate = rates.good_refused.without_option
+                assert (rate.count, rate.of) == (without, len(good))

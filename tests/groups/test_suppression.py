@@ -163,6 +163,8 @@ def population_of(attributes: tuple[Attribute, ...], people: int) -> Population:
     return Population(
         decided=np.zeros(people, np.int64),
         decided_alone=np.zeros(people, np.int64),
+        came_true=np.full(people, -1),
+        score=np.full(people, np.nan),
         community=None,
         communities=Communities(column=None, count=0, seed=0),
         network=Network(people=people, low=none, high=none),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from recourse_audit.groups.error_rate_words import error_rate_sentences
 from recourse_audit.groups.wording import own_data_sentence
 from recourse_audit.records.group_figures import PRIMARY
 from recourse_audit.records.groups import CutOffTable, GroupReport
@@ -21,6 +22,7 @@ from recourse_audit.render.pages.groups_charts import (
     cut_off_table,
     gaps_figure,
 )
+from recourse_audit.render.pages.groups_error_rates import error_rate_notes, error_rate_tables
 from recourse_audit.render.pages.groups_own_data import own_data_tables
 from recourse_audit.render.pages.groups_sentences import (
     crossed,
@@ -103,6 +105,8 @@ class GroupsView:
     exploratory: Table
     own_data_note: str
     own_data: tuple[Table, ...]
+    error_rate_notes: tuple[str, ...]
+    error_rates: tuple[Table, ...]
     withheld: Table
     withheld_note: str
 
@@ -150,6 +154,8 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
         exploratory=exploratory(single),
         own_data_note=own_data_sentence(report.own_data),
         own_data=own_data_tables(report),
+        error_rate_notes=tuple(_error_rate_notes(report)),
+        error_rates=error_rate_tables(report),
         withheld=withheld_list(report.suppressed),
         withheld_note=withheld_note(report),
     )
@@ -206,6 +212,13 @@ def _figures(report: GroupReport) -> dict[str, Figure]:
 
 def _first(report: GroupReport) -> list[CutOffTable]:
     return [table for table in report.cut_off if table.options == "first"]
+
+
+def _error_rate_notes(report: GroupReport) -> Iterator[str]:
+    """What is said of everybody's error rates, and what single tables go without."""
+    if report.error_rates is not None:
+        yield plain(" ".join(error_rate_sentences(report.error_rates)))
+        yield from error_rate_notes(report)
 
 
 def _option_tables(report: GroupReport) -> Iterator[Table]:

@@ -32,6 +32,7 @@ from recourse_audit.records.groups import (
     GroupTable,
 )
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.terminal.error_rates import show_error_rates
 from recourse_audit.render.text import columns, number, plain
 
 STYLES = {"gap shown": "bold red", "no gap": "green", "not settled": "yellow"}
@@ -65,6 +66,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
         _show_table(console, report, table)
     _show_family(console, report)
     _show_own_data(console, report)
+    show_error_rates(console, report)
     _show_cut_off(console, report.cut_off)
     _show_common_options(console, report)
     _show_withheld(console, report)

@@ -1,0 +1,407 @@
+"""How decisions turned out: right by group, compared, said for whom, and withheld jointly."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from recourse_audit.groups.calibration import bins_of, edges_of, merged
+from recourse_audit.groups.csv_table import groups_csv
+from recourse_audit.records.codec import GROUPS
+from recourse_audit.records.error_rates import ErrorRateReport, ErrorRates, ErrorRateTable
+from recourse_audit.render.pages.groups import groups_view
+from recourse_audit.render.terminal.groups import show_groups
+from tests.groups.outcome_attacker import attack_outcomes
+from tests.groups.populations import (
+    harmful_outcomes,
+    publish_outcomes,
+    publish_people,
+    with_outcomes,
+)
+from tests.groups.published import ALL, Cell, read
+from tests.groups.published_outcomes import read_turned_out
+from tests.groups.stores import (
+    ERROR,
+    FOUND,
+    INFEASIBLE,
+    NOT_FOUND,
+    Person,
+    report_on,
+    settings,
+)
+
+USABLE = (FOUND, INFEASIBLE, NOT_FOUND)
+# Of each group: favourable and good, favourable and bad, refused and good, refused and bad.
+NORTH, SOUTH = ("north", 160, 40, 30, 60), ("south", 90, 30, 40, 80)
+
+
+def people_of(*groups: tuple[str, int, int, int, int]) -> list[Person]:
+    """People with scores from 0.5 on if the decision on them is favourable, and below if not."""
+    people: list[Person] = []
+    for name, *counts in groups:
+        kinds = [(True, True), (True, False), (False, True), (False, False)]
+        for (favourable, good), count in zip(kinds, counts, strict=True):
+            people += [
+                Person(
+                    groups={"origin": name},
+                    favourable=favourable,
+                    outcome=good,
+                    score=round(0.5 * favourable + 0.49 * (number % 50) / 50, 4),
+                    status=None if favourable else (FOUND, INFEASIBLE, NOT_FOUND)[number % 3],
+                )
+                for number in range(count)
+            ]
+    for number, one in enumerate(people):
+        one.community = number % 15
+    return people
+
+
+def rates_of(
+    people: list[Person], *names: str, ties: bool = False, **more: object
+) -> ErrorRateReport:
+    """Error rates of people without ties, between whose groups nothing is tested."""
+    asked = settings(*(names or ("origin",)), **more)
+    found = report_on(people, asked, ties=ties).error_rates
+    assert found is not None
+    return found
+
+
+def shares(table: ErrorRateTable, measure: str) -> dict[str, tuple[int, int]]:
+    found = {name: getattr(one, measure) for name, one in table.by_group.items()}
+    return {name: (one.count, one.of) for name, one in found.items()}
+
+
+def test_error_rates_are_shares_of_those_decided_on_with_a_known_outcome() -> None:
+    people = people_of(NORTH, SOUTH)
+    # Groups that are spread evenly over communities clump less than any redrawn labels.
+    for one, own in zip(
+        people, np.random.default_rng(0).integers(15, size=len(people)), strict=True
+    ):
+        one.community = int(own)
+    found = rates_of(people, ties=True)
+    assert (found.favourable_known, found.favourable) == (320, 320)
+    assert (found.refused_known, found.refused) == (210, 210)
+    [table] = found.tables
+    assert shares(table, "false_approvals") == {"north": (40, 200), "south": (30, 120)}
+    assert shares(table, "false_refusals") == {"north": (30, 90), "south": (40, 120)}
+    gaps = {one.measure: one for one in table.gaps}
+    assert gaps["false_approvals"].difference == pytest.approx(30 / 120 - 40 / 200)
+    assert gaps["false_refusals"].difference == pytest.approx(0)
+    for gap in gaps.values():
+        assert (gap.group, gap.reference) == ("south", "north")
+        assert gap.interval is not None
+        assert gap.interval.low < gap.difference < gap.interval.high
+        assert gap.p is not None
+        assert gap.effective is not None
+        assert gap.reason == ""
+    south = table.by_group["south"].false_approvals
+    assert south is not None
+    assert south.interval is not None
+    assert south.on_graph is not None
+    assert south.on_graph.low <= south.interval.low
+
+
+def test_without_ties_there_is_a_gap_and_no_test() -> None:
+    [table] = rates_of(people_of(NORTH, SOUTH)).tables
+    assert all(one.p is None and "have ties" in one.reason for one in table.gaps)
+
+
+def test_without_a_column_there_is_nothing() -> None:
+    people = people_of(NORTH, SOUTH)
+    for one in people:
+        one.outcome = None
+    report = report_on(people, settings("origin"), ties=False)
+    assert report.error_rates is None
+    assert groups_view(report).error_rate_notes == ()
+    assert "error" not in groups_csv(report).replace("errors", "")
+
+
+def test_people_without_an_outcome_are_counted_said_and_left_out() -> None:
+    people = people_of(NORTH, SOUTH)
+    for one in [one for one in people if one.favourable and one.outcome][:50]:
+        one.outcome = None
+    report = report_on(people, settings("origin"), ties=False)
+    found = report.error_rates
+    assert found is not None
+    assert (found.favourable_known, found.favourable) == (270, 320)
+    assert shares(found.tables[0], "false_approvals")["north"] == (40, 150)
+    said = "known for 270 of 320 people with a favourable decision and for 210 of 210 refused"
+    assert said in groups_view(report).error_rate_notes[0]
+
+
+def with_unknown(unknown: Callable[[Person, int], bool]) -> ErrorRateReport:
+    people = people_of(NORTH, SOUTH)
+    refused = dict.fromkeys(("north", "south"), 0)
+    for one in people:
+        if not one.favourable:
+            refused[one.groups["origin"]] += 1
+            if unknown(one, refused[one.groups["origin"]]):
+                one.outcome = None
+    return rates_of(people)
+
+
+def test_false_refusals_need_the_outcomes_of_95_of_100_refused() -> None:
+    found = with_unknown(lambda one, number: one.groups["origin"] == "south" and number <= 10)
+    assert found.refused_known == 200  # of 210: just over 95 %, but of the south 110 of 120
+    [table] = found.tables
+    assert table.by_group["south"].false_refusals is None
+    assert table.by_group["south"].refused_known == 110
+    assert table.by_group["north"].false_refusals is not None
+    assert [one.measure for one in table.gaps] == ["false_approvals"]
+    assert any("fewer than 95 % of the refused are known: south" in one for one in table.notes)
+
+
+def test_where_refused_people_have_no_outcome_false_refusals_are_not_computed() -> None:
+    found = with_unknown(lambda _, number: number <= 6)  # 198 of 210 are 94.3 %
+    assert found.overall is not None
+    assert (found.overall.false_refusals, found.overall.good_refused) == (None, None)
+    assert all(one.refused_known is None for one in found.tables[0].by_group.values())
+    assert found.notes[0].startswith("False refusals are not computed")
+    assert found.calibrated == "favourable"
+    assert found.overall.calibration is not None
+    assert sum(one.good.of for one in found.overall.calibration) == 320
+
+
+def recount(people: list[Person], cell: dict[str, str]) -> dict[str, tuple[int, int]]:
+    """Error rates the slow way."""
+    there = [
+        one
+        for one in people
+        if all((one.groups[name] or "unknown") == group for name, group in cell.items())
+    ]
+    known = [one for one in there if one.outcome is not None]
+    favourable = [one for one in known if one.favourable is True]
+    refused = [one for one in known if one.favourable is False]
+    good = [one for one in refused if one.outcome and one.status in USABLE]
+    return {
+        "false_approvals": (sum(not one.outcome for one in favourable), len(favourable)),
+        "false_refusals": (sum(bool(one.outcome) for one in refused), len(refused)),
+        "without_option": (sum(one.status != FOUND for one in good), len(good)),
+        "certified_infeasible": (sum(one.status == INFEASIBLE for one in good), len(good)),
+        "not_found_within_budget": (sum(one.status == NOT_FOUND for one in good), len(good)),
+        "refused": (len(refused), sum(one.favourable is False for one in there)),
+    }
+
+
+def check(rates: ErrorRates, people: list[Person], cell: dict[str, str]) -> list[str]:
+    """Compare whatever is shown with the recount; returns what was compared."""
+    expected = recount(people, cell)
+    shown = {name: getattr(rates, name) for name in ("false_approvals", "false_refusals")}
+    if rates.good_refused is not None:
+        names = ("without_option", "certified_infeasible", "not_found_within_budget")
+        shown |= {name: getattr(rates.good_refused, name) for name in names}
+    compared = []
+    for name, rate in shown.items():
+        if rate is not None:
+            assert (rate.count, rate.of) == expected[name], (cell, name)
+            assert rate.share == pytest.approx(rate.count / rate.of if rate.of else None)
+            compared.append(name)
+    known, refused = expected["refused"]
+    enough = known > 0 and known >= 0.95 * refused
+    if rates.refused_known is not None:
+        assert rates.refused_known == known
+        assert (rates.false_refusals is not None) == enough
+    return compared
+
+
+@pytest.mark.parametrize("seed", [2, 6, 8, 11, 14])
+def test_all_figures_equal_a_recount_of_drawn_people(seed: int) -> None:
+    people, names = with_outcomes(seed)
+    found = rates_of(people, *names, smallest=5, crossed=seed % 2 > 0)
+    assert found.overall is not None
+    compared = check(found.overall, people, {})
+    for table in found.tables:
+        attributes = table.table.split(" x ")
+        for group, rates in table.by_group.items():
+            values = group.split(", ")
+            compared += check(rates, people, dict(zip(attributes, values, strict=True)))
+    assert compared
+
+
+def test_calibration_has_mean_scores_and_shares_in_bins_of_all_groups() -> None:
+    people = people_of(NORTH, SOUTH)
+    found = rates_of(people)
+    assert found.calibrated == "everybody"
+    for origin, rates in {"": found.overall, **found.tables[0].by_group}.items():
+        assert rates is not None
+        assert rates.calibration is not None
+        for one in rates.calibration:
+            last = one is rates.calibration[-1]
+            there = [
+                person
+                for person in people
+                if person.groups["origin"] == (origin or person.groups["origin"])
+                and person.score is not None
+                and (one.low <= person.score < one.high or (last and person.score == one.high))
+            ]
+            assert one.good.of == len(there) > 0
+            assert one.good.count == sum(bool(person.outcome) for person in there)
+            assert one.score == pytest.approx(np.mean([person.score for person in there]))
+            assert min(one.good.count, one.good.of - one.good.count) >= 11
+    north, south = (
+        [(one.low, one.high) for one in rates.calibration or ()]
+        for rates in found.tables[0].by_group.values()
+    )
+    assert north == south
+
+
+def test_bins_are_merged_until_no_group_has_a_handful_of_either_outcome() -> None:
+    good, bad = np.array([[2, 20, 20], [30, 20, 20]]), np.array([[50, 20, 3], [20, 20, 20]])
+    assert merged(good, bad, 11) == [0, 3]
+    assert merged(good[:, :2], bad[:, :2], 2) == [0, 1, 2]
+    assert merged(good + 10, bad + 10, 11) == [0, 1, 2, 3]
+    assert merged(good, bad + 10, 11) == [0, 2, 3]  # the first joins the second
+    scores = np.round(np.random.default_rng(0).beta(2, 1, 500), 4)
+    edges = edges_of(scores)
+    assert edges[0] <= scores.min() <= scores.max() <= edges[-1]
+    assert np.bincount(bins_of(scores, edges)).min() > 40
+    assert bins_of(np.array([np.nan, edges[1], edges[-1]]), edges).tolist() == [-1, 1, 9]
+
+
+def test_who_was_refused_with_a_good_outcome_and_has_no_option_is_one_table() -> None:
+    people = people_of(("north", 160, 40, 60, 90), ("south", 90, 30, 45, 90))
+    for one in people[-30:]:
+        one.status, one.error = ERROR, "no answer"
+    found = rates_of(people)
+    [table] = found.tables
+    good = {name: one.good_refused for name, one in table.by_group.items()}
+    assert good["north"] is not None
+    assert good["south"] is not None
+    assert (good["north"].without_option.count, good["north"].without_option.of) == (40, 60)
+    assert (good["south"].without_option.count, good["south"].without_option.of) == (30, 45)
+    assert good["south"].certified_infeasible is not None
+    assert good["south"].certified_infeasible.count == 15
+
+
+@pytest.mark.parametrize(
+    ("south", "measures"),
+    [
+        pytest.param((90, 10, 40, 80), ["false_refusals"], id="ten false approvals"),
+        pytest.param((5, 30, 40, 80), ["false_refusals"], id="five who turned out good"),
+        pytest.param((90, 0, 40, 80), ["false_refusals"], id="all turned out good"),
+        pytest.param((90, 30, 3, 80), ["false_approvals"], id="three false refusals"),
+        pytest.param((90, 30, 0, 80), ["false_approvals"], id="all refused turned out bad"),
+    ],
+)
+def test_a_table_goes_without_where_a_handful_or_all_turned_out_alike(
+    south: tuple[int, int, int, int], measures: list[str]
+) -> None:
+    found = rates_of(people_of(NORTH, ("south", *south), ("west", 80, 40, 40, 50)), smallest=11)
+    assert found.overall is not None
+    assert found.overall.false_approvals is not None
+    [table] = found.tables
+    shown = [
+        name
+        for name in ("false_approvals", "false_refusals")
+        if all(getattr(one, name) is not None for one in table.by_group.values())
+    ]
+    assert shown == measures
+    assert {one.measure for one in table.gaps} == set(measures)
+    assert "Withheld, so that nothing follows" in table.notes[0]
+
+
+def test_nothing_is_shown_if_a_handful_turned_out_alike_at_all() -> None:
+    found = rates_of(people_of(("north", 160, 4, 3, 60), ("south", 90, 3, 4, 80)), smallest=11)
+    assert found.overall is not None
+    assert found.overall == ErrorRates(
+        favourable_known=None,
+        false_approvals=None,
+        refused_known=None,
+        false_refusals=None,
+        good_refused=None,
+        calibration=None,
+    )
+    assert found.tables == ()
+    assert found.notes[0].startswith("Withheld")
+
+
+def test_parts_do_not_say_together_what_another_part_withholds() -> None:
+    """Bins have all who turned out good; without the refused, the seven approved are left."""
+    found = rates_of(people_of(("north", 4, 90, 60, 60), ("south", 3, 80, 50, 50)), smallest=11)
+    assert found.overall is not None
+    assert found.overall.false_approvals is None
+    assert found.overall.false_refusals is not None
+    assert found.overall.calibration is None
+
+
+def test_a_table_with_a_withheld_group_has_no_error_rates() -> None:
+    found = rates_of(people_of(NORTH, SOUTH, ("west", 2, 2, 2, 2)), smallest=11)
+    assert found.overall is not None
+    assert found.tables == ()
+
+
+def test_a_crossed_table_does_not_give_away_a_table_that_goes_without() -> None:
+    """Ten false approvals of the south, of whom all are men."""
+    people = people_of(("north", 200, 60, 60, 60), ("south", 90, 10, 40, 80))
+    for number, one in enumerate(people):
+        bad = one.favourable and not one.outcome and one.groups["origin"] == "south"
+        woman = bool(number % 2) and not bad
+        one.groups = {**one.groups, "gender": "woman" if woman else "man"}
+    found = rates_of(people, "origin", "gender", smallest=11)
+    shown = {
+        table.table
+        for table in found.tables
+        for one in table.by_group.values()
+        if one.false_approvals is not None
+    }
+    assert shown == {"gender"}
+
+
+@pytest.mark.parametrize("seed", [6, 10, 12, 15, 48])
+def test_an_attacker_learns_nothing_of_handfuls_and_withheld_groups(
+    seed: int, tmp_path: Path
+) -> None:
+    folder, people = publish_outcomes(seed, (5, 11)[seed % 2], tmp_path)
+    known = read(folder)
+    turned = read_turned_out(folder, known)
+    assert turned.counts
+    learnt = attack_outcomes(known, turned, None if seed % 2 else 0.5)
+    assert harmful_outcomes(known, people, learnt) == []
+
+
+def test_the_attack_finds_what_the_other_groups_leave(tmp_path: Path) -> None:
+    """Everybody together and one group of two, published by hand, give away the other."""
+    people = people_of(NORTH, SOUTH)
+    folder = publish_people(people, settings("origin"), tmp_path)
+    known = read(folder)
+    turned = read_turned_out(folder, known)
+    assert harmful_outcomes(known, people, attack_outcomes(known, turned)) == []
+    south = Cell((("origin", "south"),))
+    for found in turned.counts.values():
+        found.pop(south, None)
+    learnt = {(one.figure, one.value) for one in attack_outcomes(known, turned)}
+    assert learnt >= {("favourable bad", 30), ("refused good", 40)}
+    assert turned.counts["favourable", "bad", None][ALL] == 70
+
+
+def test_json_page_terminal_and_csv_say_the_same() -> None:
+    people = people_of(NORTH, SOUTH)
+    report = report_on(people, settings("origin"))
+    assert GROUPS.read(GROUPS.write(report)) == report
+    view = groups_view(report)
+    captions = {table.caption: table for table in view.error_rates}
+    assert [cell[0] for cell in captions["Error rates by origin"].rows[1]] == [
+        *("south", "120", "30", "25.0\N{NO-BREAK SPACE}%", "+5.0"),
+        *("120", "40", "33.3\N{NO-BREAK SPACE}%", "0.0"),
+    ]
+    assert "Calibration of the score for everybody" in captions
+    where = "Refused with a good outcome, and without an option, by origin"
+    assert [cell[0] for cell in captions[where].rows[0][:3]] == ["north", "30", "20"]
+    console = Console(file=io.StringIO(), width=200)
+    show_groups(console, report)
+    assert isinstance(console.file, io.StringIO)
+    shown = " ".join(console.file.getvalue().split())
+    assert "False approvals: 21.9% of the people with a favourable decision had a bad" in shown
+    assert "stricter standard" in shown
+    assert "+5.0 points (" in shown
+    rows = [
+        (row["group"], row["measure"], row["count"], row["of"])
+        for row in csv.DictReader(groups_csv(report).splitlines())
+    ]
+    assert ("south", "false_approvals", "30", "120") in rows
+    assert ("everybody", "good_refused without_option", "46", "70") in rows
+    assert sum(name.startswith("calibration") for _, name, _, _ in rows) >= 4
