@@ -12,6 +12,7 @@ import numpy as np
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
+from recourse_audit.groups.common_actions import common_actions_of, read_served
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.findings import findings_of
 from recourse_audit.groups.gaps import Members, gaps, members_of
@@ -89,7 +90,10 @@ def group_report(
     """
     population = read_population(store, settings, communities)
     choices = list(_choices(population, store))
-    table_set = make_tables(population, settings, [people for _, people in choices])
+    served = read_served(store, population, settings.smallest)
+    table_set = make_tables(
+        population, settings, [people for _, people in choices], [*served.marks()]
+    )
     places = range(len(table_set.tables))
     inputs = _Inputs(
         population=population,
@@ -137,6 +141,9 @@ def group_report(
         suppressed=tuple(table_set.suppressed()),
         cut_off=tuple(cut_off(store, population, settings, hidden)),
         common_options=tuple(_common_options(inputs, choices)),
+        common_actions=common_actions_of(
+            served, settings, table_set, inputs.references, inputs.inference.test
+        ),
         own_data=own_data_of(population, settings, table_set, inputs.references, inputs.inference),
         notes=table_set.left_out,
     )

@@ -37,6 +37,7 @@ from recourse_audit.groups.knowledge import (
     published,
     sums_of,
 )
+from recourse_audit.groups.marks import Mark, Without, marks_withheld
 from recourse_audit.groups.own_data_suppression import own_data_withheld
 
 
@@ -55,6 +56,7 @@ class Suppression:
     Without quartiles, a table also has no quartiles of costs and of options. `everything`: not
     even the figures of everybody can be shown, and `all_outcomes`: none of what the audit found.
     `without_own_data`: tables without answers on own data alone; None if nobody's are shown.
+    `marks`: the same for each mark.
     """
 
     people: Withheld
@@ -64,6 +66,7 @@ class Suppression:
     everything: bool = False
     all_outcomes: bool = False
     without_own_data: tuple[bool, ...] | None = None
+    marks: tuple[Without, ...] = ()
 
 
 def withhold(
@@ -74,6 +77,7 @@ def withhold(
     details: Sequence[Detail] = (),
     outcomes: bool = True,
     changed: Mask | None = None,
+    marks: Sequence[Mark] = (),
 ) -> Suppression:
     """Find what must not be shown; without `outcomes`, none of what the audit found is shown.
 
@@ -82,6 +86,10 @@ def withhold(
     """
     state = State(tables, kind_of_person, smallest)
     found = _withheld(state, kind_of_person, details, outcomes=outcomes)
+    if found.all_outcomes:
+        found = replace(found, marks=(None,) * len(marks))
+    else:
+        found = replace(found, marks=marks_withheld(state, kind_of_person, marks))
     if changed is None or found.everything:
         return found
     own = own_data_withheld(state, kind_of_person, changed, outcomes=not found.all_outcomes)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
+from recourse_audit.records.group_actions import CommonActions
 from recourse_audit.records.group_figures import (
     Comparison,
     DecisionCounts,
@@ -257,6 +258,7 @@ class GroupReport(Record):
     suppressed: tuple[Suppressed, ...]
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
+    common_actions: CommonActions
     own_data: OwnDataGroups
     notes: tuple[str, ...]
 
