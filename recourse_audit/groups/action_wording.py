@@ -7,10 +7,10 @@ from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonAct
 
 TITLE = "One action for all"
 WHAT = (
-    "The same changes, one at a time, were tried on everybody refused and audited. An action serves "
-    "a person if the decision is favourable with this change alone; shares are of everybody audited "
-    "in a group, also of people to whom the action does not apply. A plus means that the action "
-    "serves a smaller share of the group than of the reference."
+    "The same changes, one at a time, were tried on everybody refused and audited. An action "
+    "serves a person if the decision is favourable with this change alone. Shares are of everybody "
+    "audited in a group, people to whom the action does not apply included. A plus means that the "
+    "action serves a smaller share of the group than of the reference."
 )
 SHARES = {0.5: "half of them", 0.8: "80 % of them", 0.9: "90 % of them"}
 
@@ -22,10 +22,11 @@ def introduction(found: CommonActions, smallest: int) -> str:
     hidden = sum(one.served.everybody is None for one in found.actions)
     if not hidden:
         return WHAT
-    which = "1 of them serves" if hidden == 1 else f"{hidden} of them serve"
+    which = "1 serves" if hidden == 1 else f"{hidden} serve"
+    they = "it has no figures and is" if hidden == 1 else "they have no figures and are"
     return (
-        f"{WHAT} Of {len(found.actions)} actions, those that serve fewer than {smallest} people, or "
-        f"all, have no figures and are in no set ({which} so few or so many)."
+        f"{WHAT} Of {len(found.actions)} actions, {which} fewer than {smallest} people, or all; "
+        f"{they} in no set."
     )
 
 
