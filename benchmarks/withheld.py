@@ -1,7 +1,8 @@
 """Attack the published files of many made-up audits: `python -m benchmarks.withheld 500 [FIRST]`.
 
-The attacker is that of the tests; here it also goes for the costs, caveats, common options, ties
-and own data of every population. The exit code is 1 if it learns anything that is withheld.
+The attacker is that of the tests; here it also goes for the costs, caveats, common options,
+common actions, ties and own data of every population. The exit code is 1 if it learns anything that
+is withheld.
 """
 
 import sys
@@ -10,12 +11,13 @@ from tempfile import TemporaryDirectory
 
 from tests.groups.attacker import (
     attack,
+    attack_actions,
     attack_details,
     attack_own_data,
     attack_ties,
     hidden_counts,
 )
-from tests.groups.populations import harmful, publish
+from tests.groups.populations import harmful, harmful_actions, publish
 from tests.groups.published import read
 
 
@@ -26,6 +28,7 @@ def main(count: int, first: int = 0) -> int:
             known = read(publish(seed, (5, 11)[seed % 2], Path(folder)))
         secrets = [*attack(known), *attack_details(known), *attack_ties(known)]
         secrets += harmful(known, seed, attack_own_data(known))
+        secrets += harmful_actions(known, seed, attack_actions(known))
         attacked += len(hidden_counts(known))
         learnt += len(secrets)
         if secrets:

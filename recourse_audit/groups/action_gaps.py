@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.iid_tests import holm
+from recourse_audit.groups.families import holm
 from recourse_audit.records.group_actions import ActionGap, ActionVerdict
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.settings import GroupSettings

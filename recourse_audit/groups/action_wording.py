@@ -12,6 +12,7 @@ WHAT = (
     "audited in a group, people to whom the action does not apply included. A plus means that the "
     "action serves a smaller share of the group than of the reference."
 )
+FEW_OR_ALL = "it serves fewer people than groups.smallest, or all"
 SHARES = {0.5: "half of them", 0.8: "80 % of them", 0.9: "90 % of them"}
 
 
