@@ -4,40 +4,20 @@ Compared are the shares *not* served, so that a plus is worse for the group. All
 and sets are one family of their own, corrected by Holm's method.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Protocol
 
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.families import holm
-from recourse_audit.records.group_actions import ActionGap, ActionVerdict
-from recourse_audit.records.group_figures import Interval
+from recourse_audit.groups.inference import GapTest, below, detectable
+from recourse_audit.records.group_actions import ActionGap
+from recourse_audit.records.group_figures import Verdict
 from recourse_audit.settings import GroupSettings
 
-POWER = 0.8
-
-
-class Tested(Protocol):
-    """A gap, group minus reference; `error` and `p` are None where it was not tested."""
-
-    @property
-    def difference(self) -> float: ...
-    @property
-    def interval(self) -> Interval | None: ...
-    @property
-    def error(self) -> float | None: ...
-    @property
-    def p(self) -> float | None: ...
-    @property
-    def reason(self) -> str: ...
-
-
 # Compares members with the others: values, who is a member, and their numbers in the graph.
-Test = Callable[[Floats, Mask, Ints], Tested]
+Test = Callable[[Floats, Mask, Ints], GapTest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +27,7 @@ class Draft:
     table: str
     group: str
     reference: str
-    tested: Tested
+    tested: GapTest
 
 
 def draft_gap(
@@ -68,7 +48,10 @@ def decided(drafts: Sequence[Draft], settings: GroupSettings) -> list[ActionGap]
     """The gaps with their verdicts, after correction for all that were tested."""
     places = [place for place, one in enumerate(drafts) if one.tested.p is not None]
     ps = [p for one in drafts if (p := one.tested.p) is not None]
-    no_gap = [_ruled_out(drafts[place].tested, settings.concern) for place in places]
+    no_gap = [
+        below(one.difference, settings.concern, one.error or 0.0)
+        for one in (drafts[place].tested for place in places)
+    ]
     adjusted = dict(zip(places, holm(ps), strict=True))
     excluded = dict(zip(places, holm(no_gap), strict=True))
     level = settings.alpha / max(1, len(places))
@@ -86,33 +69,25 @@ def _gap(
     level: float,
     alpha: float,
 ) -> ActionGap:
-    verdict: ActionVerdict = "not settled"
+    verdict: Verdict = "not settled"
     if excluded is not None and excluded <= alpha:
         verdict = "no gap"
     if adjusted is not None and adjusted <= alpha:
         verdict = "gap shown"
-    tested, normal = one.tested, NormalDist()
-    smallest = None
+    tested, smallest = one.tested, None
     if tested.error is not None and adjusted is not None:
-        reach = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(POWER)
-        smallest = min(1.0, reach * tested.error)
+        smallest = min(1.0, detectable(tested.error, level))
     return ActionGap(
         table=one.table,
         group=one.group,
         reference=one.reference,
-        difference=tested.difference,
+        gap=tested.difference,
         interval=tested.interval,
         p=tested.p,
         adjusted=adjusted,
         corrected_for=tests,
+        effective=tested.effective,
         smallest_gap=smallest,
         verdict=verdict,
         reason=tested.reason,
     )
-
-
-def _ruled_out(tested: Tested, concern: float) -> float:
-    """The p value of a gap as large as `concern` against the group."""
-    if tested.error is None or tested.error <= 0 or not math.isfinite(tested.error):
-        return 1.0
-    return NormalDist().cdf((tested.difference - concern) / tested.error)

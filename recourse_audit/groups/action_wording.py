@@ -75,7 +75,7 @@ def _smallest(one: ActionSet) -> str:
 
 def gap_words(gap: ActionGap) -> tuple[str, ...]:
     """A gap in short lines: its size, its interval, its verdict or why there is none."""
-    lines = [signed_points(gap.difference)]
+    lines = [signed_points(gap.gap)]
     if gap.interval is not None:
         lines.append(f"{signed(gap.interval.low)} to {signed(gap.interval.high)}")
     lines.append(gap.verdict if gap.p is not None else "not tested")

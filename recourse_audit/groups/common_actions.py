@@ -152,37 +152,31 @@ def common_actions_of(
     count = len(served.actions)
     of_actions, of_applying = ([*islice(marks, count)] for _ in range(2))
     writer = _Writer(served, settings, table_set, references, test)
-    figures = [
-        writer.figures(number, of_actions[number], of_applying[number]) for number in range(count)
+    whom = [
+        *(served.serves[:, number] for number in range(count)),
+        *(served.by_set(goal) for goal in served.goals),
     ]
-    sets = [
-        ActionSet(
-            share=goal.share,
-            of=goal.of,
-            actions=goal.chosen.actions,
-            exact=goal.chosen.exact,
-            served=writer.served(served.by_set(goal), without),
-        )
-        for goal, without in zip(served.goals, marks, strict=True)
-    ]
-    gaps = iter(decided(writer.drafts, settings))
-
-    def final(one: ServedGroups, drafts: int) -> ServedGroups:
-        return replace(one, gaps=tuple(islice(gaps, drafts)))
-
-    counts = iter(writer.counts)
+    groups = writer.served(whom, [*of_actions, *marks])
     return CommonActions(
-        actions=tuple(replace(one, served=final(one.served, next(counts))) for one in figures),
-        sets=tuple(replace(one, served=final(one.served, next(counts))) for one in sets),
+        actions=tuple(
+            writer.figures(number, groups[number], of_applying[number]) for number in range(count)
+        ),
+        sets=tuple(
+            ActionSet(
+                share=goal.share,
+                of=goal.of,
+                actions=goal.chosen.actions,
+                exact=goal.chosen.exact,
+                served=found,
+            )
+            for goal, found in zip(served.goals, groups[count:], strict=True)
+        ),
         note="",
     )
 
 
 class _Writer:
-    """Writes figures of actions and sets; their gaps are drafts until all are known.
-
-    `counts` has the number of drafts of each, in the order in which they were written.
-    """
+    """Writes the figures of actions and sets."""
 
     def __init__(
         self,
@@ -192,40 +186,53 @@ class _Writer:
         references: Sequence[tuple[int | None, str]],
         test: Test,
     ) -> None:
-        self.drafts: list[Draft] = []
-        self.counts: list[int] = []
         self._served = served
         self._settings = settings
         self._table_set = table_set
         self._references = references
         self._test = test
 
-    def figures(self, number: int, without: Without, without_applying: Without) -> ActionFigures:
-        """One action; its gaps are still to come."""
+    def figures(
+        self, number: int, groups: ServedGroups, without_applying: Without
+    ) -> ActionFigures:
+        """One action, of which it is known whom it serves."""
         found = self._served
         yes, applies = found.serves[:, number], found.applies[:, number]
-        shown = self.served(yes, without)
-        effort = quartiles_of(found.cost[yes, number]).median if shown.everybody else None
+        effort = quartiles_of(found.cost[yes, number]).median if groups.everybody else None
         return ActionFigures(
             action=found.actions[number],
-            served=shown,
+            served=groups,
             applies=None if without_applying is None else int(applies.sum()),
             applies_by_group={
-                name: {label: int(applies[rows].sum()) for label, rows in groups}
-                for _, name, groups in self._tables(without_applying)
+                name: {label: int(applies[rows].sum()) for label, rows in some}
+                for _, name, some in self._tables(without_applying)
             },
             not_settled=int(found.unsettled[:, number].sum()),
             effort=effort,
         )
 
-    def served(self, yes: Mask, without: Without) -> ServedGroups:
-        """Whom an action or a set serves; its gaps are still to come."""
-        before = len(self.drafts)
-        by_group = {}
-        for place, name, groups in self._tables(without):
-            by_group[name] = {label: self._rate(yes[rows]) for label, rows in groups}
-            self.drafts += self._gaps(place, yes)
-        self.counts.append(len(self.drafts) - before)
+    def served(self, whom: Sequence[Mask], without: Sequence[Without]) -> list[ServedGroups]:
+        """Whom actions and sets serve, with gaps; what serves the same people is tested once."""
+        keys = [yes.tobytes() for yes in whom]
+        several = dict(zip(keys, zip(whom, without, strict=True), strict=True))
+        groups = {key: self._groups(yes, hidden) for key, (yes, hidden) in several.items()}
+        drafts: dict[bytes, list[Draft]] = {key: [] for key in several}
+        # Tests of the same people share most of their work, if they follow each other.
+        for place, names, people, other in self._compared():
+            for key, (yes, hidden) in several.items():
+                if hidden is not None and not hidden[place]:
+                    served = self._served.of_people(yes)
+                    drafts[key].append(draft_gap(self._test, names, served, people, other))
+        gaps = iter(decided([one for some in drafts.values() for one in some], self._settings))
+        for key, some in drafts.items():
+            groups[key] = replace(groups[key], gaps=tuple(islice(gaps, len(some))))
+        return [groups[key] for key in keys]
+
+    def _groups(self, yes: Mask, without: Without) -> ServedGroups:
+        by_group = {
+            name: {label: self._rate(yes[rows]) for label, rows in groups}
+            for _, name, groups in self._tables(without)
+        }
         everybody = None if without is None else self._rate(yes)
         return ServedGroups(everybody=everybody, by_group=by_group, gaps=())
 
@@ -240,17 +247,19 @@ class _Writer:
             groups = [(cells.label(at), np.flatnonzero(cell == at)) for at in range(len(cells))]
             yield place, cells.name, [(label, rows) for label, rows in groups if rows.size]
 
-    def _gaps(self, place: int, yes: Mask) -> Iterator[Draft]:
-        """Every known group of a table with anybody audited against the reference."""
-        reference, _ = self._references[place]
-        cells = self._table_set.tables[place]
-        own = cells.cell[self._served.person]
-        served = self._served.of_people(yes)
-        if reference is None or not (own == reference).any():
-            return
-        other = self._served.person[own == reference]
-        for cell in range(len(cells)):
-            people = self._served.person[own == cell]
-            if cell != reference and cells.known(cell) and people.size:
-                names = (cells.name, cells.label(cell), cells.label(reference))
-                yield draft_gap(self._test, names, served, people, other)
+    def _compared(self) -> Iterator[tuple[int, tuple[str, str, str], Ints, Ints]]:
+        """Every known group of a table with anybody audited, and the reference.
+
+        The place of the table; its name and those of the two; the people of both.
+        """
+        for place, (reference, _) in enumerate(self._references):
+            cells = self._table_set.tables[place]
+            own = cells.cell[self._served.person]
+            if reference is None or len(cells.attributes) > 1 or not (own == reference).any():
+                continue
+            other = self._served.person[own == reference]
+            for cell in range(len(cells)):
+                people = self._served.person[own == cell]
+                if cell != reference and cells.known(cell) and people.size:
+                    names = (cells.name, cells.label(cell), cells.label(reference))
+                    yield place, names, people, other

@@ -136,7 +136,7 @@ def _own_data_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
 
 
 def _action_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
-    """Whom each action serves, and each set; differences are in the share that is not served."""
+    """Whom each action serves, and each set; gaps are in the share that is not served."""
     found = report.common_actions
     known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
     rows = [(f"served: {one.action}", one.served) for one in found.actions]
@@ -159,11 +159,17 @@ def _action_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
 def _action_gap(gap: ActionGap | None) -> dict[str, Cell]:
     if gap is None:
         return {}
+    low, high = _ends(gap.interval)
     return {
-        **_difference(gap.reference, gap.difference, gap.interval),
+        "reference": gap.reference,
+        "gap": gap.gap,
+        "gap_low": low,
+        "gap_high": high,
+        "p_on_graph": gap.p,
         "p_adjusted": gap.adjusted,
         "corrected_for": gap.corrected_for,
-        "smallest_gap": gap.smallest_gap,
+        "effective": gap.effective,
+        "smallest_gap_in_family": gap.smallest_gap,
         "verdict": gap.verdict,
     }
 

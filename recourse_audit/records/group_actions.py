@@ -5,9 +5,7 @@ from typing import Literal
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.common_actions import CommonAction
-from recourse_audit.records.group_figures import Interval, Rate
-
-ActionVerdict = Literal["gap shown", "no gap", "not settled"]
+from recourse_audit.records.group_figures import Interval, Rate, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -17,19 +15,21 @@ class ActionGap(Record):
     A plus is worse for the group. Where the gap was not tested, `p` is None, and `reason` says why;
     `adjusted` is Holm's, over the `corrected_for` gaps of all common actions and sets. "gap shown":
     it is at most `alpha`. "no gap": a gap of `concern` or more against the group is ruled out, by
-    its own corrected test. `smallest_gap` would have been found four times in five.
+    its own corrected test. `smallest_gap` would have been found four times in five, after the
+    correction; because people who are tied are alike, they count as `effective` people.
     """
 
     table: str
     group: str
     reference: str
-    difference: float
+    gap: float
     interval: Interval | None
     p: float | None
     adjusted: float | None
     corrected_for: int
+    effective: float | None
     smallest_gap: float | None
-    verdict: ActionVerdict
+    verdict: Verdict
     reason: str
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ from rich.console import Console
 
 from recourse_audit.groups.action_gaps import Draft, decided
 from recourse_audit.groups.csv_table import groups_csv
+from recourse_audit.groups.inference import GapTest
 from recourse_audit.records.group_actions import CommonActions
-from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.terminal.groups import show_groups
@@ -102,23 +101,14 @@ def test_a_plus_means_that_an_action_serves_fewer_of_the_group() -> None:
     found = report().common_actions
     [gap] = found.actions[0].served.gaps
     assert (gap.table, gap.group, gap.reference) == ("origin", "south", "north")
-    assert gap.difference == pytest.approx(0.30 - 0.12)
+    assert gap.gap == pytest.approx(0.30 - 0.12)
     [gap] = found.sets[-1].served.gaps
-    assert gap.difference == pytest.approx(0.62 - 0.27)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gap:
-    difference: float
-    error: float | None
-    p: float | None
-    reason: str
-    interval: Interval | None = None
+    assert gap.gap == pytest.approx(0.62 - 0.27)
 
 
 def drafted(difference: float, error: float | None, p: float | None) -> Draft:
     reason = "" if p is not None else "too few cases"
-    tested = Gap(difference=difference, error=error, p=p, reason=reason)
+    tested = GapTest(difference=difference, error=error, p=p, reason=reason)
     return Draft(table="origin", group="south", reference="north", tested=tested)
 
 
@@ -201,7 +191,7 @@ def test_the_page_the_terminal_and_the_csv_say_the_same() -> None:
         "0.12",
         "north",
     )
-    assert float(row["difference"]) == pytest.approx(0.18)
+    assert float(row["gap"]) == pytest.approx(0.18)
 
 
 def test_nobody_learns_whom_an_action_serves_of_a_few_people(tmp_path: Path) -> None:
