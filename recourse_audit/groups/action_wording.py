@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from recourse_audit.groups.wording import percent, signed, signed_points
+from recourse_audit.groups.wording import (
+    percent,
+    points,
+    round_points,
+    signed,
+    signed_points,
+)
 from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
 
 TITLE = "One action for all"
@@ -46,8 +52,8 @@ def set_sentences(found: CommonActions) -> Iterator[str]:
         if served is not None:
             yield (
                 f"{served.count:,} of {served.of:,} audited people ({percent(served.share)}) are "
-                f"served by at least one of these actions. {_smallest(one)} that serves all of "
-                f"them: {any_of(found, one.actions)}."
+                f"served by at least one of the actions with figures. {_smallest(one)} that serves "
+                f"all of them: {any_of(found, one.actions)}."
             )
     for one in every[:-1]:
         yield from _sentence(found, one, SHARES[one.share])
@@ -55,7 +61,7 @@ def set_sentences(found: CommonActions) -> Iterator[str]:
         if one.of == "of everybody":
             yield from _sentence(found, one, f"{one.share:.0%} of everybody audited")
     if every and not any(one.of == "of everybody" for one in found.sets):
-        yield "No set of these actions serves half of everybody audited."
+        yield "No set of actions serves half of everybody audited."
 
 
 def _sentence(found: CommonActions, one: ActionSet, whom: str) -> Iterator[str]:
@@ -73,10 +79,20 @@ def _smallest(one: ActionSet) -> str:
     return f"The smallest set ({actions})" if one.exact else f"A small set ({actions})"
 
 
-def gap_words(gap: ActionGap) -> tuple[str, ...]:
-    """A gap in short lines: its size, its interval, its verdict or why there is none."""
+def gap_words(gap: ActionGap, concern: float) -> tuple[str, ...]:
+    """A gap in short lines: its size, its interval, and its verdict.
+
+    Beside *not settled* stands what would have been found four times in five.
+    """
     lines = [signed_points(gap.gap)]
     if gap.interval is not None:
         lines.append(f"{signed(gap.interval.low)} to {signed(gap.interval.high)}")
-    lines.append(gap.verdict if gap.p is not None else "not tested")
+    if gap.p is None:
+        lines.append(f"not tested: {gap.reason}")
+    elif gap.verdict == "no gap":
+        lines.append(f"no gap of {round_points(concern)}")
+    elif gap.verdict == "not settled" and gap.smallest_gap is not None:
+        lines.append(f"not settled ({points(gap.smallest_gap)} would have been found)")
+    else:
+        lines.append(gap.verdict)
     return tuple(lines)

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.groups.action_gaps import Draft, decided
+from recourse_audit.groups.action_wording import gap_words
 from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.groups.inference import GapTest
 from recourse_audit.records.group_actions import CommonActions
@@ -124,6 +125,16 @@ def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
     assert none.verdict == "no gap"
 
 
+def test_beside_what_is_not_settled_stands_what_would_have_been_found() -> None:
+    drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(0.3, None, None)]
+    shown, open_, untested = decided(drafts, settings("origin", concern=0.1))
+    [none] = decided([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    assert gap_words(shown, 0.1) == ("+20.0 points", "gap shown")
+    assert gap_words(open_, 0.1)[-1] == "not settled (15.4 points would have been found)"
+    assert gap_words(none, 0.1) == ("0.0 points", "no gap of 10 points")
+    assert gap_words(untested, 0.1)[-1] == "not tested: too few cases"
+
+
 def test_an_action_that_serves_few_has_no_figures_and_is_in_no_set() -> None:
     people = [*audit(), *people_of("north", (5, {4: SERVES}))]
     found = report_on(people, settings("origin", smallest=11)).common_actions
@@ -176,9 +187,9 @@ def test_the_page_the_terminal_and_the_csv_say_the_same() -> None:
     console = Console(width=200, file=(said := io.StringIO()))
     show_groups(console, made)
     text = " ".join(said.getvalue().split())
-    assert "89 of 200 audited people (44.5%) are served by at least one of these actions" in text
+    assert "89 of 200 audited people (44.5%) are served by at least one of the actions with" in text
     assert "south 27.0% (27 of 100) +35.0 points" in text
-    assert "No set of these actions serves half of everybody audited." in text
+    assert "No set of actions serves half of everybody audited." in text
     rows = list(csv.DictReader(io.StringIO(groups_csv(made))))
     [row] = [
         one

@@ -62,7 +62,7 @@ def _table(report: GroupReport, found: CommonActions, name: str) -> Table:
             *(Column(heading=plain(group), kind="figures") for group in groups),
         ),
         rows=tuple(
-            cells(plain(words), *(_cell(served, name, group) for group in groups))
+            cells(plain(words), *(_cell(served, name, group, report.concern) for group in groups))
             for words, served in rows
         ),
     )
@@ -79,12 +79,12 @@ def _served(found: CommonActions) -> Iterator[tuple[str, ServedGroups]]:
             yield any_of(found, several.actions), several.served
 
 
-def _cell(served: ServedGroups, table: str, group: str) -> tuple[str, ...]:
+def _cell(served: ServedGroups, table: str, group: str, concern: float) -> tuple[str, ...]:
     rate = served.by_group[table].get(group)
     if rate is None:
         return (NOTHING,)
     gap = next((one for one in served.gaps if (one.table, one.group) == (table, group)), None)
-    return (_rate(rate), *(() if gap is None else gap_words(gap)))
+    return (_rate(rate), *(() if gap is None else gap_words(gap, concern)))
 
 
 def _rate(rate: Rate) -> str:

@@ -28,7 +28,7 @@ def show_common_actions(console: Console, report: GroupReport) -> None:
     for sentence in set_sentences(found):
         console.print(Padding(Text(plain(sentence)), (0, 2)))
     for one in _shown_sets(found):
-        _show_groups(console, found, one)
+        _show_groups(console, found, one, report.concern)
 
 
 def _actions(found: CommonActions, smallest: int) -> Table:
@@ -51,7 +51,7 @@ def _shown_sets(found: CommonActions) -> list[ActionSet]:
     return every[-1:]
 
 
-def _show_groups(console: Console, found: CommonActions, one: ActionSet) -> None:
+def _show_groups(console: Console, found: CommonActions, one: ActionSet, concern: float) -> None:
     console.print(Padding(f"Served by {plain(any_of(found, one.actions))}:", (1, 2, 0, 2)))
     gaps: dict[tuple[str, str], ActionGap] = {
         (gap.table, gap.group): gap for gap in one.served.gaps
@@ -64,6 +64,6 @@ def _show_groups(console: Console, found: CommonActions, one: ActionSet) -> None
             made.add_row(
                 plain(group),
                 f"{share}({rate.count:,} of {rate.of:,})",
-                "" if gap is None else "; ".join(gap_words(gap)),
+                "" if gap is None else "; ".join(gap_words(gap, concern)),
             )
         console.print(Padding(made, (0, 2)))
