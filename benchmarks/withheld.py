@@ -1,8 +1,8 @@
 """Attack the published files of many made-up audits: `python -m benchmarks.withheld 500 [FIRST]`.
 
-The attacker is that of the tests; here it also goes for the costs, caveats, common options, ties
-and own data of every population, and, with `--outcomes`, for how decisions turned out instead. The
-exit code is 1 if it learns anything that is withheld.
+The attacker is that of the tests; here it also goes for the costs, caveats, common options, common
+actions, ties and own data of every population, and, with `--outcomes`, for how decisions turned out
+instead. The exit code is 1 if it learns anything that is withheld.
 """
 
 import sys
@@ -12,13 +12,20 @@ from tempfile import TemporaryDirectory
 from tests.groups.attacker import (
     Secret,
     attack,
+    attack_actions,
     attack_details,
     attack_own_data,
     attack_ties,
     hidden_counts,
 )
 from tests.groups.outcome_attacker import OutcomeSystem, attack_outcomes
-from tests.groups.populations import harmful, harmful_outcomes, publish, publish_outcomes
+from tests.groups.populations import (
+    harmful,
+    harmful_actions,
+    harmful_outcomes,
+    publish,
+    publish_outcomes,
+)
 from tests.groups.published import read
 from tests.groups.published_outcomes import read_turned_out
 
@@ -28,6 +35,7 @@ def attack_everything(seed: int, smallest: int, folder: Path) -> tuple[int, list
     known = read(publish(seed, smallest, folder))
     secrets = [*attack(known), *attack_details(known), *attack_ties(known)]
     secrets += harmful(known, seed, attack_own_data(known))
+    secrets += harmful_actions(known, seed, attack_actions(known))
     return len(hidden_counts(known)), secrets
 
 

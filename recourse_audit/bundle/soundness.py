@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import NamedTuple, get_args
 
+from recourse_audit.records.common_actions import OUTCOMES
 from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.own_data import LargerPart
 from recourse_audit.records.recourse import STATUSES
@@ -65,6 +66,17 @@ RULES = {
     "probabilities": {"subject": SUBJECT, "probability": "{0} BETWEEN 0 AND 1.0001"},
     "actions": {"subject": SUBJECT, "source": PERSON, "target": PERSON},
     "droppable": {"subject": SUBJECT, "source": PERSON, "target": PERSON},
+    "common_actions": {
+        "number": "{0} < (SELECT count(*) FROM common_actions)",
+        "do": "({0} IN ('drop', 'add') AND ties IN (1, 2) AND moves IS NULL AND value IS NULL) OR "
+        "({0} = 'set' AND ties IS NULL AND (moves IS NULL) != (value IS NULL))",
+    },
+    "common_outcomes": {
+        "subject": SUBJECT,
+        "action": "{0} IN (SELECT number FROM common_actions)",
+        "outcome": f"{{0}} IN ({', '.join(repr(one) for one in OUTCOMES)})",
+        "cost": "({0} IS NOT NULL) = (outcome = 'serves')",
+    },
 }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from recourse_audit.bundle.soundness import DAMAGE, check_tables
 from recourse_audit.errors import DocumentError, InputError
+from recourse_audit.records.common_actions import CommonAction, CommonOutcome
 from recourse_audit.records.recourse import Action, TieAction
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
@@ -51,7 +52,8 @@ class Findings:
 # counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
 # the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
 # the decision on their own data alone, and subjects the answers that were compared. 6: everybody's
-# ties, by which groups are compared; people have the outcome and the score.
+# ties, by which groups are compared; people have the outcome and the score; documents are of format
+# 6; actions that are the same for everybody, and what they do for each subject.
 VERSION = 6
 PERSON = (
     *("number", "id", "decision", "favourable", "community", "favourable_alone"),
@@ -92,6 +94,14 @@ CREATE TABLE droppable (
   subject INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, source INTEGER NOT NULL,
   target INTEGER NOT NULL, PRIMARY KEY (subject, place)
 ) WITHOUT ROWID;
+CREATE TABLE common_actions (
+  number INTEGER PRIMARY KEY, do TEXT NOT NULL, what TEXT NOT NULL, ties INTEGER, moves REAL,
+  value TEXT, unit TEXT NOT NULL
+);
+CREATE TABLE common_outcomes (
+  subject INTEGER NOT NULL, action INTEGER NOT NULL, outcome TEXT NOT NULL, cost REAL,
+  PRIMARY KEY (subject, action)
+) WITHOUT ROWID;
 """
 
 
@@ -100,6 +110,7 @@ class StoreWriter:
 
     def __init__(self, store: sqlite3.Connection, findings: Findings) -> None:
         self._store = store
+        self._listed: tuple[CommonAction, ...] | None = None
         store.execute("PRAGMA page_size = 4096")
         store.execute("PRAGMA journal_mode = OFF")
         store.execute(f"PRAGMA user_version = {VERSION}")
@@ -135,6 +146,31 @@ class StoreWriter:
             (
                 (subject, place, one.kind, *self._ends(one.tie))
                 for place, one in enumerate(report.recourse.droppable)
+            ),
+        )
+        self._add_common(subject, report.recourse.common_actions)
+
+    def _add_common(self, subject: int, found: tuple[CommonOutcome, ...]) -> None:
+        """The list of actions once, and what each that applies does for the subject."""
+        listed = tuple(one.action for one in found)
+        if not listed:
+            return
+        if self._listed is None:
+            self._listed = listed
+            rows = (
+                (number, one.do, one.what, one.ties, one.by, one.to, one.unit)
+                for number, one in enumerate(listed)
+            )
+            insert_rows(self._store, "common_actions", rows)
+        if listed != self._listed:
+            raise DocumentError("two reports of one audit have different common actions")
+        insert_rows(
+            self._store,
+            "common_outcomes",
+            (
+                (subject, number, one.outcome, one.cost)
+                for number, one in enumerate(found)
+                if one.outcome != "does_not_apply"
             ),
         )
 

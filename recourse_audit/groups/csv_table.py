@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from itertools import chain
 
+from recourse_audit.groups.action_wording import FEW_OR_ALL, any_of
 from recourse_audit.groups.wording import WITHHELD
 from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
+from recourse_audit.records.group_actions import ActionGap
 from recourse_audit.records.group_figures import (
     Comparison,
     Group,
@@ -74,6 +76,7 @@ def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
             yield from _group_rows(table.name, group, _gaps(table, group))
     yield from _own_data_rows(report)
     yield from _error_rate_rows(report)
+    yield from _action_rows(report)
 
 
 def _gaps(table: GroupTable, group: Group) -> dict[str, Comparison]:
@@ -172,6 +175,45 @@ def _error_rates(
         where = f"calibration {one.low:g} to {one.high:g}"
         yield start | _rate(where, one.good)
         yield start | {"measure": f"{where} score", "value": one.score}
+
+
+def _action_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+    """Whom each action serves, and each set; gaps are in the share that is not served."""
+    found = report.common_actions
+    known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
+    rows = [(f"served: {one.action}", one.served) for one in found.actions]
+    sets = {one.actions: one.served for one in found.sets if len(one.actions) > 1}
+    rows += [(f"served: {any_of(found, actions)}", one) for actions, one in sets.items()]
+    for measure, served in rows:
+        start: dict[str, Cell] = {"table": "overall", "group": "everybody", "known": "true"}
+        if served.everybody is None:
+            yield start | {"measure": measure, "withheld": FEW_OR_ALL}
+            continue
+        yield start | _rate(measure, served.everybody)
+        gaps = {(one.table, one.group): one for one in served.gaps}
+        for table, groups in served.by_group.items():
+            for group, rate in groups.items():
+                start = {"table": table, "group": group}
+                start["known"] = "true" if known[table, group] else "false"
+                yield start | _rate(measure, rate) | _action_gap(gaps.get((table, group)))
+
+
+def _action_gap(gap: ActionGap | None) -> dict[str, Cell]:
+    if gap is None:
+        return {}
+    low, high = _ends(gap.interval)
+    return {
+        "reference": gap.reference,
+        "gap": gap.gap,
+        "gap_low": low,
+        "gap_high": high,
+        "p_on_graph": gap.p,
+        "p_adjusted": gap.adjusted,
+        "corrected_for": gap.corrected_for,
+        "effective": gap.effective,
+        "smallest_gap_in_family": gap.smallest_gap,
+        "verdict": gap.verdict,
+    }
 
 
 def _difference(reference: str, value: float, interval: Interval | None) -> dict[str, Cell]:

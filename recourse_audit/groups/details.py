@@ -63,7 +63,7 @@ def protect_details(state: State, kind_of_person: Ints, details: Sequence[Detail
         return True
     seen: set[bytes] = set()
     for detail in details:
-        one = _Split(state, kind_of_person, detail)
+        one = Split(state, kind_of_person, detail)
         if one.key() not in seen:
             seen.add(one.key())
             while (secret := one.revealed()) is not None:
@@ -72,12 +72,13 @@ def protect_details(state: State, kind_of_person: Ints, details: Sequence[Detail
     return True
 
 
-class _Split:
+class Split:
     """One detail: its people by joint cell, and what is published of them by cell."""
 
     def __init__(self, state: State, kind_of_person: Ints, detail: Detail) -> None:
         self.state = state
         self.detail = detail
+        self.moves: Moves | None = None
         # Each kind of which there is anybody, without the members of the detail, then with them.
         there = [kind for kind in EVERYBODY if (kind_of_person == kind).any()]
         columns = [(kind, False) for kind in there]
@@ -119,6 +120,11 @@ class _Split:
         high = np.where(places > below, places - 1, over).min(axis=0)
         return np.asarray(below - low, float), np.asarray(high - below, float)
 
+    @property
+    def secret(self) -> Mask:
+        """The cells of which the number must not follow."""
+        return self.state.outcomes
+
     def _exact(self) -> Mask:
         """The cells of which the number is given."""
         state = self.state
@@ -142,7 +148,7 @@ class _Split:
 
     def revealed(self) -> int | None:
         """A withheld cell whose number of people of the detail follows; None if there is none."""
-        wanted = self.state.outcomes & ~self._known()
+        wanted = self.secret & ~self._known()
         wanted[wanted] = ~self._swapped()[wanted]
         cells = np.flatnonzero(wanted)
         if not cells.size:
@@ -151,14 +157,14 @@ class _Split:
         usable = np.isin([one[0] for one in self.columns], USABLE)
         targets = [kron(csr_array(rows), csr_array(one[np.newaxis].astype(float)))
                    for one in (self.is_member, self.is_other, usable)]  # fmt: skip
-        self.moves = Moves(counts=self.counts, targets=csr_array(vstack(targets)))
-        self.moves.publish(self._rules())
-        self.moves.search(np.arange(3 * cells.size), rounds=2)
+        self.moves = moves = Moves(counts=self.counts, targets=csr_array(vstack(targets)))
+        moves.publish(self._rules())
+        moves.search(np.arange(3 * cells.size), rounds=2)
         for place in range(2 * cells.size):
-            if not self.moves.can_move(place):
+            if not moves.can_move(place):
                 nobody = not self.members[cells[place % cells.size]]
                 nobody &= not self.others[cells[place % cells.size]]
-                if not (nobody and not self.moves.can_move(2 * cells.size + place % cells.size)):
+                if not (nobody and not moves.can_move(2 * cells.size + place % cells.size)):
                     return place
         return None
 
@@ -206,6 +212,7 @@ class _Split:
     def withhold_more(self, secret: int) -> bool:
         """Withhold the quartiles or the details of some tables; False if nothing is left."""
         state = self.state
+        assert self.moves is not None
         price = np.array([PRICES[len(table.attributes)] for table in state.tables])
         owners = self.moves.cheapest_way(secret, np.concatenate([price, DETAILS_COST * price]))
         if not owners:

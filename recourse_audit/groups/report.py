@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -12,18 +12,20 @@ import numpy as np
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
+from recourse_audit.groups.common_actions import common_actions_of, read_served
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.error_rates import error_rates_of
 from recourse_audit.groups.findings import findings_of
 from recourse_audit.groups.gaps import Members, gaps, members_of
 from recourse_audit.groups.inference import Inference
+from recourse_audit.groups.inflation import Inflation
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
 from recourse_audit.records.agreement import Agreement
-from recourse_audit.records.group_figures import Comparison, Group, Measure, Outcomes
+from recourse_audit.records.group_figures import Comparison, Group, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
     Change,
@@ -95,7 +97,10 @@ def group_report(
     """
     population = read_population(store, settings, communities)
     choices = list(_choices(population, store))
-    table_set = make_tables(population, settings, [people for _, people in choices])
+    served = read_served(store, population, settings.smallest)
+    table_set = make_tables(
+        population, settings, [people for _, people in choices], [*served.marks()]
+    )
     places = range(len(table_set.tables))
     inputs = _Inputs(
         population=population,
@@ -143,6 +148,9 @@ def group_report(
         suppressed=tuple(table_set.suppressed()),
         cut_off=tuple(cut_off(store, population, settings, hidden)),
         common_options=tuple(_common_options(inputs, choices)),
+        common_actions=common_actions_of(
+            served, settings, table_set, inputs.references, inputs.inference.test
+        ),
         own_data=own_data_of(population, settings, table_set, inputs.references, inputs.inference),
         error_rates=None
         if outcome is None
@@ -208,7 +216,7 @@ def _table(inputs: _Inputs, place: int) -> GroupTable:
                 inputs.inference,
             )
         )
-    inflation = _Inflation(cells.label, reference, compared)
+    inflation = Inflation(cells.label, reference, compared)
     return GroupTable(
         name=cells.name,
         attributes=tuple(one.name for one in cells.attributes),
@@ -221,38 +229,7 @@ def _table(inputs: _Inputs, place: int) -> GroupTable:
     )
 
 
-class _Inflation:
-    """By how much ties inflate the variance of a group's shares, from its comparisons.
-
-    The reference group is in several; the largest counts. Groups that are compared with nobody
-    have none.
-    """
-
-    def __init__(
-        self,
-        label: Callable[[int], str],
-        reference: int | None,
-        compared: tuple[Comparison, ...],
-    ) -> None:
-        self._label = label
-        self._reference = reference
-        self._compared = compared
-
-    def of(self, cell: int, measure: Measure) -> float | None:
-        name = self._label(cell)
-        found = [
-            one.precision.inflation
-            for one in self._compared
-            if one.measure == measure
-            and one.precision is not None
-            and (one.group == name or cell == self._reference)
-        ]
-        return max(found, default=None)
-
-
-def _group(
-    inputs: _Inputs, place: int, cell: int, members: Members, inflation: _Inflation
-) -> Group:
+def _group(inputs: _Inputs, place: int, cell: int, members: Members, inflation: Inflation) -> Group:
     table_set, cells = inputs.table_set, inputs.table_set.tables[place]
     people, audited = members.people[cell], members.audited[cell]
     decisions = outcomes = None

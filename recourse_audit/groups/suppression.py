@@ -37,6 +37,7 @@ from recourse_audit.groups.knowledge import (
     published,
     sums_of,
 )
+from recourse_audit.groups.marks import Mark, Without, marks_withheld
 from recourse_audit.groups.outcome_suppression import ShownErrorRates, error_rates_shown
 from recourse_audit.groups.own_data_suppression import own_data_withheld
 
@@ -57,6 +58,7 @@ class Suppression:
     even the figures of everybody can be shown, and `all_outcomes`: none of what the audit found.
     `without_own_data`: tables without answers on own data alone; None if nobody's are shown.
     `error_rates`: what is shown of how decisions turned out; None without outcomes.
+    `marks`: the same for each mark.
     """
 
     people: Withheld
@@ -67,6 +69,7 @@ class Suppression:
     all_outcomes: bool = False
     without_own_data: tuple[bool, ...] | None = None
     error_rates: ShownErrorRates | None = None
+    marks: tuple[Without, ...] = ()
 
 
 def withhold(
@@ -78,6 +81,7 @@ def withhold(
     outcomes: bool = True,
     changed: Mask | None = None,
     came_true: tuple[Ints, Floats] | None = None,
+    marks: Sequence[Mark] = (),
 ) -> Suppression:
     """Find what must not be shown; without `outcomes`, none of what the audit found is shown.
 
@@ -87,6 +91,10 @@ def withhold(
     """
     state = State(tables, kind_of_person, smallest)
     found = _withheld(state, kind_of_person, details, outcomes=outcomes)
+    if found.all_outcomes:
+        found = replace(found, marks=(None,) * len(marks))
+    else:
+        found = replace(found, marks=marks_withheld(state, kind_of_person, marks))
     if found.everything:
         return found
     audit = not found.all_outcomes

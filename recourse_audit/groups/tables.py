@@ -10,6 +10,7 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.details import Detail
 from recourse_audit.groups.knowledge import FOUND, KINDS, USABLE
+from recourse_audit.groups.marks import Mark
 from recourse_audit.groups.measures import cost_grid, quartiles_of
 from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, UNDECIDED, Population
 from recourse_audit.groups.suppression import (
@@ -72,11 +73,15 @@ class TableSet:
 
 
 def make_tables(
-    population: Population, settings: GroupSettings, served: Sequence[Ints] = ()
+    population: Population,
+    settings: GroupSettings,
+    served: Sequence[Ints] = (),
+    marks: Sequence[Mark] = (),
 ) -> TableSet:
     """Make the tables, and find what must be withheld in them.
 
-    `served` has, step by step, the people whom the common options so far serve.
+    `served` has, step by step, the people whom the common options so far serve; `marks` are
+    further divisions of the audited, such as by whom an action serves.
     """
     tables, left_out = tables_of(population, crossed=settings.crossed)
     smallest = settings.smallest
@@ -91,6 +96,7 @@ def make_tables(
             outcomes=usable >= smallest,
             changed=population.changed,
             came_true=population.turned_out,
+            marks=marks,
         )
     if withheld is None or withheld.everything:
         # Which combinations occur, and why each is withheld, would say how many people have them.

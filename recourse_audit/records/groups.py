@@ -10,6 +10,7 @@ from typing import Literal
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
 from recourse_audit.records.error_rates import ErrorRateReport
+from recourse_audit.records.group_actions import CommonActions
 from recourse_audit.records.group_figures import (
     Comparison,
     DecisionCounts,
@@ -258,6 +259,7 @@ class GroupReport(Record):
     suppressed: tuple[Suppressed, ...]
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
+    common_actions: CommonActions
     own_data: OwnDataGroups
     error_rates: ErrorRateReport | None
     notes: tuple[str, ...]

@@ -6,6 +6,7 @@ from statistics import NormalDist
 from typing import Literal, get_args
 
 from recourse_audit.records.base import Record
+from recourse_audit.records.common_actions import CommonOutcome
 from recourse_audit.records.search import Tie
 
 RecourseStatus = Literal[
@@ -134,8 +135,8 @@ class Option(Record):
     or the subject's "neighbourhood" where the whole graph is too large to be asked about by every
     worker. `score` is what the rule compares with its line, and `margin` how far that is on the
     favourable side (see `DecisionLine`). `minimal`: every part of it that the policy permits was
-    tried, and none works. `source` says how it was found: "counterfactual", "effect" or
-    "exhaustive".
+    tried, and none works. `source` says how it was found: "counterfactual", "effect",
+    "exhaustive" or "common action".
     """
 
     actions: tuple[Action, ...]
@@ -251,7 +252,8 @@ class Recourse(Record):
     `margin` is that of the decision as it stands. `evaluations` counts the combinations that the
     search for options put to the model, `evaluated_on` says on what, and is None where nothing
     was; `compared` are those that were asked again on the whole graph. `droppable` are all ties
-    that could have been dropped, in the order of the graph.
+    that could have been dropped, in the order of the graph. `common_actions` has every action of
+    the list that is the same for everybody; it is empty where none was asked about.
     """
 
     status: RecourseStatus
@@ -263,6 +265,7 @@ class Recourse(Record):
     compared: Compared = Compared()
     reason: str = ""
     droppable: tuple[DroppableTie, ...] = ()
+    common_actions: tuple[CommonOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

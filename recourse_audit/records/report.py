@@ -36,7 +36,8 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # out. 4: repeated calls of the model. 5: what counterfactuals do on the whole graph, and the ties
 # that carry the decision there (`carriers`); own data alone and exchanged (`own_data`); in which
 # form one question can hold many what-ifs. 6: caveats are graded by the mean effect, with two more
-# grades; effects say what is too small to speak of, and whether they depend on whom.
+# grades; effects say what is too small to speak of, and whether they depend on whom; what actions
+# that are the same for everybody do for the subject (`recourse.common_actions`).
 FORMAT = 6
 
 

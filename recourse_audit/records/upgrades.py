@@ -48,7 +48,18 @@ def subject_from_4(data: Json) -> Json:
 
 def subject_from_5(data: Json) -> Json:
     """A subject's document of format 5 as one of format 6: caveats keep their grades and words."""
-    return {**data, "format": 6, "caveats": [_graded_by_signs(one) for one in data["caveats"]]}
+    caveats = [_graded_by_signs(one) for one in data["caveats"]]
+    return {**_without_common_actions(data), "format": 6, "caveats": caveats}
+
+
+def _without_common_actions(data: Json) -> Json:
+    """That format tried no actions that are the same for everybody."""
+    recourse = data["recourse"]
+    if recourse is None:
+        return data
+    if "common_actions" in recourse:
+        raise KeyError("common_actions")
+    return {**data, "recourse": {**recourse, "common_actions": []}}
 
 
 def _graded_by_signs(caveat: Json) -> Json:

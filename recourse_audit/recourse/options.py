@@ -15,6 +15,7 @@ from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.records.common_actions import CommonOutcome
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Certificate,
@@ -28,6 +29,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.search import SearchResult, Tie
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.combinations import count_possible
+from recourse_audit.recourse.common_actions import CommonActions
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
 from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.permitted import action_table
@@ -70,6 +72,7 @@ class RecourseSearch:
             graph, batcher, probes, decisions, compare=settings.compare, seed=seed, fields=fields
         )
         self._policy = policy
+        self._common = CommonActions(policy, decisions)
         self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
         self._robustness = RobustnessTest(
             self._context, draws=settings.draws, jitter=settings.jitter, seed=seed
@@ -101,10 +104,11 @@ class RecourseSearch:
                 certificate=certificate,
                 margin=margin,
                 reason=certificate.reason,
+                common_actions=self._common.none_serves(table, None),
             )
         conditions = self._policy.conditions
         kept = SubjectConditions(conditions, table) if conditions and table.moves else None
-        trials, verifier, options, spent, compared = self._tried(table, now, search, kept)
+        trials, verifier, options, common, spent, compared = self._tried(table, now, search, kept)
         certificate = self._certificate(table, trials, kept)
         return Recourse(
             status=_status(options, certificate),
@@ -115,6 +119,7 @@ class RecourseSearch:
             evaluated_on=verifier.asked_on,
             compared=compared,
             droppable=table.droppable,
+            common_actions=common,
         )
 
     def _tried(
@@ -123,7 +128,7 @@ class RecourseSearch:
         now: Floats,
         search: SearchResult | None,
         kept: SubjectConditions | None,
-    ) -> tuple[Trials, Verifier, tuple[Option, ...], int, Compared]:
+    ) -> tuple[Trials, Verifier, tuple[Option, ...], tuple[CommonOutcome, ...], int, Compared]:
         """Search in the fastest way; if the whole graph contradicts it, search in the next.
 
         Also says how many evaluations all took together, which is never more than the budget.
@@ -145,6 +150,10 @@ class RecourseSearch:
             trials.follow(_counterfactuals(table, search, most), most)
             trials.run(most, settings.options)
             chosen = trials.options(settings.options)
+            common, works = self._common_actions(trials, verifier, table, kept)
+            if works and not chosen:
+                trials.add(works)
+                chosen = trials.options(settings.options)
             rows = _as_rows([success for success, _ in chosen])
             answers, on_whole = self._confirmed(verifier, rows, [one.answer for one, _ in chosen])
             spent += verifier.evaluations
@@ -160,7 +169,20 @@ class RecourseSearch:
                 zip(chosen, answers, on_whole, strict=True)
             )
         )
-        return trials, verifier, options, spent, compared
+        return trials, verifier, options, common, spent, compared
+
+    def _common_actions(
+        self,
+        trials: Trials,
+        verifier: Verifier,
+        table: ActionTable,
+        kept: SubjectConditions | None,
+    ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
+        """What the common actions do for a subject, and those that work."""
+        complete = trials.complete_up_to == self._policy.settings.max_changes
+        if complete and not trials.successes:
+            return self._common.none_serves(table, kept), []
+        return self._common.tried(verifier, table, kept)
 
     def _budget(self, verifier: Verifier, spent: int) -> int:
         """How many combinations may be tried for a subject, after those that were."""

@@ -111,6 +111,12 @@ class Trials:
             if complete and self.complete_up_to == size - 1:
                 self.complete_up_to = size
 
+    def add(self, successes: Iterable[Success]) -> None:
+        """Take over what was found to work outside of the budget; it does not count as tried."""
+        for one in successes:
+            self.successes[one.combination] = one
+            self._cover.add(one.combination)
+
     def options(self, count: int) -> list[tuple[Success, bool]]:
         """The cheapest option, then those that differ most from it; and whether each is minimal.
 

@@ -281,6 +281,15 @@ class RecourseSettings(Section):
         description="Share of other people's ties that change in a draw; for attributes, the size "
         "of the shift in standard deviations.",
     )
+    common_actions: int = Field(
+        default=24,
+        ge=0,
+        le=100,
+        description="Maximum number of common actions: changes of one kind with their amounts, "
+        "taken from the rules and the same for everybody, that are tried one by one for each "
+        "refused person, so that groups can be compared. They do not count towards the budget. 0 "
+        "for none.",
+    )
     ties: tuple[TieRule, ...] = Field(
         default=(),
         description="Rules for ties; without any, a person's own ties may be dropped at cost 1.",

@@ -21,7 +21,18 @@ from tests.bundles import contents, ended, request, run_here, started, stop_afte
 from tests.command import command, one_line
 
 SAMPLE = 48
-TABLES = ("meta", "people", "members", "ties", "subjects", "probabilities", "actions", "droppable")
+TABLES = (
+    "meta",
+    "people",
+    "members",
+    "ties",
+    "subjects",
+    "probabilities",
+    "actions",
+    "droppable",
+    "common_actions",
+    "common_outcomes",
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +81,10 @@ def test_a_killed_audit_has_the_same_tables_of_what_is_done(folder: Path) -> Non
     assert not finished
     assert 0 < done < total == SAMPLE
     assert len(part["subjects"]) == done
-    for name in ("meta", "people", "members", "ties"):
+    for name in ("meta", "people", "members", "ties", "common_actions"):
         assert part[name] == whole[name]
     numbers = {row[0] for row in part["subjects"]}
-    for name in ("subjects", "probabilities", "actions", "droppable"):
+    for name in ("subjects", "probabilities", "actions", "droppable", "common_outcomes"):
         assert part[name] == [row for row in whole[name] if row[0] in numbers]
     with open_stored_audit(folder / "bundle") as opened:
         same = opened.connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()

@@ -342,6 +342,26 @@ def attack_own_data(known: Published) -> list[Secret]:
     return system.pinned(hidden)
 
 
+def attack_actions(known: Published) -> list[Secret]:
+    """Whatever is known of groups of which it is not shown whom an action serves, or of others.
+
+    As with other details, it is nothing new if everybody, or nobody, is told to be served.
+    """
+    found: list[Secret] = []
+    everybody = [cell for several in known.listed.values() for cell in several]
+    for split, shown in known.details.items():
+        if split[0].startswith(("serves ", "applies ")):
+            system, parts = System(known, split), (split[0], f"not {split[0]}")
+            hidden = [
+                (cell, part)
+                for cell in everybody
+                if cell not in shown and not any(system.told(cell, one) for one in parts)
+                for part in parts
+            ]
+            found += system.pinned([*hidden_counts(known), *hidden])
+    return found
+
+
 def attack_ties(known: Published) -> list[Secret]:
     """Every withheld count of ties that is known, and whether all or none of them are dropped."""
     return [

@@ -17,6 +17,7 @@ from recourse_audit.settings import GroupSettings
 from tests.groups.attacker import Secret
 from tests.groups.published import Cell, Published
 from tests.groups.stores import (
+    ACTIONS,
     ERROR,
     FOUND,
     INFEASIBLE,
@@ -94,6 +95,7 @@ def publish(seed: int, smallest: int, folder: Path) -> Path:
     _add_values(seed, people)
     add_own_data(seed, people)
     chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
+    add_actions(seed, people)
     return publish_people(people, chosen, folder)
 
 
@@ -204,6 +206,58 @@ def _handful(people: list[Person], figure: str, known: Published, cell: Cell) ->
     few = sum(both) > 0 and min(both) < known.smallest
     alike = len(of) > 0 and (len(of) < known.smallest or good in (0, len(of)))
     return few or alike or (cell, "verified") not in known.exact
+
+
+def add_actions(seed: int, people: list[Person]) -> None:
+    """Actions serve few or many of those with an option, and in some groups all or none."""
+    random = np.random.default_rng([seed, 3])
+    name = list(people[0].groups)[-1]
+    groups = sorted({one.groups[name] for one in people})
+    chances = [0.0, 0.05, 0.3, 0.6, 1.0]
+    serves = {group: random.choice(chances, size=len(ACTIONS)) for group in groups}
+    applies = random.choice([0.1, 0.5, 0.95, 1.0], size=len(ACTIONS))
+    for one in people:
+        drawn = random.random((3, len(ACTIONS)))
+        one.common = {}
+        for action in range(len(ACTIONS)) if one.status is not None else ():
+            if one.status == FOUND and drawn[0, action] < serves[one.groups[name]][action]:
+                one.common[action] = "serves"
+            elif drawn[1, action] < applies[action]:
+                rare = one.status != INFEASIBLE and drawn[2, action] < 0.05
+                one.common[action] = "not_settled" if rare else "does_not_serve"
+
+
+def harmful_actions(known: Published, seed: int, learnt: list[Secret]) -> list[Secret]:
+    """What is learnt of withheld outcomes, or of groups in which an action serves few, or all."""
+    people, _ = drawn_population(seed)
+    add_actions(seed, people)
+    found = []
+    for one in learnt:
+        audited = [
+            who
+            for who in people
+            if who.status not in (None, ERROR)
+            and who.favourable is False
+            and all((who.groups[name] or "unknown") == group for name, group in one.cell.values)
+        ]
+        what, _, numbers = one.figure.removeprefix("not ").partition(" ")
+        shown = (one.cell, "verified") in known.exact
+        if shown and what in ("serves", "applies"):
+            actions = [int(number) for number in numbers.split(",")]
+            wanted = (
+                ("serves",) if what == "serves" else ("serves", "does_not_serve", "not_settled")
+            )
+            marked = sum(any(who.common.get(a) in wanted for a in actions) for who in audited)
+            rest = len(audited) - marked
+            few = 0 < marked < known.smallest
+            if what == "serves":
+                harm = few or (marked > 0 and rest == 0)
+            else:
+                harm = few or 0 < rest < known.smallest
+            if not harm:
+                continue
+        found.append(one)
+    return found
 
 
 def harmful(known: Published, seed: int, learnt: list[Secret]) -> list[Secret]:

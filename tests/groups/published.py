@@ -151,6 +151,7 @@ def _read_json(known: Published, document: Mapping[str, Any]) -> Names:
                 cell = names[attribute, group]
                 served = round(share * known.exact[cell, "usable"])
                 known.detail(f"served {step}", "verified", cell, served, served)
+    _read_actions(known, names, document["common_actions"])
     _read_ties(known, document["cut_off"])
     own_data = document["own_data"]
     groups = [(ALL, own_data["overall"])] if own_data["overall"] else []
@@ -159,6 +160,29 @@ def _read_json(known: Published, document: Mapping[str, Any]) -> Names:
     for cell, rates in groups:
         _read_own_data(known, cell, rates)
     return names
+
+
+def _read_actions(known: Published, names: Names, found: Mapping[str, Any]) -> None:
+    """Whom actions and sets of them serve, and to whom they apply."""
+    for number, one in enumerate(found["actions"]):
+        _read_served(known, names, f"serves {number}", one["served"])
+        applies = f"applies {number}"
+        if one["applies"] is not None:
+            known.detail(applies, "usable", ALL, one["applies"], one["applies"])
+        for table, groups in one["applies_by_group"].items():
+            for group, count in groups.items():
+                known.detail(applies, "usable", names[table, group], count, count)
+    for one in found["sets"]:
+        _read_served(known, names, f"serves {','.join(map(str, one['actions']))}", one["served"])
+
+
+def _read_served(known: Published, names: Names, figure: str, found: Mapping[str, Any]) -> None:
+    rates = [(ALL, found["everybody"])] if found["everybody"] else []
+    for table, groups in found["by_group"].items():
+        rates += [(names[table, group], rate) for group, rate in groups.items()]
+    for cell, rate in rates:
+        known.know(cell, "usable", rate["of"])
+        known.detail(figure, "verified", cell, rate["count"], rate["count"])
 
 
 def _read_own_data(known: Published, cell: Cell, rates: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from recourse_audit.bundle.store import SCHEMA, VERSION
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.inference import FEWEST_TIED
 from recourse_audit.groups.report import group_report
+from recourse_audit.records.common_actions import CommonAction
 from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.render.findings import with_sentences
 from recourse_audit.settings import GroupSettings
@@ -27,6 +28,16 @@ FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
 )
 Tie = tuple[int, int]
 Step = tuple[str, str, Tie | None]
+
+
+# The common actions of an audit in which anybody has an outcome of one.
+ACTIONS: tuple[CommonAction, ...] = (
+    CommonAction(do="drop", what="payment", ties=1),
+    CommonAction(do="drop", what="payment", ties=2),
+    CommonAction(do="set", what="savings", by=2500.0, unit="euros"),
+    CommonAction(do="set", what="savings", by=5000.0, unit="euros"),
+    CommonAction(do="set", what="housing", to="own"),
+)
 
 
 @dataclass(kw_only=True)
@@ -47,6 +58,8 @@ class Person:
     grade: str | None = None
     options: Sequence[Sequence[Step]] = ()
     droppable: Sequence[Tie] = field(default_factory=list)
+    # Outcomes of common actions that apply, by number; whom one serves pays its number plus one.
+    common: dict[int, str] = field(default_factory=dict)
 
 
 def communities_of(people: Sequence[Person], *, column: bool = False, seed: int = 0) -> Communities:
@@ -101,6 +114,11 @@ def make_store(
     if ties and len(people) >= FEWEST_TIED:
         pairs = ties_within(people).astype("<i4").tobytes()
         store.execute("INSERT INTO ties VALUES (0, ?)", (pairs,))
+    if any(one.common for one in people):
+        for number, action in enumerate(ACTIONS):
+            fields = (action.do, action.what, action.ties, action.by, action.to, action.unit)
+            insert = "INSERT INTO common_actions VALUES (?, ?, ?, ?, ?, ?, ?)"
+            store.execute(insert, (number, *fields))
     store.commit()
     return store
 
@@ -151,6 +169,10 @@ def _add_subject(store: sqlite3.Connection, number: int, one: Person) -> None:
             source=source,
             target=target,
         )
+    for action, outcome in sorted(one.common.items()):
+        cost = action + 1.0 if outcome == "serves" else None
+        row = (number, action, outcome, cost)
+        store.execute("INSERT INTO common_outcomes VALUES (?, ?, ?, ?)", row)
 
 
 def _insert(store: sqlite3.Connection, table: str, **values: str | float | None) -> None:

@@ -183,6 +183,8 @@ def format_5(report: SubjectReport) -> dict[str, Any]:
     for caveat in data["caveats"]:
         for key in NEW_IN_6 if caveat["effect"] is not None else ():
             del caveat["effect"][key]
+    if data["recourse"] is not None:
+        del data["recourse"]["common_actions"]
     return data
 
 
@@ -190,13 +192,15 @@ NEW_IN_6 = ("smallest", "negligible", "depends_on_whom")
 
 
 def _as_of_format_5(report: SubjectReport) -> SubjectReport:
-    """A report without what that format did not say of effects."""
+    """A report without what that format did not say of effects and of common actions."""
+    assert report.recourse is not None
     untold: dict[str, Any] = dict.fromkeys(NEW_IN_6)
     caveats = (
         replace(one, effect=None if one.effect is None else replace(one.effect, **untold))
         for one in report.caveats
     )
-    return replace(report, caveats=tuple(caveats))
+    recourse = replace(report.recourse, common_actions=())
+    return replace(report, caveats=tuple(caveats), recourse=recourse)
 
 
 def test_format_5_is_read_with_the_grades_that_it_had(report: SubjectReport) -> None:
@@ -212,6 +216,17 @@ def test_format_5_is_read_with_the_grades_that_it_had(report: SubjectReport) -> 
     for grade in ("no_effect", "not_settled", "x"):
         with pytest.raises(DocumentError, match="document of format 5 was changed"):
             SUBJECT.read(json.dumps(data | {"caveats": [confounded | {"grade": grade}]}))
+
+
+def test_format_5_is_read_as_a_report_without_common_actions(report: SubjectReport) -> None:
+    assert report.recourse is not None
+    assert report.recourse.common_actions
+    data = format_5(report)
+    none = replace(_as_of_format_5(report), recourse=None)
+    assert SUBJECT.read(json.dumps(data | {"recourse": None})) == none
+    data["recourse"]["common_actions"] = []
+    with pytest.raises(DocumentError, match="document of format 5 was changed"):
+        SUBJECT.read(json.dumps(data))
 
 
 def format_4(report: SubjectReport) -> dict[str, Any]:
@@ -235,7 +250,10 @@ def _as_of_format_4(report: SubjectReport, *, like: SubjectReport) -> SubjectRep
         own_data=None,
         probes=replace(report.probes, sender_degree=None),
         recourse=replace(
-            report.recourse, compared=Compared(), evaluations=like.recourse.evaluations
+            report.recourse,
+            compared=Compared(),
+            evaluations=like.recourse.evaluations,
+            common_actions=(),
         ),
         queries=like.queries,
     )

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from recourse_audit.groups.action_wording import introduction, set_sentences
 from recourse_audit.groups.error_rate_words import error_rate_sentences
 from recourse_audit.groups.wording import own_data_sentence
 from recourse_audit.records.group_figures import PRIMARY
 from recourse_audit.records.groups import CutOffTable, GroupReport
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.pages.groups_actions import action_tables
 from recourse_audit.render.pages.groups_charts import (
     Figure,
     common_figure,
@@ -103,6 +105,9 @@ class GroupsView:
     option_notes: tuple[str, ...]
     test_tables: tuple[Table, ...]
     exploratory: Table
+    actions_note: str
+    action_sets: tuple[str, ...]
+    actions: tuple[Table, ...]
     own_data_note: str
     own_data: tuple[Table, ...]
     error_rate_notes: tuple[str, ...]
@@ -152,6 +157,9 @@ def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
             if tables
         ),
         exploratory=exploratory(single),
+        actions_note=introduction(report.common_actions, report.smallest),
+        action_sets=tuple(map(plain, set_sentences(report.common_actions))),
+        actions=action_tables(report),
         own_data_note=own_data_sentence(report.own_data),
         own_data=own_data_tables(report),
         error_rate_notes=tuple(_error_rate_notes(report)),

@@ -255,6 +255,7 @@ class _Redaction:
             droppable=tuple(
                 DroppableTie(tie=self._tie(one.tie), kind=one.kind) for one in found.droppable
             ),
+            common_actions=found.common_actions,  # of kinds that may change; names nobody
         )
 
     def _certificate(self, found: Certificate) -> Certificate:

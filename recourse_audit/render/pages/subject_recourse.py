@@ -31,6 +31,7 @@ SOURCES = {
     "counterfactual": "a counterfactual",
     "effect": "order of effect",
     "exhaustive": "exhaustive search",
+    "common action": "common actions",
 }
 ASKED_ON: dict[AskedOn, str] = {
     "neighbourhood": "on the subject's neighbourhood, after checking that it gives the same answer "

@@ -33,6 +33,7 @@ from recourse_audit.records.groups import (
 )
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.terminal.error_rates import show_error_rates
+from recourse_audit.render.terminal.groups_actions import show_common_actions
 from recourse_audit.render.text import columns, number, plain
 
 STYLES = {"gap shown": "bold red", "no gap": "green", "not settled": "yellow"}
@@ -69,6 +70,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
     show_error_rates(console, report)
     _show_cut_off(console, report.cut_off)
     _show_common_options(console, report)
+    show_common_actions(console, report)
     _show_withheld(console, report)
     for note in report.notes:
         console.print(Padding(plain(note), (0, 2)))

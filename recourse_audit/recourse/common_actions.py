@@ -1,0 +1,272 @@
+"""One action for all: changes that are the same for everybody, tried one by one on each subject.
+
+The list comes from the policy alone: one tie of a kind, and two; each attribute by 1, 2, 4, 8, …
+steps, as far as its range goes; each category that may be suggested. So groups can be compared in
+whom an action serves, which options that differ from person to person do not allow.
+
+An action that leaves a choice (which tie is dropped?) serves a subject if one of the ways to take
+it does. Only ways that the policy permits are tried, so whoever is served has an option.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from recourse_audit.errors import AnswerError
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.records.common_actions import CommonAction, CommonOutcome, Outcome
+from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
+from recourse_audit.recourse.attributes import Attribute, rounded
+from recourse_audit.recourse.conditions import SubjectConditions
+from recourse_audit.recourse.movements import Movement
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.trials import AT_ONCE, Success
+from recourse_audit.recourse.verification import Verifier
+from recourse_audit.search.results import shown
+
+SOURCE = "common action"
+MOST_TIES = 2
+# In how many ways one action is tried: where many fit into one question, and where they do not.
+MOST_WAYS = 300
+MOST_WAYS_ONE_BY_ONE = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """An action of the list: the kind of tie, or the rule and the signed steps, that it is about.
+
+    `tier` says when it is left out of a list that is too long: the largest amounts go first.
+    """
+
+    action: CommonAction
+    tier: int
+    kind: int = NONE
+    rule: str = ""
+    steps: int = 0
+
+    def rows(self, table: ActionTable) -> Ints:
+        """The subject's changes of which this action takes one, or two; own ties come first."""
+        do = {"drop": DROP, "add": ADD, "set": SET}[self.action.do]
+        same: Mask = table.do == do
+        if do != SET:
+            found = np.flatnonzero(same & (table.kind == self.kind))
+            return found[np.argsort(~table.own[found], kind="stable")]
+        place = next(
+            (at for at, (one, _) in enumerate(table.moves) if one.rule.name == self.rule), NONE
+        )
+        found = np.flatnonzero(same & (table.move == place) & (table.steps == self.steps))
+        if self.action.to is None or not len(found):
+            return found
+        after = table.moves[place][1].after
+        first = int(np.flatnonzero(table.move == place)[0])
+        return np.array([row for row in found if after[row - first][0] == self.action.to], np.int64)
+
+
+def listed_actions(policy: Policy, most: int) -> tuple[Listed, ...]:
+    """The common actions of a policy, at most so many: small amounts of every kind come first."""
+    every = [*_of_ties(policy), *(one for rule in policy.movements for one in _of_attribute(rule))]
+    kept = sorted(range(len(every)), key=lambda place: (every[place].tier, place))[:most]
+    return tuple(every[place] for place in sorted(kept))
+
+
+def _of_ties(policy: Policy) -> list[Listed]:
+    found = []
+    most = min(MOST_TIES, policy.settings.max_changes)
+    for kind, name in enumerate(policy.graph.ties.kinds):
+        if policy.drop[kind].any() and not policy.denied[kind]:
+            for ties in range(1, most + 1):
+                action = CommonAction(do="drop", what=name, ties=ties)
+                found.append(Listed(action=action, tier=ties - 1, kind=kind))
+        if policy.add[kind].any():
+            action = CommonAction(do="add", what=name, ties=1)
+            found.append(Listed(action=action, tier=0, kind=kind))
+    return found
+
+
+def _of_attribute(movement: Movement) -> list[Listed]:
+    rule, attribute = movement.rule, movement.attribute
+    if not isinstance(attribute, Attribute):
+        targets = dict.fromkeys([move.to for move in rule.moves] or rule.values)
+        return [
+            Listed(action=CommonAction(do="set", what=rule.name, to=to), tier=0, rule=rule.name)
+            for to in targets
+        ]
+    span = int((attribute.high - attribute.low) / movement.step + 1e-6)
+    found = []
+    for sign in (1, -1):
+        if rule.direction == ("down" if sign > 0 else "up"):
+            continue
+        for tier in range(max(span, 1).bit_length()):
+            steps = sign * 2**tier
+            action = CommonAction(
+                do="set", what=rule.name, by=rounded(steps * movement.step), unit=rule.unit
+            )
+            found.append(Listed(action=action, tier=tier, rule=rule.name, steps=steps))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ways:
+    """The ways in which a subject can take one action; not `complete` if some are left out."""
+
+    rows: Ints
+    complete: bool = True
+
+
+class CommonActions:
+    """The common actions of a policy, tried on one subject after the other."""
+
+    def __init__(self, policy: Policy, decisions: Decisions) -> None:
+        self._decisions = decisions
+        self._listed = listed_actions(policy, policy.settings.common_actions)
+
+    def none_serves(
+        self, table: ActionTable, kept: SubjectConditions | None
+    ) -> tuple[CommonOutcome, ...]:
+        """What is known without asking if no permitted combination of changes works."""
+        every = [self._ways(one, table, kept, 1) for one in self._listed]
+        return tuple(
+            CommonOutcome(
+                action=one.action,
+                outcome="does_not_serve" if len(ways.rows) else "does_not_apply",
+            )
+            for one, ways in zip(self._listed, every, strict=True)
+        )
+
+    def tried(
+        self, verifier: Verifier, table: ActionTable, kept: SubjectConditions | None
+    ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
+        """What each action does for a subject, and the ways that work."""
+        if not self._listed:
+            return (), []
+        most = MOST_WAYS if verifier.way == "shared" else MOST_WAYS_ONE_BY_ONE
+        evaluations = verifier.evaluations
+        asked = _Asked(verifier, self._decisions, table)
+        try:
+            every = [self._ways(one, table, kept, most) for one in self._listed]
+            asked.about(np.concatenate([ways.rows for ways in every]))
+            again = [
+                self._best_pairs(one, ways, asked, kept, most)
+                for one, ways in zip(self._listed, every, strict=True)
+            ]
+            asked.about(np.concatenate([ways.rows for ways in again]))
+        except AnswerError:
+            none = self.none_serves(table, kept)
+            return tuple(_unsettled(one) for one in none), []
+        finally:
+            verifier.evaluations = evaluations  # these do not count towards the budget
+        found = [
+            asked.outcome(one.action, ways) for one, ways in zip(self._listed, again, strict=True)
+        ]
+        return tuple(found), asked.successes
+
+    def _ways(
+        self, one: Listed, table: ActionTable, kept: SubjectConditions | None, most: int
+    ) -> _Ways:
+        """At most so many ways to take an action that the conditions allow.
+
+        Conditions are about attributes, so they allow all ways to change ties, or none.
+        """
+        chosen = one.rows(table)
+        pairs = one.action.ties == 2
+        count = len(chosen) * (len(chosen) - 1) // 2 if pairs else len(chosen)
+        if pairs and count > most:
+            chosen = chosen[:2]  # which ones help most is known later
+        rows = _pairs(chosen) if pairs else _singles(chosen[:most])
+        if kept is not None and len(rows):
+            rows = rows[kept.allowed(rows)]
+        return _Ways(rows=rows, complete=count <= most)
+
+    def _best_pairs(
+        self,
+        one: Listed,
+        ways: _Ways,
+        asked: "_Asked",
+        kept: SubjectConditions | None,
+        most: int,
+    ) -> _Ways:
+        """Where not all pairs of ties were tried, those of the ties that help most alone."""
+        if ways.complete or one.action.ties != 2:
+            return ways
+        chosen = asked.best(one.rows(asked.table)[:most], _side(most))
+        rows = _pairs(chosen)
+        if kept is not None:
+            rows = rows[kept.allowed(rows)]
+        return _Ways(rows=np.unique(np.concatenate((ways.rows, rows)), axis=0), complete=False)
+
+
+class _Asked:
+    """The answers about ways to take actions, each asked about once."""
+
+    def __init__(self, verifier: Verifier, decisions: Decisions, table: ActionTable) -> None:
+        self.table = table
+        self.successes: list[Success] = []
+        self._verifier = verifier
+        self._decisions = decisions
+        self._works: dict[tuple[int, ...], bool] = {}
+        self._lead: dict[int, float] = {}
+
+    def about(self, rows: Ints) -> None:
+        """Ask about those that were not asked about yet."""
+        fresh = [row for row in dict.fromkeys(map(tuple, rows.tolist())) if row not in self._works]
+        for first in range(0, len(fresh), AT_ONCE):
+            some = np.array(fresh[first : first + AT_ONCE])
+            answers = self._verifier.answers(some)
+            there = ~np.isnan(answers).all(axis=1)
+            self._record(some[there], answers[there])
+
+    def _record(self, rows: Ints, answers: Floats) -> None:
+        works = self._verifier.reached(rows, answers)
+        leads = self._decisions.lead(answers, self.table.subject)
+        for place, row in enumerate(rows.tolist()):
+            self._works[tuple(row)] = bool(works[place])
+            actions = tuple(action for action in row if action != NONE)
+            if len(actions) == 1:
+                self._lead[actions[0]] = float(leads[place])
+            if works[place]:
+                self.successes.append(
+                    Success(combination=actions, answer=answers[place], source=SOURCE)
+                )
+
+    def best(self, actions: Ints, count: int) -> Ints:
+        """The single actions that move the answer farthest towards a favourable one."""
+        leads = np.array([self._lead.get(action, -np.inf) for action in actions.tolist()])
+        return np.sort(actions[np.argsort(-leads, kind="stable")[:count]])
+
+    def outcome(self, action: CommonAction, ways: _Ways) -> CommonOutcome:
+        """What one action does, by the ways that were asked about."""
+        if not len(ways.rows):
+            return CommonOutcome(action=action, outcome="does_not_apply")
+        rows = [tuple(row) for row in ways.rows.tolist()]
+        costs = [self._cost(row) for row in rows if self._works.get(row)]
+        if costs:
+            return CommonOutcome(action=action, outcome="serves", cost=shown(min(costs)))
+        settled = ways.complete and all(row in self._works for row in rows)
+        outcome: Outcome = "does_not_serve" if settled else "not_settled"
+        return CommonOutcome(action=action, outcome=outcome)
+
+    def _cost(self, row: Sequence[int]) -> float:
+        return float(self.table.cost[[action for action in row if action != NONE]].sum())
+
+
+def _unsettled(one: CommonOutcome) -> CommonOutcome:
+    if one.outcome == "does_not_apply":
+        return one
+    return CommonOutcome(action=one.action, outcome="not_settled")
+
+
+def _side(most: int) -> int:
+    """How many ties have at most so many pairs."""
+    return int((1 + (1 + 8 * most) ** 0.5) / 2)
+
+
+def _singles(actions: Ints) -> Ints:
+    return np.column_stack((actions, np.full(len(actions), NONE)))
+
+
+def _pairs(actions: Ints) -> Ints:
+    found = [*combinations(np.sort(actions).tolist(), 2)]
+    return np.array(found, np.int64).reshape(-1, 2)

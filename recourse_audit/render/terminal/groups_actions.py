@@ -1,0 +1,69 @@
+"""Common actions in the terminal: whom each serves, the smallest sets, and gaps between groups."""
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from recourse_audit.groups.action_wording import (
+    TITLE,
+    any_of,
+    gap_words,
+    introduction,
+    set_sentences,
+)
+from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.text import columns, plain
+
+
+def show_common_actions(console: Console, report: GroupReport) -> None:
+    """Print what everybody's actions do, then the gaps in the widest set by attribute."""
+    found = report.common_actions
+    console.print(Padding(Text(TITLE, style="bold"), (1, 0, 0, 0)))
+    console.print(Padding(introduction(found, report.smallest), (0, 2)))
+    if not found.actions:
+        return
+    console.print(Padding(_actions(found, report.smallest), (0, 2)))
+    for sentence in set_sentences(found):
+        console.print(Padding(Text(plain(sentence)), (0, 2)))
+    for one in _shown_sets(found):
+        _show_groups(console, found, one, report.concern)
+
+
+def _actions(found: CommonActions, smallest: int) -> Table:
+    made = columns("action", "applies to", "serves", "of all audited", "effort")
+    for one in found.actions:
+        rate = one.served.everybody
+        made.add_row(
+            plain(str(one.action)),
+            "" if one.applies is None else f"{one.applies:,}",
+            f"under {smallest}, or all" if rate is None else f"{rate.count:,}",
+            "" if rate is None or rate.share is None else f"{rate.share:.1%}",
+            "" if one.effort is None else f"{one.effort:.6g}",
+        )
+    return made
+
+
+def _shown_sets(found: CommonActions) -> list[ActionSet]:
+    """The set that serves everybody whom any action serves; the others are in the JSON."""
+    every = [one for one in found.sets if one.of == "of the served" and one.served.by_group]
+    return every[-1:]
+
+
+def _show_groups(console: Console, found: CommonActions, one: ActionSet, concern: float) -> None:
+    console.print(Padding(f"Served by {plain(any_of(found, one.actions))}:", (1, 2, 0, 2)))
+    gaps: dict[tuple[str, str], ActionGap] = {
+        (gap.table, gap.group): gap for gap in one.served.gaps
+    }
+    for name, groups in one.served.by_group.items():
+        made = columns(plain(name), "served", "against the reference")
+        for group, rate in groups.items():
+            gap = gaps.get((name, group))
+            share = "" if rate.share is None else f"{rate.share:.1%} "
+            made.add_row(
+                plain(group),
+                f"{share}({rate.count:,} of {rate.of:,})",
+                "" if gap is None else "; ".join(gap_words(gap, concern)),
+            )
+        console.print(Padding(made, (0, 2)))

@@ -1,0 +1,224 @@
+"""One action for all: shares, sets and gaps by hand, and nothing about a few people."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from recourse_audit.groups.action_gaps import Draft, decided
+from recourse_audit.groups.action_wording import gap_words
+from recourse_audit.groups.csv_table import groups_csv
+from recourse_audit.groups.inference import GapTest
+from recourse_audit.records.group_actions import CommonActions
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.pages.groups import groups_view
+from recourse_audit.render.terminal.groups import show_groups
+from tests.groups.attacker import attack_actions
+from tests.groups.populations import harmful_actions, publish, publish_people
+from tests.groups.published import ALL, Cell, read
+from tests.groups.stores import ERROR, FOUND, INFEASIBLE, Person, report_on, settings
+
+SERVES, NOT, UNKNOWN = "serves", "does_not_serve", "not_settled"
+
+
+def people_of(name: str, *several: tuple[int, dict[int, str]]) -> list[Person]:
+    """People of one origin, so many for each set of outcomes; whoever is served has an option."""
+    return [
+        Person(
+            groups={"origin": name, "gender": "fm"[number % 2]},
+            status=FOUND if SERVES in common.values() else INFEASIBLE,
+            community=number % 12,
+            common=dict(common),
+        )
+        for count, common in several
+        for number in range(count)
+    ]
+
+
+def audit() -> list[Person]:
+    """100 in the north and 100 in the south, and some whose audit failed."""
+    north = people_of(
+        "north",
+        (30, {0: SERVES, 2: NOT}),
+        (20, {0: NOT, 2: SERVES, 3: SERVES}),
+        (12, {3: SERVES}),
+        (14, {0: UNKNOWN}),
+        (24, {}),
+    )
+    south = people_of("south", (12, {0: SERVES}), (15, {2: SERVES, 3: SERVES}), (73, {0: NOT}))
+    failed = people_of("south", (3, {}))
+    for one in failed:
+        one.status, one.error = ERROR, "no answer"
+    return [*north, *south, *failed]
+
+
+def report() -> GroupReport:
+    return report_on(audit(), settings("origin", smallest=11, reference={"origin": "north"}))
+
+
+def shares(found: CommonActions) -> dict[int, dict[str, int]]:
+    return {
+        number: {group: rate.count for group, rate in one.served.by_group["origin"].items()}
+        for number, one in enumerate(found.actions)
+        if "origin" in one.served.by_group
+    }
+
+
+def test_shares_are_of_everybody_audited_and_who_cannot_is_counted_apart() -> None:
+    found = report().common_actions
+    first, _, third, fourth, last = found.actions
+    assert str(first.action) == "drop one payment tie"
+    assert first.served.everybody is not None
+    assert (first.served.everybody.count, first.served.everybody.of) == (42, 200)
+    assert first.served.everybody.share == pytest.approx(0.21)
+    assert (first.applies, first.not_settled, first.effort) == (30 + 20 + 14 + 12 + 73, 14, 1.0)
+    assert first.applies_by_group == {"origin": {"north": 64, "south": 85}}
+    assert shares(found)[0] == {"north": 30, "south": 12}
+    assert shares(found)[2] == {"north": 20, "south": 15}
+    assert third.effort == 3.0
+    assert shares(found)[3] == {"north": 32, "south": 15}
+    assert last.served.everybody is not None
+    assert (last.served.everybody.count, last.applies, last.effort) == (0, 0, None)
+    assert fourth.applies == 47
+
+
+def test_the_smallest_sets_serve_what_they_say() -> None:
+    found = report().common_actions
+    sets = {(one.of, one.share): one for one in found.sets}
+    assert set(sets) == {("of the served", share) for share in (0.5, 0.8, 0.9, 1.0)}
+    assert sets["of the served", 0.5].actions == (3,)
+    assert all(one.exact for one in found.sets)
+    widest = sets["of the served", 1.0]
+    assert widest.actions == (0, 3)
+    assert widest.served.everybody is not None
+    assert widest.served.everybody.count == 89
+    rates = widest.served.by_group["origin"]
+    assert (rates["north"].count, rates["south"].count) == (62, 27)
+
+
+def test_a_plus_means_that_an_action_serves_fewer_of_the_group() -> None:
+    found = report().common_actions
+    [gap] = found.actions[0].served.gaps
+    assert (gap.table, gap.group, gap.reference) == ("origin", "south", "north")
+    assert gap.gap == pytest.approx(0.30 - 0.12)
+    [gap] = found.sets[-1].served.gaps
+    assert gap.gap == pytest.approx(0.62 - 0.27)
+
+
+def drafted(difference: float, error: float | None, p: float | None) -> Draft:
+    reason = "" if p is not None else "too few cases"
+    tested = GapTest(difference=difference, error=error, p=p, reason=reason)
+    return Draft(table="origin", group="south", reference="north", tested=tested)
+
+
+def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
+    drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(-0.2, 0.05, 6e-5)]
+    made = decided([*drafts, drafted(0.3, None, None)], settings("origin", concern=0.1))
+    assert [one.verdict for one in made] == ["gap shown", "not settled", "gap shown", "not settled"]
+    assert made[0].adjusted == pytest.approx(3 * 6e-5)
+    assert {one.corrected_for for one in made} == {3}
+    assert made[0].smallest_gap == pytest.approx((2.394 + 0.8416) * 0.05, rel=1e-3)
+    assert (made[3].adjusted, made[3].smallest_gap, made[3].reason) == (None, None, "too few cases")
+    [none] = decided([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    assert none.verdict == "no gap"
+
+
+def test_beside_what_is_not_settled_stands_what_would_have_been_found() -> None:
+    drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(0.3, None, None)]
+    shown, open_, untested = decided(drafts, settings("origin", concern=0.1))
+    [none] = decided([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    assert gap_words(shown, 0.1) == ("+20.0 points", "gap shown")
+    assert gap_words(open_, 0.1)[-1] == "not settled (15.4 points would have been found)"
+    assert gap_words(none, 0.1) == ("0.0 points", "no gap of 10 points")
+    assert gap_words(untested, 0.1)[-1] == "not tested: too few cases"
+
+
+def test_an_action_that_serves_few_has_no_figures_and_is_in_no_set() -> None:
+    people = [*audit(), *people_of("north", (5, {4: SERVES}))]
+    found = report_on(people, settings("origin", smallest=11)).common_actions
+    assert found.actions[4].served.everybody is None
+    assert found.actions[4].served.by_group == {}
+    assert found.actions[4].effort is None
+    assert all(4 not in one.actions for one in found.sets)
+
+
+def test_a_table_in_which_few_of_a_group_are_served_goes_without() -> None:
+    people = [one for one in audit() if one.groups["origin"] == "north"]
+    people += people_of("south", (5, {0: SERVES}), (20, {2: SERVES}), (75, {0: NOT}))
+    found = report_on(people, settings("origin", "gender", smallest=11)).common_actions
+    assert "origin" not in found.actions[0].served.by_group
+    assert "gender" in found.actions[0].served.by_group
+    assert "origin" in found.actions[2].served.by_group
+
+
+def test_nothing_is_said_where_no_action_was_tried_or_too_few_were_audited() -> None:
+    people = audit()
+    for one in people:
+        one.common = {}
+    found = report_on(people, settings("origin")).common_actions
+    assert (found.actions, found.sets) == ((), ())
+    assert "recourse.common_actions" in found.note
+    few = [*people_of("north", (5, {0: SERVES})), *people_of("south", (4, {0: SERVES}))]
+    few += [Person(groups={"origin": "north", "gender": "f"}, favourable=True) for _ in range(50)]
+    found = report_on(few, settings("origin", smallest=11)).common_actions
+    assert (found.actions, found.sets) == ((), ())
+    assert "withheld" in found.note
+
+
+def test_the_page_the_terminal_and_the_csv_say_the_same() -> None:
+    made = report()
+    view = groups_view(made)
+    [everybody, by_origin] = view.actions
+    assert everybody.rows[0] == (
+        ("drop one payment tie",),
+        ("149",),
+        ("14",),
+        ("42",),
+        ("21.0\u00a0%",),
+        ("1",),
+    )
+    first = by_origin.rows[0]
+    assert first[0] == ("drop one payment tie",)
+    assert first[1] == ("30.0\u00a0% (30 of 100)",)
+    assert first[2][:2] == ("12.0\u00a0% (12 of 100)", "+18.0 points")
+    assert by_origin.rows[-1][0] == ("drop one payment tie or raise savings by 5,000 euros",)
+    console = Console(width=200, file=(said := io.StringIO()))
+    show_groups(console, made)
+    text = " ".join(said.getvalue().split())
+    assert "89 of 200 audited people (44.5%) are served by at least one of the actions with" in text
+    assert "south 27.0% (27 of 100) +35.0 points" in text
+    assert "No set of actions serves half of everybody audited." in text
+    rows = list(csv.DictReader(io.StringIO(groups_csv(made))))
+    [row] = [
+        one
+        for one in rows
+        if (one["group"], one["measure"]) == ("south", "served: drop one payment tie")
+    ]
+    assert (row["count"], row["of"], row["value"], row["reference"]) == (
+        "12",
+        "100",
+        "0.12",
+        "north",
+    )
+    assert float(row["gap"]) == pytest.approx(0.18)
+
+
+def test_nobody_learns_whom_an_action_serves_of_a_few_people(tmp_path: Path) -> None:
+    """In this population, one more table would give four people away."""
+    seed = 18
+    known = read(publish(seed, (5, 11)[seed % 2], tmp_path))
+    assert any(name.startswith("serves") for name, _ in known.details)
+    assert harmful_actions(known, seed, attack_actions(known)) == []
+
+
+def test_the_attacker_learns_what_one_group_too_many_gives_away(tmp_path: Path) -> None:
+    """Were the other group shown, five people would follow: so the table is not."""
+    several = ((20, {0: SERVES}), (12, {2: SERVES}), (40, {0: NOT}))
+    people = people_of("north", *several) + people_of("south", (5, {0: SERVES}), *several[1:])
+    known = read(publish_people(people, settings("origin", smallest=11), tmp_path))
+    assert set(known.details["serves 0", "verified"]) == {ALL}
+    assert attack_actions(known) == []
+    known.detail("serves 0", "verified", Cell((("origin", "north"),)), 20, 20)
+    assert {one.value for one in attack_actions(known) if one.figure == "serves 0"} == {5}
