@@ -56,27 +56,55 @@ def enough_known(known: int, of: int) -> bool:
     return known > 0 and known >= LEAST_KNOWN * of
 
 
+def _columns(
+    kind_of_person: Ints, outcome: Ints, bins: Ints, scope: Kinds
+) -> list[tuple[int, int, int]]:
+    """All that people might be: a kind, an outcome and a bin.
+
+    Everybody knows which decision goes with which scores, and no more: a bin that nobody has on
+    whom the same was decided is left out, and any outcome is possible in the others.
+    """
+    columns = []
+    for kind in np.unique(kind_of_person).tolist():
+        columns.append((kind, NOT_KNOWN, -1))
+        if kind in scope:
+            decided = (FAVOURABLE,) if kind == FAVOURABLE else REFUSED
+            there = np.isin(kind_of_person, decided) & (outcome != NOT_KNOWN)
+            for one in np.unique(bins[there]).tolist():
+                columns += [(kind, GOOD, one), (kind, BAD, one)]
+    return columns
+
+
 class Divided:
     """Everybody by joint cell and column: a kind, an outcome, and a bin of scores.
 
     Outcomes of the refused are left out unless enough of them are known. A bin is -1 where there
-    is no score, or the outcome is not known.
+    is no score, or the outcome is not known. Unless they are `calibrated`, all are in one bin.
     """
 
-    def __init__(self, state: State, kind_of_person: Ints, outcome: Ints, score: Floats) -> None:
+    def __init__(
+        self,
+        state: State,
+        kind_of_person: Ints,
+        outcome: Ints,
+        score: Floats,
+        *,
+        calibrated: bool = True,
+    ) -> None:
         self.state = state
         refused = np.isin(kind_of_person, REFUSED)
         known = int((refused & (outcome != NOT_KNOWN)).sum())
         self.refused_known = enough_known(known, int(refused.sum()))
         scope: Kinds = (FAVOURABLE, *(REFUSED if self.refused_known else ()))
         outcome = np.where(np.isin(kind_of_person, scope), outcome, NOT_KNOWN)
-        self.edges = self._edges(outcome, score)
+        self.edges = self._edges(outcome, score) if calibrated else np.zeros(2)
         bins = np.where(outcome == NOT_KNOWN, -1, bins_of(score, self.edges))
-        rows = np.stack([kind_of_person, outcome, bins], axis=1)
-        columns, column = np.unique(rows, axis=0, return_inverse=True)
-        self.kind, self.outcome, self.bin = columns.T
+        columns = _columns(kind_of_person, outcome, bins, scope)
+        self.kind, self.outcome, self.bin = np.array(columns).T
+        place = {one: number for number, one in enumerate(columns)}
+        everybody = zip(kind_of_person.tolist(), outcome.tolist(), bins.tolist(), strict=True)
         self.counts = np.zeros((state.joint.size, len(columns)), dtype=np.int64)
-        np.add.at(self.counts, (state.joint.of_person, column.ravel()), 1)
+        np.add.at(self.counts, (state.joint.of_person, np.array([place[p] for p in everybody])), 1)
         self.inside = state.joint.inside.astype(np.int64)
         self.everybody = np.ones((1, state.joint.size), np.int64)
         self.bins = self._bins()

@@ -47,10 +47,23 @@ WORTH: dict[Part, float] = {
     "calibration": 2.0,
 }
 OF_EVERYBODY = 1000.0
+# With more joint cells and columns than this, scores are not divided into bins.
+MOST_UNKNOWNS = 4000
 # The kind of a column in which nobody is counted a second time.
 NEVER: Kinds = (-1,)
-# Whether a group that is shown says it by itself.
-Told = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Secret:
+    """A sum of unknowns that must not follow, and whether a group that is shown says it by itself.
+
+    If it is about outcomes: the cell, or None for everybody, and the columns that are counted.
+    """
+
+    row: csr_array
+    told: Callable[[], bool]
+    cell: int | None = None
+    counted: Mask | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +91,8 @@ def error_rates_shown(
 ) -> ShownErrorRates:
     """Find out what can be shown; without `audit`, nothing is shown that the audit found."""
     divided = Divided(state, kind_of_person, outcome, score)
+    if divided.counts.size > MOST_UNKNOWNS:
+        divided = Divided(state, kind_of_person, outcome, score, calibrated=False)
     protection = _Protection(divided, own_data, 2 if audit else 0)
     protection.protect()
     return protection.result()
@@ -115,12 +130,13 @@ class _Protection:
         counts = self.divided.counts
         if self.own_data is not None:
             counts = np.hstack([counts, self.own_data.counts])
-        moves = Moves(counts=counts, targets=vstack([row for row, _ in secrets], format="csr"))
+        moves = Moves(counts=counts, targets=vstack([one.row for one in secrets], format="csr"))
         tables = [PRICES[len(table.attributes)] for table in self.state.tables]
         price = np.outer([WORTH[part] for part in PARTS], [*tables, OF_EVERYBODY]).ravel()
         while any(shown.any() for shown in self.shown.values()):
             moves.publish(self._rules())
-            wanted = np.array([place for place, (_, told) in enumerate(secrets) if not told()])
+            wanted = np.array([place for place, one in enumerate(secrets) if not one.told()])
+            self._swap(secrets, moves)
             moves.search(wanted.astype(np.int64), rounds=2)
             revealed = next((int(one) for one in wanted if not moves.can_move(int(one))), None)
             if revealed is None:
@@ -130,12 +146,41 @@ class _Protection:
                 self.shown[PARTS[part]][place] = False
             self._align()
 
+    def _swap(self, secrets: list[_Secret], moves: Moves) -> None:
+        """Note the secrets that change if two people of the same kind swap outcomes and bins.
+
+        They are in the same group of every table that shows anything, one of them in the cell.
+        """
+        state, divided = self.state, self.divided
+        shown = np.any([self.shown[part][:-1] for part in PARTS], axis=0)
+        places = [
+            state.joint.inside[state.table_of == one].argmax(axis=0)
+            for one in np.flatnonzero(shown).tolist()
+        ]
+        alike = np.zeros(state.joint.size, np.int64)
+        if places:
+            alike = np.unique(np.stack(places), axis=1, return_inverse=True)[1].ravel()
+        kinds = (divided.kind[:, np.newaxis] == np.unique(divided.kind)).astype(np.int64)
+        groups = (alike == np.unique(alike)[:, np.newaxis]).astype(np.int64)
+        for place, secret in enumerate(secrets):
+            if secret.cell is None or secret.counted is None or moves.moved[place]:
+                continue
+            inside = state.joint.inside[secret.cell][:, np.newaxis]
+            # By group of all tables and kind: those of the cell and others, counted and not.
+            (ours, our_others), (theirs, their_others) = (
+                [groups @ (where * divided.counts) @ (counted[:, np.newaxis] * kinds)
+                 for counted in (secret.counted, ~secret.counted)]
+                for where in (inside, ~inside)
+            )  # fmt: skip
+            found = ((ours > 0) & (their_others > 0)) | ((our_others > 0) & (theirs > 0))
+            moves.moved[place] = bool(found.any())
+
     def _cheapest(self, price: Floats) -> int:
         """What costs least of all that is shown."""
         shown = np.concatenate([self.shown[part] for part in PARTS])
         return int(np.where(shown, price, np.inf).argmin())
 
-    def _own_secrets(self) -> Iterator[tuple[csr_array, Told]]:
+    def _own_secrets(self) -> Iterator[_Secret]:
         """How people of groups that are a handful turned out, or are withheld.
 
         A part that is not shown has secrets as well: other parts may say it together.
@@ -156,11 +201,12 @@ class _Protection:
                 for counted in (divided.of(kinds, GOOD), bad):
                     for cell in cells:
                         told = partial(self._told, part, cell, kinds, counted)
-                        yield self._row(cell, counted), told
+                        row = self._row(cell, counted)
+                        yield _Secret(row=row, told=told, cell=cell, counted=counted)
         if self.shown["calibration"][-1]:
             yield from self._secrets_of_bins()
 
-    def _secrets_of_bins(self) -> Iterator[tuple[csr_array, Told]]:
+    def _secrets_of_bins(self) -> Iterator[_Secret]:
         divided = self.divided
         for one in range(divided.edges.size - 1):
             bins = (one, one + 1)
@@ -169,7 +215,8 @@ class _Protection:
                 for outcome in (GOOD, BAD):
                     counted = divided.of(EVERYBODY, outcome, bins)
                     told = partial(self._told, "calibration", cell, EVERYBODY, counted)
-                    yield self._row(cell, counted), told
+                    row = self._row(cell, counted)
+                    yield _Secret(row=row, told=told, cell=cell, counted=counted)
 
     def _told(self, part: Part, cell: int | None, kinds: Kinds, counted: Mask) -> bool:
         """Whether one group that is shown, and has everybody of this one, has none of these.
@@ -187,7 +234,7 @@ class _Protection:
                     none |= mine & (divided.number(figure) == 0)
         return bool(state.inside(none)[cell])
 
-    def _earlier_secrets(self) -> Iterator[tuple[csr_array, Told]]:
+    def _earlier_secrets(self) -> Iterator[_Secret]:
         """What is withheld anyway: it must not follow from outcomes either."""
         state = self.state
         nobody = state.number(USABLE) == 0
@@ -197,15 +244,16 @@ class _Protection:
                 open_ = state.hidden(at) & ~state.known(kinds, self.stage)
                 cells = np.flatnonzero(open_ & ~(nobody & of_audit))
                 sums = sums_of(state, self._columns(), kinds, cells)
-                yield from ((sums[[place]], _never) for place in range(len(cells)))
+                yield from (_Secret(row=sums[[one]], told=_never) for one in range(len(cells)))
 
-    def _secrets_of_own_data(self) -> Iterator[tuple[csr_array, Told]]:
+    def _secrets_of_own_data(self) -> Iterator[_Secret]:
         own = self.own_data
         if own is None:
             return
         for cell in np.flatnonzero(own.few).tolist():
             for figure, counted in enumerate(own.figures):
-                yield self._row(cell, None, counted), partial(own.told, cell, figure)
+                row = self._row(cell, None, counted)
+                yield _Secret(row=row, told=partial(own.told, cell, figure))
 
     def _columns(self) -> list[Kinds]:
         """The kind of each column; those of own data count nobody again."""
