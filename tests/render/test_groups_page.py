@@ -52,7 +52,7 @@ def test_a_row_of_the_table_reads_as_a_sentence(chromium: Browser, path: Path) -
         assert seen.page.get_by_role("img").count() >= 8
 
 
-def test_the_paper_is_tagged_and_its_first_part_takes_two_sheets(html: str) -> None:
+def test_the_paper_is_tagged_and_its_first_part_takes_three_sheets(html: str) -> None:
     paper = Printer(Templates())
     content = paper.pdf(html)
     assert content == paper.pdf(html)
@@ -62,9 +62,10 @@ def test_the_paper_is_tagged_and_its_first_part_takes_two_sheets(html: str) -> N
         assert bool(pdf.Root.MarkInfo.Marked)
         marks = [_place(pdf, item) for item in _outline(pdf)]
     named = dict(marks)
-    assert named["At a glance"] == named["What could not be concluded"] == 0
-    assert named["Charts"] == 1
-    assert named["Annex: how groups were tested"] == 2
+    assert named["At a glance"] == named["Findings"] == 0
+    assert named["What could not be concluded"] <= 1
+    assert named["Charts"] == 2
+    assert named["Annex: how groups were tested"] == 3
 
 
 def _outline(pdf: pikepdf.Pdf) -> list[pikepdf.OutlineItem]:

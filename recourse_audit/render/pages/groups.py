@@ -1,7 +1,7 @@
 """The page of the group report: what was compared, the results, and what remains open.
 
 In: a group report. Out: one record with every sentence, table and chart of the page. The first part
-is made to fit about two sheets of paper; the annex has all figures.
+is made to fit about three sheets of paper; the annex has all figures.
 """
 
 from collections import Counter
