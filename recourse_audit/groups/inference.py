@@ -42,6 +42,7 @@ LARGE = Effort(weighed=4, redraws=40, permutations=40, tolerance=0.02)
 VERY_LARGE, HUGE = 50_000, Effort(weighed=1, redraws=40, permutations=40, tolerance=0.02)
 WEIGHED, PERMUTATIONS = 50, 200
 POWER = 0.8
+NOTHING = 1e-18
 
 NO_TIES = f"fewer than {FEWEST_TIED} people have ties, and the test was never tried on so few"
 UNLIKE = "the labels of these groups clump as no redrawn labels do"
@@ -121,7 +122,7 @@ class Inference:
         difference = float(values[member].mean() - values[~member].mean())
         ones, others = int(member.sum()), int((~member).sum())
         independent = float(values.var()) * (1 / ones + 1 / others)
-        if independent <= 0:
+        if independent <= NOTHING:
             return GapTest(difference=difference, reason=ALIKE)
         ordinary = self._ordinary(values, member, difference, independent)
         plain = GapTest(difference=difference, ordinary=ordinary)

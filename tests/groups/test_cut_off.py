@@ -97,7 +97,7 @@ def test_the_interval_leaves_out_communities_of_subjects() -> None:
     for number in range(60):
         could = [int(end) for end in random.choice(40, size=5, replace=False)]
         people.append(advised(40 + number, could[:2], could, number % 10))
-    made = row(report_of(people), "south")
+    made = row(report_on(people, settings("origin"), column=True), "south")
     subjects = people[40:]
 
     def ratio(kept: list[Person]) -> float:

@@ -175,7 +175,7 @@ def test_where_there_is_no_gap_none_is_shown_and_the_rule_of_verdicts_holds(
 
 
 def test_few_people_settle_nothing_and_the_gap_that_could_have_been_seen_is_said() -> None:
-    report = judged(drawn_people(0, people=300), "origin", reference=NORTH)
+    report = judged(drawn_people(3, people=300), "origin", reference=NORTH)
     gap = gap_of(report, "south", "adverse_rate")
     assert gap.verdict == "not settled"
     assert re.search(r"A gap of [\d.]+ points would have been found four times in five", gap.reason)
