@@ -8,6 +8,7 @@ An action that leaves a choice (which tie is dropped?) serves a subject if one o
 it does. Only ways that the policy permits are tried, so whoever is served has an option.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -29,6 +30,7 @@ from recourse_audit.search.results import shown
 
 SOURCE = "common action"
 MOST_TIES = 2
+LONGEST_SPAN = 2.0**30  # steps of a number
 # In how many ways one action is tried: where many fit into one question, and where they do not.
 MOST_WAYS = 300
 MOST_WAYS_ONE_BY_ONE = 30
@@ -94,13 +96,15 @@ def _of_attribute(movement: Movement) -> list[Listed]:
             Listed(action=CommonAction(do="set", what=rule.name, to=to), tier=0, rule=rule.name)
             for to in targets
         ]
-    span = int((attribute.high - attribute.low) / movement.step + 1e-6)
+    span = int(min((attribute.high - attribute.low) / movement.step, LONGEST_SPAN) + 1e-6)
     found = []
     for sign in (1, -1):
         if rule.direction == ("down" if sign > 0 else "up"):
             continue
         for tier in range(max(span, 1).bit_length()):
             steps = sign * 2**tier
+            if not math.isfinite(steps * movement.step):
+                break
             action = CommonAction(
                 do="set", what=rule.name, by=rounded(steps * movement.step), unit=rule.unit
             )

@@ -50,7 +50,7 @@ def test_where_all_figures_are_withheld_no_file_says_how_many_people_there_are(
         for number in range(20)
         for status in [None if number % 4 > 1 else (FOUND, INFEASIBLE)[number % 3 % 2]]
     ]
-    known = read(publish_people(people, settings("a", smallest=11, draws=99), tmp_path))
+    known = read(publish_people(people, settings("a", smallest=11, redraws=100), tmp_path))
     assert {cell.values for cell, _ in hidden_counts(known)} >= {(("a", "x"),), (("a", "y"),)}
     assert known.exact == {}
     assert attack(known) == []
