@@ -96,7 +96,8 @@ def _of_attribute(movement: Movement) -> list[Listed]:
             Listed(action=CommonAction(do="set", what=rule.name, to=to), tier=0, rule=rule.name)
             for to in targets
         ]
-    span = int(min((attribute.high - attribute.low) / movement.step, LONGEST_SPAN) + 1e-6)
+    reach = (attribute.high - attribute.low) / movement.step
+    span = int(min(max(reach, 0.0), LONGEST_SPAN) + 1e-6)
     found = []
     for sign in (1, -1):
         if rule.direction == ("down" if sign > 0 else "up"):

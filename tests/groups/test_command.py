@@ -32,7 +32,7 @@ SINGLE = {"attributes": ["origin"], "redraws": 100, "reference": {"origin": "nor
 
 def bundle(folder: Path, *, gap: float = 0.0, groups: Any = None, ties: bool = False) -> Path:
     """A folder with a made-up store and its settings: all that `groups` reads."""
-    asked = GROUPS if groups is None else groups
+    asked: dict[str, Any] = GROUPS if groups is None else groups
     both = [name for name in asked["attributes"] if name in ("origin", "gender")]
     attributes = ["origin"] if both == ["origin"] else ["origin", "gender"]
     people = drawn_people(1, people=1200, gap=gap, attributes=attributes)
