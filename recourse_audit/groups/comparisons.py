@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.community_errors import CommunityError
 from recourse_audit.groups.families import cohens_h
@@ -234,8 +232,3 @@ def _odds_interval(interval: Interval | None) -> Interval | None:
         return None
     low, high = _odds(found.low), _odds(found.high)
     return None if low is None or high is None else Interval(low=low, high=high)
-
-
-def as_floats(yes: Mask) -> Floats:
-    """1 for yes and 0 for no."""
-    return yes.astype(np.float64)

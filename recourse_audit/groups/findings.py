@@ -1,9 +1,9 @@
 """What the comparisons amount to: one finding each, in the order in which to read them.
 
-The finding to lead with is the largest gap that is shown of a single attribute, in having an option
-before refusals before effort; else of attributes crossed; else the largest gap that is not settled
-and large enough to matter: `groups.concern` or more, or a ratio of favourable results below
-`groups.four_fifths`. If there is none of these, no finding leads.
+The finding to lead with is the largest gap that is shown: against a group before in favour of one,
+of a single attribute before attributes crossed, in having an option before refusals before effort;
+else the largest gap that is not settled and large enough to matter: `groups.concern` or more, or a
+ratio of favourable results below `groups.four_fifths`. If there is none of these, no finding leads.
 """
 
 from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@ there are in a cell. `State` says which of these sums are shown, and what follow
 are shown for the cells inside them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -163,3 +163,15 @@ def published(state: State, stage: Stage, columns: Sequence[Kinds]) -> list[Rule
             )
         )
     return rules
+
+
+def earlier_secrets(state: State, columns: Sequence[Kinds], stage: Stage) -> Iterator[csr_array]:
+    """What is withheld anyway, one sum each: it must not follow from further figures either."""
+    nobody = state.number(USABLE) == 0
+    for at, _ in PUBLISHED[: stage + 1]:
+        for kinds in SECRETS[at]:
+            of_audit = set(kinds) <= set(USABLE)
+            open_ = state.hidden(at) & ~state.known(kinds, stage)
+            cells = np.flatnonzero(open_ & ~(nobody & of_audit))
+            sums = sums_of(state, columns, kinds, cells)
+            yield from (sums[[place]] for place in range(len(cells)))

@@ -24,15 +24,13 @@ from recourse_audit.groups.disclosure import Moves, Rules
 from recourse_audit.groups.knowledge import (
     EVERYBODY,
     FAVOURABLE,
-    PUBLISHED,
     REFUSED,
-    SECRETS,
     USABLE,
     Kinds,
     Stage,
     State,
+    earlier_secrets,
     published,
-    sums_of,
 )
 from recourse_audit.groups.outcome_parts import BASES, OF_AUDIT, PARTS, Divided, Part
 from recourse_audit.groups.own_data_suppression import OwnDataSplit
@@ -236,15 +234,8 @@ class _Protection:
 
     def _earlier_secrets(self) -> Iterator[_Secret]:
         """What is withheld anyway: it must not follow from outcomes either."""
-        state = self.state
-        nobody = state.number(USABLE) == 0
-        for at, _ in PUBLISHED[: self.stage + 1]:
-            for kinds in SECRETS[at]:
-                of_audit = set(kinds) <= set(USABLE)
-                open_ = state.hidden(at) & ~state.known(kinds, self.stage)
-                cells = np.flatnonzero(open_ & ~(nobody & of_audit))
-                sums = sums_of(state, self._columns(), kinds, cells)
-                yield from (_Secret(row=sums[[one]], told=_never) for one in range(len(cells)))
+        for row in earlier_secrets(self.state, self._columns(), self.stage):
+            yield _Secret(row=row, told=_never)
 
     def _secrets_of_own_data(self) -> Iterator[_Secret]:
         own = self.own_data

@@ -19,16 +19,13 @@ from recourse_audit.groups.disclosure import Moves, Rules
 from recourse_audit.groups.knowledge import (
     EVERYBODY,
     FAVOURABLE,
-    PUBLISHED,
     REFUSED,
-    SECRETS,
     UNDECIDED,
-    USABLE,
     Kinds,
     Stage,
     State,
+    earlier_secrets,
     published,
-    sums_of,
 )
 
 DECIDED: Kinds = tuple(kind for kind in EVERYBODY if kind != UNDECIDED)
@@ -116,15 +113,8 @@ class OwnDataSplit:
 
     def _earlier_secrets(self) -> Iterator[tuple[csr_array, Told]]:
         """What is withheld anyway: it must not follow from these answers either."""
-        state = self.state
-        nobody = state.number(USABLE) == 0
-        for at, _ in PUBLISHED[: self.stage + 1]:
-            for kinds in SECRETS[at]:
-                outcome = set(kinds) <= set(USABLE)
-                open_ = state.hidden(at) & ~state.known(kinds, self.stage)
-                cells = np.flatnonzero(open_ & ~(nobody & outcome))
-                sums = sums_of(state, self.columns, kinds, cells)
-                yield from ((sums[[place]], _never) for place in range(len(cells)))
+        for row in earlier_secrets(self.state, self.columns, self.stage):
+            yield row, _never
 
     def told(self, cell: int, figure: int) -> bool:
         """Whether one group that is shown, and has everybody of this one, has none of a figure."""

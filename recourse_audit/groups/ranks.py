@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Floats, Mask
+from recourse_audit.groups.arrays import Floats
 
 
 def mid_ranks(values: Floats) -> Floats:
@@ -15,9 +15,3 @@ def mid_ranks(values: Floats) -> Floats:
     below = np.cumsum(counts) - counts
     middle: Floats = 2 * (below + (counts + 1) / 2)[ranks] / values.size
     return middle
-
-
-def relative_effect(values: Floats, member: Mask) -> float:
-    """The chance that a member has more than one of the others; equal values count half."""
-    ranks = mid_ranks(values)
-    return float((ranks[member].mean() - ranks[~member].mean() + 1) / 2)

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from recourse_audit.records.group_figures import WhyWithheld
+from recourse_audit.records.group_figures import Rate, WhyWithheld
 from recourse_audit.records.groups import Days, OwnDataGroups
 
 WITHHELD: dict[WhyWithheld, str] = {
@@ -29,6 +29,15 @@ MONTHS = (
 def percent(share: float | None) -> str:
     """A share with one decimal."""
     return "nothing" if share is None else f"{share:.1%}"
+
+
+def share_words(rate: Rate) -> str:
+    """A share with its interval, which allows for ties if that was measured: 41.2% [34, 49]."""
+    if rate.share is None:
+        return "nobody"
+    interval = rate.on_graph or rate.interval
+    assert interval is not None
+    return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
 
 
 def points(difference: float) -> str:

@@ -232,6 +232,9 @@ def _read_group(
         known.detail(f"cost {point['cost']:g}", "verified", cell, point["count"], point["count"])
     for grade, count in (outcomes["grades"] or {}).items():
         known.detail(f"grade {grade}", "usable", cell, count, count)
+    if outcomes["grades"]:
+        rest = outcomes["grades"]["none"] + outcomes["grades"]["not_settled"]
+        known.detail("grade none or not_settled", "usable", cell, rest, rest)
     for measure in EXPLAINED:
         if outcomes[measure] is not None:
             count = outcomes[measure]["of"]

@@ -136,4 +136,5 @@ def _rows(page: str, caption: str) -> Iterator[list[str]]:
         for row in body.split("<tr>")[1:]:
             cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.DOTALL)
             texts = [re.sub(r"<[^>]+>", " ", cell) for cell in cells]
-            yield [html.unescape(" ".join(text.split())).replace(",", "") for text in texts]
+            name, *figures = (html.unescape(" ".join(text.split())) for text in texts)
+            yield [name, *(figure.replace(",", "") for figure in figures)]

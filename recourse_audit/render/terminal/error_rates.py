@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recourse_audit.groups.error_rate_words import error_rate_sentences
-from recourse_audit.groups.wording import p_value, signed, signed_points
+from recourse_audit.groups.wording import p_value, share_words, signed, signed_points
 from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
 from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import GroupReport
@@ -89,13 +89,7 @@ def _bins(name: str, by_group: Mapping[str, ErrorRates]) -> Table:
 
 
 def _rate(rate: Rate | None) -> str:
-    if rate is None:
-        return "not shown"
-    if rate.share is None:
-        return "nobody"
-    interval = rate.on_graph or rate.interval
-    assert interval is not None
-    return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+    return "not shown" if rate is None else share_words(rate)
 
 
 def _gap(gap: ErrorGap | None) -> str:

@@ -13,6 +13,7 @@ from recourse_audit.groups.wording import (
     p_value,
     percent,
     ran_on,
+    share_words,
     signed,
     signed_points,
     two_p_values,
@@ -24,7 +25,6 @@ from recourse_audit.records.group_figures import (
     Group,
     Outcomes,
     Quartiles,
-    Rate,
 )
 from recourse_audit.records.groups import (
     CutOffTable,
@@ -178,26 +178,18 @@ def _group_row(group: Group, reference: str | None) -> Iterator[str]:
 def _decisions(decisions: DecisionCounts | None, withheld: str) -> tuple[str, str]:
     if decisions is None:
         return "withheld", "few people" if withheld == "few_people" else "protects another"
-    return f"{decisions.people:,}", _rate(decisions.adverse_rate)
+    return f"{decisions.people:,}", share_words(decisions.adverse_rate)
 
 
 def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
     if outcomes is None:
         return ("withheld",) * 4
     return (
-        _rate(outcomes.feasibility),
-        "withheld" if outcomes.infeasible is None else _rate(outcomes.infeasible),
-        "withheld" if outcomes.not_found is None else _rate(outcomes.not_found),
+        share_words(outcomes.feasibility),
+        "withheld" if outcomes.infeasible is None else share_words(outcomes.infeasible),
+        "withheld" if outcomes.not_found is None else share_words(outcomes.not_found),
         _quartiles(outcomes.cost),
     )
-
-
-def _rate(rate: Rate) -> str:
-    if rate.share is None:
-        return "nobody"
-    interval = rate.on_graph or rate.interval
-    assert interval is not None
-    return f"{rate.share:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
 
 
 def _quartiles(quartiles: Quartiles | None) -> str:
