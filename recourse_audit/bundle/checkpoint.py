@@ -27,7 +27,7 @@ from recourse_audit.records.summary import Member, Person, TieBlock
 
 # 3: like the store of version 3. 4: digests of chunks. 5, 6: like the store of
 # that version.
-VERSION = 6
+VERSION = 7
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     PEOPLE,

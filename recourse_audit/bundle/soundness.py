@@ -59,6 +59,8 @@ RULES = {
         "status": f"{{0}} IN ({', '.join(map(repr, STATUSES))})",
         "caveat_grade": f"{{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, GRADES))})",
         "cheapest_cost": "{0} IS NOT NULL OR status IS NOT 'verified'",
+        "cheapest_held": "{0} IS NULL OR {0} BETWEEN 0 AND most_held",
+        "most_held": "({0} IS NULL) = (tests IS NULL) AND ({0} IS NULL OR {0} <= tests)",
         "exhaustive": TRUTH,
         "favourable_alone": TRUTH,
         "larger_part": f"{{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, get_args(LargerPart)))})",

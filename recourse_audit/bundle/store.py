@@ -53,8 +53,9 @@ class Findings:
 # the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
 # the decision on their own data alone, and subjects the answers that were compared. 6: everybody's
 # ties, by which groups are compared; people have the outcome and the score; documents are of format
-# 6; actions that are the same for everybody, and what they do for each subject.
-VERSION = 6
+# 6; actions that are the same for everybody, and what they do for each subject. 7: documents are of
+# format 7; subjects have the number of tests in which options held.
+VERSION = 7
 PERSON = (
     *("number", "id", "decision", "favourable", "community", "favourable_alone"),
     *("outcome", "score"),

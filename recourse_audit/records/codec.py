@@ -41,6 +41,7 @@ from recourse_audit.records.upgrades import (
     subject_from_3,
     subject_from_4,
     subject_from_5,
+    subject_from_6,
 )
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ SUBJECT = Document(
     "subject",
     SubjectReport,
     format=SUBJECT_FORMAT,
-    upgrades=(subject_from_2, subject_from_3, subject_from_4, subject_from_5),
+    upgrades=(subject_from_2, subject_from_3, subject_from_4, subject_from_5, subject_from_6),
 )
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)

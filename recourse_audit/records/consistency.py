@@ -127,7 +127,9 @@ def _of_carriers(found: Carriers, report: SubjectReport) -> Iterator[str]:
     if sizes != sorted({*sizes}) or any(not 1 <= size <= found.max_ties for size in sizes):
         yield "the sets that carry the decision are not one of each size, smallest first"
     flips = () if found.smallest_flip is None else (found.smallest_flip,)
-    for one in (*found.front, *flips):
+    if any(one.size != 1 for one in found.own) or len(found.own) > found.own_ties:
+        yield "the subject's own ties are not listed one by one"
+    for one in (*found.front, *flips, *found.own):
         if one.size != len({frozenset(tie) for tie in one.removed}):
             yield "a set that carries the decision is of another size"
         yield from _of_whole_graph(one, report)

@@ -96,6 +96,16 @@ class Robustness(Record):
     ties: Survival
     attributes: Survival
 
+    @property
+    def held(self) -> int:
+        """In how many draws it held in the weaker of the two tests."""
+        return min(self.ties.count, self.attributes.count)
+
+    @property
+    def held_share(self) -> float:
+        """The share of draws in which it held in the weaker of the two tests."""
+        return min(self.ties.share, self.attributes.share)
+
 
 def survival(count: int, of: int) -> Survival:
     """What `count` successes in `of` draws say, rounded to six digits."""

@@ -37,8 +37,9 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # that carry the decision there (`carriers`); own data alone and exchanged (`own_data`); in which
 # form one question can hold many what-ifs. 6: caveats are graded by the mean effect, with two more
 # grades; effects say what is too small to speak of, and whether they depend on whom; what actions
-# that are the same for everybody do for the subject (`recourse.common_actions`).
-FORMAT = 6
+# that are the same for everybody do for the subject (`recourse.common_actions`). 7: what removing
+# each of the subject's own ties does on the whole graph (`carriers.own`).
+FORMAT = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -70,6 +70,9 @@ class SummaryRow(Record):
     options: int
     cheapest_cost: float | None
     cheapest_changes: int | None
+    cheapest_held: int | None
+    most_held: int | None
+    tests: int | None
     tried: int | None
     possible: int | None
     exhaustive: bool | None
@@ -100,6 +103,7 @@ def summary_of(report: SubjectReport) -> SummaryRow:
     winner = report.counterfactuals[0] if report.counterfactuals else None
     cheapest = recourse.options[0] if recourse and recourse.options else None
     certificate = recourse.certificate if recourse else None
+    held = [one.robustness for one in recourse.options if one.robustness] if recourse else []
     own_data = report.own_data
     alone = own_data.alone if own_data else None
     return SummaryRow(
@@ -128,6 +132,9 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         options=len(recourse.options) if recourse else 0,
         cheapest_cost=cheapest.cost if cheapest else None,
         cheapest_changes=len(cheapest.actions) if cheapest else None,
+        cheapest_held=cheapest.robustness.held if cheapest and cheapest.robustness else None,
+        most_held=max((one.held for one in held), default=None),
+        tests=held[0].draws if held else None,
         tried=certificate.tried if certificate else None,
         possible=certificate.possible if certificate else None,
         exhaustive=certificate.exhaustive if certificate else None,

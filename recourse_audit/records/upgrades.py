@@ -52,6 +52,16 @@ def subject_from_5(data: Json) -> Json:
     return {**_without_common_actions(data), "format": 6, "caveats": caveats}
 
 
+def subject_from_6(data: Json) -> Json:
+    """A subject's document of format 6 as one of format 7: it did not keep what single ties do."""
+    carriers = data["carriers"]
+    if carriers is not None:
+        if "own" in carriers:
+            raise KeyError("own")
+        carriers = {**carriers, "own": []}
+    return {**data, "format": 7, "carriers": carriers}
+
+
 def _without_common_actions(data: Json) -> Json:
     """That format tried no actions that are the same for everybody."""
     recourse = data["recourse"]

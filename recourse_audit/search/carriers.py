@@ -32,6 +32,8 @@ BEAM = 16
 MORE_FOR_OWN = 4
 # How many sets are ranked for each that is tried.
 ENOUGH = 4
+# How many of the subject's own ties are listed with what each does alone.
+OWN_LISTED = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,12 +225,23 @@ def _carriers(
     return Carriers(
         front=tuple(front),
         smallest_flip=flip,
+        own=_own(removals, asking, found[0], search),
         own_ties=search.own,
         ties_in_reach=len(search.reach),
         max_ties=search.largest,
         coverage="exhaustive" if complete else "beam",
         tried=counts,
     )
+
+
+def _own(
+    removals: Removals, asking: SubjectRemovals, singles: Tried, search: _CarrierSearch
+) -> tuple[CarryingSet, ...]:
+    """What each own tie does alone, the farthest move first; of equals, the first tie."""
+    own = np.isin(singles.sets[:, 0], search.reach[: search.own]) & np.isfinite(singles.away)
+    places = np.flatnonzero(own)
+    farthest = places[np.argsort(-np.abs(singles.away[places]), kind="stable")]
+    return tuple(_named(removals, asking, singles, int(place)) for place in farthest[:OWN_LISTED])
 
 
 def _named(removals: Removals, asking: SubjectRemovals, tried: Tried, place: int) -> CarryingSet:

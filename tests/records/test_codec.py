@@ -113,14 +113,15 @@ def _without_first(data: dict[str, Any]) -> None:
     ("change", "words"),
     [
         (
-            {"format": 7},
-            "has format 7, and this version of recourse-audit reads 2, 3, 4, 5 and 6; use",
+            {"format": 8},
+            "has format 8, and this version of recourse-audit reads 2, 3, 4, 5, 6 and 7; use",
         ),
         ({"format": 1}, "has format 1, and this version"),
         ({"format": True}, "has format True, and this version"),
         ({"format": 3}, "document of format 3 was changed, or is damaged"),
         ({"format": 4}, "document of format 4 was changed, or is damaged"),
         ({"format": 5}, "document of format 5 was changed, or is damaged"),
+        ({"format": 6}, "document of format 6 was changed, or is damaged"),
         ({"format": None}, "has format None, and this version"),
         ({"front_size": "7"}, "was changed: front_size: Input should be a valid integer"),
         ({"queries": 1.5}, "was changed: queries: Input should be a valid integer"),
@@ -177,9 +178,32 @@ def test_format_3_is_read_as_a_report_without_repeats(report: SubjectReport) -> 
     assert SUBJECT.read(json.dumps(data)) == replace(old, repeats=NO_REPEATS)
 
 
-def format_5(report: SubjectReport) -> dict[str, Any]:
+def format_6(report: SubjectReport) -> dict[str, Any]:
     """The report as the version before wrote it."""
-    data = report.to_dict() | {"format": 5}
+    data = report.to_dict() | {"format": 6}
+    if data["carriers"] is not None:
+        del data["carriers"]["own"]
+    return data
+
+
+def _as_of_format_6(report: SubjectReport) -> SubjectReport:
+    """A report without what that format did not say of single ties."""
+    return replace(report, carriers=report.carriers and replace(report.carriers, own=()))
+
+
+def test_format_6_is_read_as_a_report_without_single_ties(report: SubjectReport) -> None:
+    assert report.carriers is not None
+    assert report.carriers.own
+    data = format_6(report)
+    assert SUBJECT.read(json.dumps(data)) == _as_of_format_6(report)
+    data["carriers"]["own"] = []
+    with pytest.raises(DocumentError, match="document of format 6 was changed"):
+        SUBJECT.read(json.dumps(data))
+
+
+def format_5(report: SubjectReport) -> dict[str, Any]:
+    """The report as the version before that wrote it."""
+    data = format_6(report) | {"format": 5}
     for caveat in data["caveats"]:
         for key in NEW_IN_6 if caveat["effect"] is not None else ():
             del caveat["effect"][key]
@@ -193,6 +217,7 @@ NEW_IN_6 = ("smallest", "negligible", "depends_on_whom")
 
 def _as_of_format_5(report: SubjectReport) -> SubjectReport:
     """A report without what that format did not say of effects and of common actions."""
+    report = _as_of_format_6(report)
     assert report.recourse is not None
     untold: dict[str, Any] = dict.fromkeys(NEW_IN_6)
     caveats = (
@@ -230,7 +255,7 @@ def test_format_5_is_read_as_a_report_without_common_actions(report: SubjectRepo
 
 
 def format_4(report: SubjectReport) -> dict[str, Any]:
-    """The report as the version before that wrote it."""
+    """The report as an earlier version wrote it."""
     data = format_5(report) | {"format": 4}
     del data["carriers"], data["probes"]["sender_degree"], data["recourse"]["compared"]
     del data["own_data"]
@@ -293,7 +318,7 @@ def test_every_document_has_a_schema_that_its_own_json_fits(report: SubjectRepor
     assert set(schema["properties"]) == set(report.to_dict())
     assert schema["additionalProperties"] is False
     assert schema["required"] == list(report.to_dict())
-    assert schema["properties"]["format"] == {"const": 6}
+    assert schema["properties"]["format"] == {"const": 7}
     actions = schema["$defs"]["SetAction"]["properties"]
     assert {"from", "to"} <= set(actions)
 

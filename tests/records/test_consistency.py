@@ -66,6 +66,7 @@ def nodes() -> Any:
 CARRIERS = Carriers(
     front=(carrying(),),
     smallest_flip=None,
+    own=(carrying(),),
     own_ties=1,
     ties_in_reach=3,
     max_ties=3,
@@ -109,6 +110,10 @@ SPOILT: dict[str, tuple[Callable[[], SubjectReport], str]] = {
     "a set of another size": (
         lambda: with_carriers(front=(carrying(size=2),)),
         "a set that carries the decision is of another size",
+    ),
+    "two own ties as one": (
+        lambda: with_carriers(own=(carrying(), carrying())),
+        "the subject's own ties are not listed one by one",
     ),
     "a size twice": (
         lambda: with_carriers(front=(carrying(), carrying())),

@@ -21,7 +21,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 6
+    assert document["format"] == 7
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {
@@ -39,7 +39,16 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
         assert set(found["whole_graph"]) == WHOLE_GRAPH
     carriers = document["carriers"]
     assert set(carriers) == {
-        *("front", "smallest_flip", "own_ties", "ties_in_reach", "max_ties", "coverage", "tried")
+        *(
+            "front",
+            "smallest_flip",
+            "own",
+            "own_ties",
+            "ties_in_reach",
+            "max_ties",
+            "coverage",
+            "tried",
+        )
     }
     for one in (*carriers["front"], carriers["smallest_flip"]):
         assert set(one) == WHOLE_GRAPH | {"removed", "size"}

@@ -168,6 +168,7 @@ def carried(front: tuple[CarryingSet, ...] = FRONT, **changes: Any) -> SubjectRe
     found = Carriers(
         front=front,
         smallest_flip=flips[0] if flips else None,
+        own=front[:1],
         own_ties=3,
         ties_in_reach=12,
         max_ties=4,

@@ -213,6 +213,23 @@ def test_the_front_is_that_of_all_sets_of_ties(world: World) -> None:
     assert (None if flip is None else flip.size) == smallest
 
 
+@pytest.mark.parametrize("world", sample_worlds())
+def test_every_own_tie_is_listed_with_what_it_does_alone(world: World) -> None:
+    opened = asked(world)
+    subject = first_tied(opened.graph)
+    name = opened.graph.ids[subject]
+    found = carried(opened, subject)
+    assert len(found.own) == found.own_ties > 0
+    assert len({frozenset(tie) for one in found.own for tie in one.removed}) == found.own_ties
+    for one in found.own:
+        assert all(name in tie for tie in one.removed)
+        assert abs(moved(opened, pairs_of(one.removed), subject)[0]) == pytest.approx(
+            abs(one.effect), abs=2e-6
+        )
+    sizes = [abs(one.effect) for one in found.own]
+    assert sizes == pytest.approx(sorted(sizes, reverse=True), abs=2e-6)
+
+
 RULES: dict[str, dict[str, Any]] = {
     "cut-off": {"cut_off": 0.1, "better": "higher"},
     "lower is better": {"cut_off": 0.1, "better": "lower"},

@@ -184,6 +184,7 @@ class _Redaction:
         return Carriers(
             front=tuple(self._carrying(one) for one in found.front),
             smallest_flip=None if flip is None else self._carrying(flip),
+            own=tuple(self._carrying(one) for one in found.own),
             own_ties=found.own_ties,
             ties_in_reach=found.ties_in_reach,
             max_ties=found.max_ties,
