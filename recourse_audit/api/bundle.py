@@ -114,6 +114,7 @@ class Bundle:
         self,
         *,
         level: Level = "auditor",
+        language: str = "en",
         pdf: bool = False,
         templates: Path | str | None = None,
         workers: int | None = None,
@@ -127,7 +128,7 @@ class Bundle:
         """
         from recourse_audit.render.pages.write_pages import PageOptions, write_pages
 
-        options = PageOptions(level=level, pdf=pdf, templates=_path(templates))
+        options = PageOptions(level=level, language=language, pdf=pdf, templates=_path(templates))
         with _render_options("Making pages", workers, sign, again, progress) as work:
             return write_pages(self.folder, options, work)
 

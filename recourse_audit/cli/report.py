@@ -20,6 +20,7 @@ def report(
     level: Annotated[
         Level, typer.Option(help="For whom: how much a page may say about other people.")
     ] = "auditor",
+    language: Annotated[str, typer.Option(help="Language of the pages: en, de, fr or es.")] = "en",
     pdf: Annotated[
         bool, typer.Option("--pdf", help="Make reports on subjects as PDF too.")
     ] = False,
@@ -42,7 +43,13 @@ def report(
         raise InputError("report needs the folder that `recourse-audit run` wrote")
     with resumable(bundle):
         pages = Bundle(bundle).write_pages(
-            level=level, pdf=pdf, templates=templates, workers=workers, sign=sign, progress=True
+            level=level,
+            language=language,
+            pdf=pdf,
+            templates=templates,
+            workers=workers,
+            sign=sign,
+            progress=True,
         )
     say_pages(bundle, pages)
     if pages.trouble:

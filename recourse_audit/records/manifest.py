@@ -11,7 +11,7 @@ from recourse_audit.records.recourse import Compared, RecourseStatus
 # 3: preprocessing among the inputs. 4: repeated calls of the model. 5: answers about changes that
 # were compared with the whole graph's; `probes.sender_degree`.
 FORMAT = 5
-DERIVED_FORMAT = 2
+DERIVED_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -168,6 +168,7 @@ class MadeWith(Record):
     paper: bool
     letters: str
     level: str | None = None
+    language: str | None = None
     pdf: bool | None = None
     reasons: str | None = None
     addresses: str | None = None

@@ -118,10 +118,11 @@ class Carriers(Record):
     away from the decision. A size is left out if no set of it moves the answer farther than a
     smaller set does, so the front is empty where nothing that was tried moves it that way.
     `smallest_flip` is the smallest set found that changes the decision; of several, the one that
-    moves the answer farthest. `own_ties` of the `ties_in_reach` are the subject's own, and `own` has
-    what removing one of these alone does: at most 60, those that move the answer farthest first,
-    whichever way. `coverage` is exhaustive if every set of up to `max_ties` of them was tried; if not, larger sets were grown
-    from the best smaller ones, and `tried` says how many of how many.
+    moves the answer farthest. `own_ties` of the `ties_in_reach` are the subject's own, and `own`
+    has what removing one of these alone does: at most 60, those that move the answer farthest
+    first, whichever way. `coverage` is exhaustive if every set of up to `max_ties` of them was
+    tried; if not, larger sets were grown from the best smaller ones, and `tried` says how many of
+    how many.
     """
 
     front: tuple[CarryingSet, ...]

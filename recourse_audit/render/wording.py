@@ -1,8 +1,8 @@
 """The only door to babel: messages from catalogues, and numbers, money and dates by language.
 
 A catalogue is `wording/<language>/LC_MESSAGES/<catalogue>.po`, read without being compiled: there
-is one for letters and one for findings about groups. A message has a key, such as `step.raise`, and
-placeholders in braces, such as `{after}`.
+is one for letters, one per kind of page, one for findings about groups, and one for what all pages
+share. A message has a key, such as `step.raise`, and placeholders in braces, such as `{after}`.
 """
 
 import gettext
@@ -28,6 +28,7 @@ _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _FEW = "#,##0.##"
 _DIGITS = 2
 MINUS = "\N{MINUS SIGN}"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def catalogue_name(language: str, catalogue: str = "letters") -> str:
@@ -36,7 +37,7 @@ def catalogue_name(language: str, catalogue: str = "letters") -> str:
 
 
 class Wording:
-    """Everything that one catalogue says in one language.
+    """Everything that some catalogues say in one language; no key may be in two of them.
 
     Raises
     ------
@@ -44,12 +45,26 @@ class Wording:
         There is no catalogue for the language, or it cannot be read.
     """
 
-    def __init__(self, language: str, pages: Templates, catalogue: str = "letters") -> None:
+    def __init__(self, language: str, pages: Templates, *catalogues: str) -> None:
         self.language = language
         self._locale = _locale(language)
-        self._catalogue = catalogue
-        self._name, text = _catalogue(language, pages, catalogue)
-        self._forms, self._form = _messages(self._name, text, self._locale)
+        self._catalogues = catalogues or ("letters",)
+        self._forms: dict[str, tuple[str, ...]] = {}
+        self._files: dict[str, str] = {}  # the name of the file that each message is in
+        self._rules: dict[str, Callable[[int], int]] = {}
+        for catalogue in self._catalogues:
+            name, text = _catalogue(language, pages, catalogue)
+            forms, self._rules[name] = _messages(name, text, self._locale)
+            for key in forms:
+                if key in self._files:
+                    raise TemplateError(f"{name}: {key!r} is in {self._files[key]} already")
+                self._files[key] = name
+            self._forms |= forms
+
+    @property
+    def tag(self) -> str:
+        """The language as HTML names it: es-US."""
+        return self.language.replace("_", "-")
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -67,7 +82,7 @@ class Wording:
     def say_count(self, key: str, count: int, /, **values: str) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
         forms = self._found(key)
-        form = forms[min(self._plural(count), len(forms) - 1)]
+        form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
     def number(self, value: float) -> str:
@@ -92,6 +107,33 @@ class Wording:
             return _wide_spaces(text)
         return f"{'+' if difference > 0 else MINUS}{_wide_spaces(text)}"
 
+    def probability(self, chance: float) -> str:
+        """Three decimals; what is just short of all or nothing is not rounded to it."""
+        if 0 < chance < 0.0005:
+            return f"<{NO_BREAK}{self._decimals(0.001, 3)}"
+        if 0.9995 <= chance < 1:
+            return f">{NO_BREAK}{self._decimals(0.999, 3)}"
+        return self._decimals(chance, 3)
+
+    def amount(self, score: float) -> str:
+        """A score: whole above a thousand, otherwise with as many decimals as matter."""
+        size = abs(score)
+        return self._decimals(
+            score, 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
+        )
+
+    def signed(self, value: float, decimals: int = 3) -> str:
+        """A change with its sign: +0.094, a real minus."""
+        text = self._decimals(abs(value), decimals)
+        if not any(digit in text for digit in "123456789"):
+            return text
+        return f"{'+' if value > 0 else MINUS}{text}"
+
+    def _decimals(self, value: float, decimals: int) -> str:
+        pattern = f"#,##0.{'0' * decimals}" if decimals else "#,##0"
+        text = _wide_spaces(format_decimal(value, format=pattern, locale=self._locale))
+        return text.replace("-", MINUS)
+
     def form(self, value: float, forms: Sequence[str]) -> str:
         """The singular or the plural of a word, whichever goes with the number as it is written."""
         one = self._locale.plural_form(round(value, _DIGITS)) == "one"
@@ -115,38 +157,40 @@ class Wording:
         """Several things as a sentence lists them."""
         return str(format_list(list(items), locale=self._locale)) if items else ""
 
-    def _plural(self, count: int) -> int:
-        """The number of the plural form for a number."""
+    def _plural(self, file: str, count: int) -> int:
+        """The number of the plural form for a number, by the rule of a file."""
         try:
-            form = self._form(count)
+            form = self._rules[file](count)
         except ArithmeticError as error:
-            raise self._bad_plural(count, str(error)) from None
+            raise _bad_plural(file, count, str(error)) from None
         if form < 0:
-            raise self._bad_plural(count, f"it gives the form {form}")
+            raise _bad_plural(file, count, f"it gives the form {form}")
         return form
-
-    def _bad_plural(self, count: int, reason: str) -> TemplateError:
-        return TemplateError(
-            f"{self._name}: the rule in Plural-Forms fails for {count} ({reason}); correct it"
-        )
 
     def _found(self, key: str) -> tuple[str, ...]:
         try:
             return self._forms[key]
         except KeyError:
-            source = catalogue_name("en", self._catalogue)
+            source = " or ".join(catalogue_name("en", one) for one in self._catalogues)
             raise TemplateError(
-                f"{self._name}: has no message {key!r}; copy it from {source} and translate it"
+                f"{' or '.join(self._rules)}: has no message {key!r}; copy it from {source} and "
+                "translate it"
             ) from None
 
     def _filled(self, key: str, text: str, values: dict[str, str]) -> str:
         missing = set(PLACEHOLDER.findall(text)) - set(values)
         if missing:
             raise TemplateError(
-                f"{self._name}: the message {key!r} has the unknown placeholder "
+                f"{self._files[key]}: the message {key!r} has the unknown placeholder "
                 f"{{{min(missing)}}}; it may use {', '.join(sorted(values)) or 'none'}"
             )
         return PLACEHOLDER.sub(lambda found: values[found[1]], text)
+
+
+def _bad_plural(file: str, count: int, reason: str) -> TemplateError:
+    return TemplateError(
+        f"{file}: the rule in Plural-Forms fails for {count} ({reason}); correct it"
+    )
 
 
 def _wide_spaces(text: str) -> str:
@@ -159,7 +203,7 @@ def _locale(language: str) -> Locale:
         return Locale.parse(language)
     except (UnknownLocaleError, ValueError):
         raise TemplateError(
-            f"letters.language: {language!r} is not a known language; use a code such as en or de"
+            f"{language!r} is not a known language; use a code such as en or de"
         ) from None
 
 

@@ -12,6 +12,7 @@ from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import AskedOn, RecourseStatus, TieAction, WhatIf
 from recourse_audit.records.report import NO_TIE_MOVES, Decision, EgoTie, SubjectReport
 from recourse_audit.records.search import Sample
+from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.redaction import LEVELS, SOMEBODY, Level, redacted
 from recourse_audit.render.pages.subject import SubjectView, subject_view
 from recourse_audit.render.pages.tables import Table
@@ -408,7 +409,7 @@ def test_a_view_holds_text_only_so_that_templates_decide_nothing() -> None:
         return [value]
 
     kinds = {type(leaf) for leaf in leaves(asdict(viewed()))}
-    assert kinds <= {str, bool, type(None)}
+    assert kinds <= {str, bool, type(None), PageWords}
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -14,6 +14,7 @@ from recourse_audit.groups.wording import own_data_sentence
 from recourse_audit.records.group_figures import PRIMARY
 from recourse_audit.records.groups import CutOffTable, GroupReport
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.page_words import GROUP_WORDS, PageWords, english
 from recourse_audit.render.pages.groups_actions import action_tables
 from recourse_audit.render.pages.groups_charts import (
     Figure,
@@ -81,6 +82,7 @@ AS_CSV = Link(address="groups.csv", words="Its figures as CSV")
 class GroupsView:
     """What the page shows."""
 
+    words: PageWords
     title: str
     links: tuple[Link, ...]
     agreement: tuple[str, ...]
@@ -116,12 +118,15 @@ class GroupsView:
     withheld_note: str
 
 
-def groups_view(report: GroupReport, *, paper: bool = True) -> GroupsView:
+def groups_view(
+    report: GroupReport, *, words: PageWords | None = None, paper: bool = True
+) -> GroupsView:
     """Make the page; `paper` says whether there is a PDF of it."""
     single, both = singles(report), crossed(report)
     main = _main_attribute(report)
     figures = _figures(report)
     return GroupsView(
+        words=words or english(*GROUP_WORDS),
         title=TITLE,
         links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
         agreement=() if report.agreement is None else agreement_sentences(report.agreement),

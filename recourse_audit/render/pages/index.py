@@ -13,6 +13,7 @@ from recourse_audit.records.manifest import Command, Manifest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.page_words import INDEX_WORDS, PageWords, english
 from recourse_audit.render.pages.index_rows import (
     Embedded,
     IndexColumns,
@@ -112,6 +113,7 @@ class PlainRow:
 class IndexView:
     """What the index shows."""
 
+    words: PageWords
     lead: str
     agreement: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -140,6 +142,7 @@ def index_view(
     manifest_digest: str,
     links: Mapping[int, Links],
     groups: GroupVerdicts | None,
+    words: PageWords | None = None,
     agreement: Agreement | None = None,
     level: Level = "auditor",
     results: bool = True,
@@ -156,6 +159,7 @@ def index_view(
     if level != "auditor":
         shown = tuple(without_id(row) for row in rows if level == "reviewer")
     return IndexView(
+        words=words or english(*INDEX_WORDS),
         lead=_lead(manifest, len(rows), level, sizes=sizes),
         agreement=_agreement(agreement, level) if sizes else (),
         warnings=tuple(plain(note) for note in manifest.probes.notes.values()),

@@ -21,6 +21,7 @@ from recourse_audit.render.own_data import (
     own_data_sentences,
     watched_value,
 )
+from recourse_audit.render.page_words import SUBJECT_WORDS, PageWords, english
 from recourse_audit.render.pages.redaction import SAID, Level, redacted
 from recourse_audit.render.pages.subject_carriers import (
     CarriersView,
@@ -70,6 +71,7 @@ class OwnDataView:
 class SubjectView:
     """What the report on one subject shows; links are relative, and empty where there is none."""
 
+    words: PageWords
     title: str
     subject: str
     mark: str
@@ -106,6 +108,7 @@ def subject_view(
     report: SubjectReport,
     facts: AuditFacts,
     *,
+    words: PageWords | None = None,
     level: Level = "auditor",
     members: Mapping[str, str] | None = None,
     index_link: str = "../index.html",
@@ -120,9 +123,10 @@ def subject_view(
     shown = redacted(report, level, facts.protected)
     decision, found = shown.subject, shown.counterfactuals
     looks = _looks(facts)
-    words = tie_words(report, shown, level)
+    ties = tie_words(report, shown, level)
     near = neighbourhood_of(shown, level, looks)
     return SubjectView(
+        words=words or english(*SUBJECT_WORDS),
         title=f"{decision.id}: {decision.decision or 'no decision'}",
         subject=decision.id,
         mark="favourable" if decision.favourable else "unfavourable",
@@ -136,13 +140,13 @@ def subject_view(
         histograms=histogram_picture(shown, looks),
         scores_note=SCORES_NOTE if shown.decision.scored else "",
         histograms_title="The score" if shown.decision.scored else "Probability of each class",
-        explanation=explanation_facts(shown, words),
+        explanation=explanation_facts(shown, ties),
         remark=remark_on(shown),
         nothing="" if found else shown.note or NOTHING,
         neighbourhood=neighbourhood_pictures(near),
         limit=limit_sentence(near),
         people=people_table(near),
-        counterfactuals=counterfactual_table(shown, words),
+        counterfactuals=counterfactual_table(shown, ties),
         disagreements=disagreements(shown),
         carriers=carriers_view(report, shown, level),
         carriers_first=facts.prefer == "whole_graph",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.manifest import Fingerprint
+from recourse_audit.render.charts.svg import Picture
 from recourse_audit.settings import Settings
 
 Kind = Literal["plain", "figures", "whole"]
@@ -37,6 +38,34 @@ class Fact:
     name: str
     value: str
     code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRow:
+    """A row of a chart: what it is about, its drawing, and its figures in words.
+
+    `strong` and `figure` are the bold beginnings of the first and the last cell. `apart` is a
+    heading above the row. `tone` is a class of the style sheet: attention, open or yes.
+    """
+
+    label: str
+    picture: Picture | None
+    words: str
+    strong: str = ""
+    figure: str = ""
+    apart: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartTable:
+    """A chart: a table with one drawing per row on one axis; its title is a finding."""
+
+    title: str
+    rows: tuple[ChartRow, ...]
+    axis: Picture | None = None
+    head: tuple[str, ...] = ()
+    note: str = ""
 
 
 def cells(*values: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

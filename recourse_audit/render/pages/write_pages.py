@@ -19,6 +19,7 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.page_words import GROUP_WORDS, INDEX_WORDS, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.index import GroupVerdicts, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
 from recourse_audit.render.pages.redaction import Level
@@ -33,9 +34,10 @@ LEFT_TO_THE_AUDITOR = "the auditor's copy says why"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOptions:
-    """How pages are made: for whom, with whose templates, and whether reports become PDFs too."""
+    """How pages are made: for whom, in which language, with whose templates, and as PDFs or not."""
 
     level: Level = "auditor"
+    language: str = "en"
     templates: Path | None = None
     pdf: bool = False
 
@@ -70,7 +72,7 @@ def write_pages(
             on_paper = pages.pdf and printer is not None
             factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
             make_files(attempt, factory, list(names), options)
-            for name, content in _summaries(stored, templates, printer, pages.level).items():
+            for name, content in _summaries(stored, templates, printer, pages).items():
                 attempt.put(name, content)
             attempt.seal()
     return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
@@ -82,6 +84,7 @@ def _made_with(pages: PageOptions, templates: Templates, folder: Path, *, paper:
         version=version("recourse-audit"),
         templates=templates.digest(),
         level=pages.level,
+        language=pages.language,
         pdf=pages.pdf,
         paper=paper,
         letters=digest_of(" ".join(sorted(_letters(folder)))),
@@ -111,6 +114,7 @@ class PageMakers:
             stored=stored,
             held=held,
             templates=templates,
+            words=PageWords(self.pages.language, templates, *SUBJECT_WORDS),
             printer=Printer(templates) if self.on_paper else None,
             letters=_letters(self.bundle),
         )
@@ -125,6 +129,7 @@ class PageMaker:
     stored: StoredAudit
     held: ExitStack
     templates: Templates
+    words: PageWords
     printer: Printer | None
     letters: set[str]
 
@@ -139,6 +144,7 @@ class PageMaker:
         view = subject_view(
             report,
             self.facts,
+            words=self.words,
             level=self.level,
             members=self.stored.groups_of(number),
             letter_link=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
@@ -159,14 +165,14 @@ def page_name(number: int, subject: str, level: Level) -> str:
 
 
 def _summaries(
-    stored: StoredAudit, templates: Templates, printer: Printer | None, level: Level
+    stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
 ) -> dict[str, bytes]:
     """The pages about everybody: the group report, if groups are compared, and the index."""
     from recourse_audit.groups.report import groups_of
     from recourse_audit.render.findings import with_sentences
     from recourse_audit.render.pages.groups import verdicts_of
 
-    folder = stored.folder
+    level, folder = pages.level, stored.folder
     files: dict[str, bytes] = {}
     verdicts: GroupVerdicts | None = None
     names = stored.names()
@@ -175,12 +181,14 @@ def _summaries(
         report = with_sentences(groups_of(folder), templates)
         if level != "auditor":
             report = for_others(report)
-        files = _group_files(report, templates, printer)
+        words = PageWords(pages.language, templates, *GROUP_WORDS)
+        files = _group_files(report, words, templates, printer)
         verdicts = verdicts_of(report, "groups.html")
     letters = _letters(folder)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
     view = index_view(
         stored.rows(),
+        words=PageWords(pages.language, templates, *INDEX_WORDS),
         manifest=stored.manifest,
         manifest_digest=digest(folder / MANIFEST),
         links={
@@ -226,13 +234,13 @@ def shows_sizes(report: GroupReport | None) -> bool:
 
 
 def _group_files(
-    report: GroupReport, templates: Templates, printer: Printer | None
+    report: GroupReport, words: PageWords, templates: Templates, printer: Printer | None
 ) -> dict[str, bytes]:
     """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
     from recourse_audit.groups.csv_table import groups_csv
     from recourse_audit.render.pages.groups import groups_view
 
-    view = groups_view(report, paper=printer is not None)
+    view = groups_view(report, words=words, paper=printer is not None)
     html = templates.render("pages/groups.html", view=view)
     files = {
         "groups.html": html.encode(),
