@@ -115,6 +115,7 @@ class Bundle:
         *,
         level: Level = "auditor",
         language: str = "en",
+        auditor: str = "",
         pdf: bool = False,
         templates: Path | str | None = None,
         workers: int | None = None,
@@ -128,7 +129,9 @@ class Bundle:
         """
         from recourse_audit.render.pages.write_pages import PageOptions, write_pages
 
-        options = PageOptions(level=level, language=language, pdf=pdf, templates=_path(templates))
+        options = PageOptions(
+            level=level, language=language, auditor=auditor, pdf=pdf, templates=_path(templates)
+        )
         with _render_options("Making pages", workers, sign, again, progress) as work:
             return write_pages(self.folder, options, work)
 

@@ -101,6 +101,20 @@ class StoredAudit:
                 row[name] = None if row[name] is None else bool(row[name])
             yield number, SummaryRow(**row)
 
+    def scores(self) -> dict[int, float | None]:
+        """What the decision on each subject goes by: a probability, or a score."""
+        rows = self.connection.execute(
+            "SELECT s.number, p.score FROM subjects s JOIN people p USING (number)"
+        )
+        return dict(rows.fetchall())
+
+    def first_options(self) -> Iterator[tuple[int, str, str | None, str | None, object, object]]:
+        """The changes of each subject's cheapest option: what is done, to what, from, to."""
+        yield from self.connection.execute(
+            "SELECT subject, do, kind, attribute, before, after FROM actions WHERE option = 0 "
+            "ORDER BY subject, action"
+        )
+
     def report(self, number: int) -> SubjectReport:
         """The report on one subject."""
         find = "SELECT document FROM subjects WHERE number = ?"

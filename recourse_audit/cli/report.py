@@ -21,6 +21,9 @@ def report(
         Level, typer.Option(help="For whom: how much a page may say about other people.")
     ] = "auditor",
     language: Annotated[str, typer.Option(help="Language of the pages: en, de, fr or es.")] = "en",
+    auditor: Annotated[
+        str, typer.Option(metavar="NAME", help="Who answers for the audit; named on the index.")
+    ] = "",
     pdf: Annotated[
         bool, typer.Option("--pdf", help="Make reports on subjects as PDF too.")
     ] = False,
@@ -45,6 +48,7 @@ def report(
         pages = Bundle(bundle).write_pages(
             level=level,
             language=language,
+            auditor=auditor,
             pdf=pdf,
             templates=templates,
             workers=workers,

@@ -169,6 +169,7 @@ class MadeWith(Record):
     letters: str
     level: str | None = None
     language: str | None = None
+    auditor: str | None = None
     pdf: bool | None = None
     reasons: str | None = None
     addresses: str | None = None

@@ -4,77 +4,85 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from recourse_audit.records.agreement import Agreement, BetterRule
-from recourse_audit.render.answers import amount
+from recourse_audit.render.page_words import PageWords, english
 from recourse_audit.render.text import plain
 
 NAMED = 3
-MEANING = (
-    "Where they differ, the file may not be the deployed model, or the data or the decision rule "
-    "may not be the deployed ones."
-)
 
 
-def agreement_sentences(agreement: Agreement) -> tuple[str, ...]:
+def agreement_sentences(agreement: Agreement, words: PageWords | None = None) -> tuple[str, ...]:
     """How many agree; then who does not, and what would explain it."""
-    return tuple(_sentences(agreement))
+    return tuple(_sentences(agreement, words or english()))
 
 
-def _sentences(found: Agreement) -> Iterator[str]:
-    people = "person" if found.compared == 1 else "people"
-    yield (
-        f"The model's decisions and those on record (column {plain(found.column)}) agree for "
-        f"{found.agreeing:,} of {found.compared:,} {people} ({percent(found.share)})."
+def _sentences(found: Agreement, words: PageWords) -> Iterator[str]:
+    say = words.say
+    yield words.say_count(
+        "agreement.agree",
+        found.compared,
+        column=plain(found.column),
+        agreeing=words.number(found.agreeing),
+        share=_share(found.share, words),
     )
     if found.unrecorded or found.undecided:
-        yield (
-            f"Not compared: {found.unrecorded:,} without a decision on record, "
-            f"{found.undecided:,} without an answer of the model."
+        yield say(
+            "agreement.left_out",
+            unrecorded=words.number(found.unrecorded),
+            undecided=words.number(found.undecided),
         )
     if not found.disagreeing:
         return
-    differing = [one for one in found.by_class if one.recorded != one.decided]
     pairs = (
-        f"{one.people:,} {plain(one.recorded)} on record and {plain(one.decided)} by the model"
-        for one in differing
-    )
-    yield f"Differences: {'; '.join(pairs)}. {MEANING}"
-    if found.better is not None:
-        yield _better(found.better, found)
-    if found.outside:
-        which = "has" if found.outside == 1 else "have"
-        names = ", ".join(map(plain, found.outside_features))
-        yield (
-            f"{found.outside:,} of those on whom they differ {which} features outside the range of "
-            f"everybody on whom they agree: {names}."
+        say(
+            "agreement.pair",
+            count=words.number(one.people),
+            recorded=plain(one.recorded),
+            decided=plain(one.decided),
         )
+        for one in found.by_class
+        if one.recorded != one.decided
+    )
+    yield say("agreement.differences", pairs="; ".join(pairs))
+    if found.better is not None:
+        yield _better(found.better, found, words)
+    if found.outside:
+        names = ", ".join(map(plain, found.outside_features))
+        yield words.say_count("agreement.outside", found.outside, names=names)
     for attribute, groups in groupby(found.by_group, key=lambda one: one.attribute):
         shares = (
-            f"{plain(one.group) or 'unknown'} {percent(one.agreeing / one.compared)}"
+            f"{plain(one.group) or say('unknown')} {_share(one.agreeing / one.compared, words)}"
             for one in groups
         )
-        yield f"Agreement by {plain(attribute)}: {', '.join(shares)}."
+        yield say("agreement.by", attribute=plain(attribute), shares=", ".join(shares))
     if found.examples:
         some = (
-            f"{plain(one.id)} ({plain(one.recorded)} on record, {plain(one.decided)} by the model)"
+            say(
+                "agreement.example",
+                id=plain(one.id),
+                recorded=plain(one.recorded),
+                decided=plain(one.decided),
+            )
             for one in found.examples[:NAMED]
         )
-        yield f"For example {', '.join(some)}."
+        yield say("agreement.examples", examples=", ".join(some))
 
 
-def _better(rule: BetterRule, found: Agreement) -> str:
-    would = f"{rule.agreeing:,} of {found.compared:,} would agree"
+def _better(rule: BetterRule, found: Agreement, words: PageWords) -> str:
+    counts = {
+        "agreeing": words.number(rule.agreeing),
+        "compared": words.number(found.compared),
+    }
     if rule.kind == "cut_off" and rule.cut_off is not None:
-        return f"With a cut-off of {_cut_off(rule.cut_off)}, {would}: check decision.cut_off."
+        cut_off = words.exact(rule.cut_off)
+        return words.say("agreement.cut_off", cut_off=cut_off, **counts)
     order = ", ".join(map(plain, rule.classes))
-    return f"With the classes in the order {order}, {would}: check decision.classes."
+    return words.say("agreement.order", order=order, **counts)
 
 
-def _cut_off(value: float) -> str:
-    return f"{value:.6g}" if abs(value) < 1000 else amount(value)
-
-
-def percent(share: float) -> str:
+def _share(share: float, words: PageWords) -> str:
     """A share in per cent; what is just short of all or nothing is not rounded to it."""
     if 0.9995 <= share < 1:
-        return "just under 100%"
-    return "under 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+        return words.say("agreement.nearly_all", share=words.whole_percent(1))
+    if 0 < share < 0.0005:
+        return words.say("agreement.nearly_none", share=words.percent(0.001))
+    return words.percent(share)

@@ -89,6 +89,10 @@ class Wording:
         """A number with at most two decimals, without trailing zeros."""
         return _wide_spaces(format_decimal(value, format=_FEW, locale=self._locale))
 
+    def exact(self, value: float) -> str:
+        """A number from the user's settings, with up to six decimals."""
+        return self._minus(format_decimal(value, format="#,##0.######", locale=self._locale))
+
     def percent(self, share: float) -> str:
         """A share with one decimal: 41.2%."""
         pattern = self._locale.percent_formats[None].pattern
@@ -110,29 +114,31 @@ class Wording:
     def probability(self, chance: float) -> str:
         """Three decimals; what is just short of all or nothing is not rounded to it."""
         if 0 < chance < 0.0005:
-            return f"<{NO_BREAK}{self._decimals(0.001, 3)}"
+            return f"<{NO_BREAK}{self.fixed(0.001, 3)}"
         if 0.9995 <= chance < 1:
-            return f">{NO_BREAK}{self._decimals(0.999, 3)}"
-        return self._decimals(chance, 3)
+            return f">{NO_BREAK}{self.fixed(0.999, 3)}"
+        return self.fixed(chance, 3)
 
     def amount(self, score: float) -> str:
         """A score: whole above a thousand, otherwise with as many decimals as matter."""
         size = abs(score)
-        return self._decimals(
-            score, 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
-        )
+        return self.fixed(score, 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3)
 
     def signed(self, value: float, decimals: int = 3) -> str:
         """A change with its sign: +0.094, a real minus."""
-        text = self._decimals(abs(value), decimals)
+        text = self.fixed(abs(value), decimals)
         if not any(digit in text for digit in "123456789"):
             return text
         return f"{'+' if value > 0 else MINUS}{text}"
 
-    def _decimals(self, value: float, decimals: int) -> str:
+    def fixed(self, value: float, decimals: int) -> str:
+        """A number with so many decimals, and a real minus."""
         pattern = f"#,##0.{'0' * decimals}" if decimals else "#,##0"
-        text = _wide_spaces(format_decimal(value, format=pattern, locale=self._locale))
-        return text.replace("-", MINUS)
+        return self._minus(format_decimal(value, format=pattern, locale=self._locale))
+
+    @staticmethod
+    def _minus(text: str) -> str:
+        return _wide_spaces(text).replace("-", MINUS)
 
     def form(self, value: float, forms: Sequence[str]) -> str:
         """The singular or the plural of a word, whichever goes with the number as it is written."""

@@ -1,7 +1,7 @@
 "use strict";
 /* The table of subjects: search, filters, sorting and pages, all in this file and without a network.
 
-   Subjects come in columns, sorted by id. A view is a list of places in those columns. Sorting
+   Subjects come in columns, those who need a person first. A view is a list of places in those columns. Sorting
    counts instead of comparing: every column knows the rank of each of its values, so that one more
    key costs one more pass, equal values keep their order, and missing values come last in both
    directions. The whole state is in the address, after the #. */
@@ -11,19 +11,14 @@
   const KEYS = 3;
   const QUIET = 350;
   const find = (id) => document.getElementById(id);
-  const whole = new Intl.NumberFormat("en");
+  const labels = JSON.parse(find("labels").textContent);
+  const whole = new Intl.NumberFormat(labels.language);
+  const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  const say = (key, values = {}) => filled(labels.said[key], values);
 
-  const FACETS = { decision: "Decision", status: "Status", grade: "Caveat" };
-  const COLUMNS = {
-    id: { title: "Subject", low: "first to last", high: "last to first" },
-    decision: { title: "Decision", low: "first to last", high: "last to first" },
-    status: { title: "Status", low: "first to last", high: "last to first" },
-    options: { title: "Options", low: "fewest first", high: "most first" },
-    cost: { title: "Cheapest", low: "lowest first", high: "highest first" },
-    margin: { title: "Margin", low: "lowest first", high: "highest first" },
-    grade: { title: "Caveat", low: "holds first", high: "reverses first" },
-    letter: { title: "Letter", low: "with a letter first", high: "without a letter first" },
-  };
+  const FACETS = ["need", "decision"];
+  const COLUMNS = labels.columns;
+  const FIRST = "what"; // the order in which subjects come
 
   /* ------------------------------------------------------------------ ranks and order */
 
@@ -37,18 +32,19 @@
   // The rank of every row in a column, how many ranks there are, and -1 where a value is missing.
   function ranked(column) {
     if (column === "id") {
-      return { of: Int32Array.from(data.id, (_, row) => row), count: data.count };
+      const byId = new Intl.Collator("en", { numeric: true }).compare;
+      const order = data.id.map((_, row) => row).sort((a, b) => byId(data.id[a], data.id[b]));
+      const of = new Int32Array(data.count);
+      order.forEach((row, place) => (of[row] = place));
+      return { of, count: data.count };
     }
     if (column === "letter") {
       return { of: Int32Array.from(data.letter, (mark) => 1 - Number(mark)), count: 2 };
     }
-    if (column in FACETS) {
-      const { words, codes } = data[column];
-      const missing = words.map((name) => data.missing.includes(name));
-      const rank = (code) => (missing[code] ? -1 : code);
-      return { of: Int32Array.from(codes, rank), count: words.length };
+    if (column === "what") {
+      return { of: Int32Array.from(data.need.codes), count: data.need.words.length };
     }
-    const values = column === "options" ? data.options : data[column].values;
+    const values = column === "holds" ? data.held : data[column].values;
     const known = Float64Array.from(values.filter((value) => value !== null)).sort();
     const places = new Map();
     for (const value of known) if (!places.has(value)) places.set(value, places.size);
@@ -76,7 +72,7 @@
     const found = new Uint8Array(data.count).fill(1);
     for (const term of query.toLowerCase().split(/\s+/).filter(Boolean)) {
       const hits = new Uint8Array(data.count);
-      for (const facet in FACETS) {
+      for (const facet of [...FACETS, "lead", "detail"]) {
         const { words, codes } = data[facet];
         const hit = words.map((word) => word.toLowerCase().includes(term));
         if (hit.includes(true)) codes.forEach((code, row) => (hits[row] |= hit[code]));
@@ -91,7 +87,7 @@
   // The rows that pass all filters, and how many rows each word of a filter would leave.
   function filtered(state) {
     const found = searched(state.query);
-    const facets = Object.keys(FACETS).map((facet) => {
+    const facets = FACETS.map((facet) => {
       const { words, codes } = data[facet];
       const chosen = state[facet];
       const passes = words.map((word) => chosen.size === 0 || chosen.has(word));
@@ -117,7 +113,7 @@
       }
     }
     const counts = Object.fromEntries(
-      Object.keys(FACETS).map((facet, place) => [facet, facets[place].counts]),
+      FACETS.map((facet, place) => [facet, facets[place].counts]),
     );
     return { rows: rows.subarray(0, passing), counts };
   }
@@ -138,10 +134,9 @@
       new Set(address.getAll(facet).filter((word) => data[facet].words.includes(word)));
     return {
       query: address.get("search") ?? "",
+      need: chosen("need"),
       decision: chosen("decision"),
-      status: chosen("status"),
-      grade: chosen("grade"),
-      sort: sort.length ? sort : [{ column: "id", down: false }],
+      sort: sort.length ? sort : [{ column: FIRST, down: false }],
       page: Math.max(1, Number.parseInt(address.get("page") ?? "1", 10) || 1),
       keys: address.get("keys") !== "off",
     };
@@ -150,9 +145,9 @@
   function addressOf({ query, sort, page, keys, ...rest }) {
     const address = new URLSearchParams();
     if (query) address.set("search", query);
-    for (const facet in FACETS) for (const word of rest[facet]) address.append(facet, word);
+    for (const facet of FACETS) for (const word of rest[facet]) address.append(facet, word);
     const written = sort.map(({ column, down }) => (down ? "-" : "") + column).join(",");
-    if (written !== "id") address.set("sort", written);
+    if (written !== FIRST) address.set("sort", written);
     if (page > 1) address.set("page", String(page));
     if (!keys) address.set("keys", "off");
     return `#${address}`;
@@ -183,12 +178,24 @@
   /* ------------------------------------------------------------------ what is on the page */
 
   const cells = {
-    decision: (row) => word("decision", row),
-    status: (row) => word("status", row),
-    options: (row) => whole.format(data.options[row]),
-    cost: (row) => figure("cost", row),
-    margin: (row) => figure("margin", row),
-    grade: (row) => word("grade", row),
+    what: (cell, row) => {
+      cell.append(element("strong", {}, word("lead", row)), ` ${word("detail", row)}`);
+    },
+    effort: (cell, row) => cell.append(figure("effort", row)),
+    holds: (cell, row) => {
+      const held = data.held[row];
+      if (held === null) return cell.append("–");
+      const values = { count: whole.format(held), total: whole.format(data.tests[row]) };
+      cell.append(filled(labels.of, values));
+      if (data.needs[data.need.codes[row]] === "fragile") {
+        cell.append(" ", element("strong", { class: "attention" }, `▲ ${say("fragile")}`));
+      }
+    },
+    value: (cell, row) => {
+      const value = data.value.values[row];
+      cell.append(element("span", {}, valueWords(value)));
+      if (value !== null) cell.append(mark(value));
+    },
   };
 
   function word(facet, row) {
@@ -197,8 +204,45 @@
 
   function figure(column, row) {
     const value = data[column].values[row];
+    return value === null ? "–" : fixed(value, data[column].decimals);
+  }
+
+  function fixed(value, decimals) {
+    const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+    return new Intl.NumberFormat(labels.language, digits).format(value).replace("-", "−");
+  }
+
+  // What is just short of all or nothing is not rounded to it.
+  function valueWords(value) {
     if (value === null) return "–";
-    return value.toFixed(data[column].decimals).replace(/^-/, "−");
+    if (labels.whole && value > 0 && value < 0.0005) return `<\u00a0${fixed(0.001, 3)}`;
+    if (labels.whole && value < 1 && value >= 0.9995) return `>\u00a0${fixed(0.999, 3)}`;
+    if (labels.whole || labels.margin) return fixed(value, 3);
+    const size = Math.abs(value);
+    return fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+  }
+
+  const known = data.value.values.filter((value) => value !== null);
+  const ends = labels.whole
+    ? [0, 1]
+    : known.reduce(([low, high], one) => [Math.min(low, one), Math.max(high, one)], [labels.line, labels.line]);
+
+  // A dot on a line, with a stroke where the decision turns; the figure beside it says the same.
+  function mark(value) {
+    const at = (one) => 6 + 84 * (ends[0] === ends[1] ? 0.5 : (one - ends[0]) / (ends[1] - ends[0]));
+    const made = drawn("svg", { viewBox: "0 0 96 16", width: 96, height: 16, "aria-hidden": "true" });
+    made.append(
+      drawn("line", { x1: 6, x2: 90, y1: 8, y2: 8, class: "stroke-lines" }),
+      drawn("line", { x1: at(labels.line), x2: at(labels.line), y1: 1, y2: 15, class: "stroke-muted turn" }),
+      drawn("circle", { cx: at(value), cy: 8, r: 4.5, class: "fill-paper stroke-yes dot" }),
+    );
+    return made;
+  }
+
+  function drawn(name, attributes) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const key in attributes) made.setAttribute(key, attributes[key]);
+    return made;
   }
 
   function element(name, attributes = {}, text = null) {
@@ -221,7 +265,7 @@
   }
 
   function chosenWords() {
-    return Object.keys(FACETS).map((facet) => state[facet]);
+    return FACETS.map((facet) => state[facet]);
   }
 
   function show() {
@@ -249,8 +293,8 @@
     find("frame").hidden = order.length === 0;
     find("nobody").hidden = order.length > 0;
     find("nobody-why").textContent = data.count
-      ? `No subject matches ${wordsOfFilters()}.`
-      : "This audit has no subjects.";
+      ? say("nobody", { what: wordsOfFilters() })
+      : say("nobody_at_all");
     const narrowed = isNarrowed();
     find("clear").hidden = !narrowed;
     find("clear-here").hidden = !narrowed;
@@ -261,7 +305,7 @@
   // One row of the table without its text; copying it is faster than making every cell again.
   function patternOfRow() {
     const line = element("tr", { role: "row" });
-    const name = element("th", { role: "rowheader", scope: "row", "data-title": "Subject" });
+    const name = element("th", { role: "rowheader", scope: "row", "data-title": COLUMNS.id.title });
     name.append(element("a"));
     line.append(name);
     for (const column in cells) {
@@ -270,8 +314,9 @@
       cell.append(element("span"));
       line.append(cell);
     }
-    const letter = element("td", { role: "cell", class: "at-letter", "data-title": "Letter" });
-    letter.append(element("a", {}, data.ending.toUpperCase()));
+    const title = COLUMNS.letter.title;
+    const letter = element("td", { role: "cell", class: "at-letter", "data-title": title });
+    letter.append(element("a"));
     line.append(letter);
     return line;
   }
@@ -289,14 +334,12 @@
       name.textContent = data.id[row];
       name.tabIndex = -1;
     }
-    Object.values(cells).forEach((words, at) => {
-      const cell = others[at].firstChild;
-      cell.textContent = words(row);
-      if (others[at].className === "at-status") cell.dataset.word = cell.textContent;
-    });
+    Object.values(cells).forEach((fill, at) => fill(others[at].firstChild, row));
     if (data.letter[row] === "1") {
+      const stateOf = say(data.signed[row] === "1" ? "signed" : "draft");
       letter.firstChild.href = `../letters/${file}.${data.ending}`;
-      letter.firstChild.setAttribute("aria-label", `Letter to ${data.id[row]}, ${letter.textContent}`);
+      letter.firstChild.textContent = stateOf;
+      letter.firstChild.setAttribute("aria-label", say("letter_to", { id: data.id[row], state: stateOf }));
     } else {
       letter.textContent = "–";
     }
@@ -314,7 +357,7 @@
   }
 
   function showFacets(counts) {
-    for (const facet in FACETS) {
+    for (const facet of FACETS) {
       const boxes = find(`facet-${facet}`).querySelectorAll("input");
       boxes.forEach((box, place) => {
         box.checked = state[facet].has(box.value);
@@ -329,42 +372,44 @@
     find("pager").hidden = pages === 1;
     const last = Math.min(page * ROWS, order.length);
     const from = whole.format((page - 1) * ROWS + 1);
-    find("page").textContent =
-      `Rows ${from} to ${whole.format(last)}, page ${whole.format(page)} of ${whole.format(pages)}`;
+    find("page").textContent = say("rows", { from, to: whole.format(last), page: pageWords() });
     const reachable = { "page-first": page > 1, "page-before": page > 1 };
     reachable["page-after"] = reachable["page-last"] = page < pages;
     for (const id in reachable) find(id).setAttribute("aria-disabled", String(!reachable[id]));
+  }
+
+  function pageWords() {
+    return say("page", { page: whole.format(shown.page), pages: whole.format(shown.pages) });
   }
 
   let pending = 0;
 
   // The sentence appears at once; a screen reader reads it out when the typing pauses.
   function showCount() {
-    const { order, page, pages } = shown;
+    const { order, pages } = shown;
     const all = whole.format(data.count);
-    const many = order.length === data.count ? `All ${all}` : `${whole.format(order.length)} of ${all}`;
-    const count = `${many} ${data.count === 1 ? "subject" : "subjects"}`;
+    const found = whole.format(order.length);
+    const count = order.length === data.count ? say("all", { count: all }) : say("some", { found, count: all });
     const [key] = state.sort;
     const { title, low, high } = COLUMNS[key.column];
-    const sentence = `${count}, by ${title.toLowerCase()}, ${key.down ? high : low}`;
+    const sentence = say("sorted", { count, column: title, order: key.down ? high : low });
     find("count").textContent = sentence;
     clearTimeout(pending);
     pending = setTimeout(() => {
-      const where = pages > 1 ? `, page ${whole.format(page)} of ${whole.format(pages)}` : "";
-      find("said").textContent = sentence + where;
+      find("said").textContent = sentence + (pages > 1 ? `, ${pageWords()}` : "");
     }, QUIET);
   }
 
   function isNarrowed() {
-    return Boolean(state.query.trim()) || Object.keys(FACETS).some((facet) => state[facet].size);
+    return Boolean(state.query.trim()) || FACETS.some((facet) => state[facet].size);
   }
 
   function wordsOfFilters() {
     const query = state.query.trim();
     const parts = query ? [`“${query}”`] : [];
-    for (const facet in FACETS) {
+    for (const facet of FACETS) {
       if (state[facet].size) {
-        parts.push(`${FACETS[facet].toLowerCase()} ${[...state[facet]].join(" or ")}`);
+        parts.push([...state[facet]].map((one) => `“${one}”`).join(` ${say("or")} `));
       }
     }
     return parts.join(", ");
@@ -374,7 +419,7 @@
 
   function clear() {
     find("search").value = "";
-    change({ query: "", decision: new Set(), status: new Set(), grade: new Set() });
+    change({ query: "", need: new Set(), decision: new Set() });
     find("search").focus();
   }
 
@@ -441,7 +486,7 @@
         clear();
       }
     });
-    for (const facet in FACETS) {
+    for (const facet of FACETS) {
       find(`facet-${facet}`).addEventListener("change", (event) => {
         const chosen = new Set(state[facet]);
         if (event.target.checked) chosen.add(event.target.value);
@@ -477,12 +522,11 @@
   }
 
   function build() {
-    for (const facet in FACETS) {
+    for (const facet of FACETS) {
       for (const name of data[facet].words) {
         const label = element("label");
         label.append(element("input", { type: "checkbox", value: name }));
-        const mark = facet === "status" ? { "data-word": name } : {};
-        label.append(element("span", { class: "word", ...mark }, name));
+        label.append(element("span", { class: "word" }, name));
         label.append(element("span", { class: "count" }));
         find(`facet-${facet}`).append(label);
       }
@@ -496,4 +540,5 @@
   restore();
   find("without-script").remove();
   find("explorer").hidden = false;
+  document.querySelectorAll(".totals").forEach((list) => (list.hidden = true)); // chips count, too
 })();

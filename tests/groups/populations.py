@@ -9,8 +9,9 @@ from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.pages.groups import groups_view, verdicts_of
-from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.findings import with_sentences
+from recourse_audit.render.pages.groups import groups_view
+from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.write_pages import for_others, shows_results, shows_sizes
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import GroupSettings
@@ -305,11 +306,13 @@ def _index(report: GroupReport, people: list[Person]) -> str:
     subjects = [subject(f"P{n}", status=one.status) for n, one in enumerate(people) if one.status]
     manifest = manifest_of(subjects)
     view = index_view(
-        enumerate(subjects),
-        manifest=replace(manifest, counts=replace(manifest.counts, people=len(people))),
-        manifest_digest=DIGEST,
-        links={},
-        groups=verdicts_of(report, "groups.html"),
+        IndexSource(
+            subjects=tuple(enumerate(subjects)),
+            manifest=replace(manifest, counts=replace(manifest.counts, people=len(people))),
+            manifest_digest=DIGEST,
+            links={},
+            groups=with_sentences(report),
+        ),
         level="subject",
         results=shows_results(len(subjects), report.smallest, report),
         sizes=shows_sizes(report),

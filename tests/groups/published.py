@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-STATUSES = {
-    "verified": "verified",
-    "certified infeasible": "infeasible",
-    "not found within budget": "not_found",
-    "error": "errors",
+NEEDS = {  # what the index counts subjects by
+    "fragile": "verified",
+    "other": "verified",
+    "none": "infeasible",
+    "open": "not_found",
+    "failed": "errors",
 }
 FROM_CSV = {
     "people": "people",
@@ -425,13 +426,15 @@ def _value(axis: tuple[float, float], place: float) -> float:
 
 
 def _read_index(known: Published, page: str) -> None:
-    lead = re.search(r'<p class="lead">([\d,]+) subjects? of ([\d,]+) (?:people|person)', page)
+    lead = re.search(
+        r'<p class="(?:lead|aside)">([\d,]+) subjects? of ([\d,]+) (?:people|person)', page
+    )
     if lead:
         _know_text(known, ALL, "audited", lead[1])
         _know_text(known, ALL, "people", lead[2])
-    totals = page.split('class="totals"')[1].split("</section>", maxsplit=1)[0]
-    if "<tbody>" not in totals:
-        return
-    for name, *cells in _rows(totals):
-        if name in STATUSES:
-            _know_text(known, ALL, STATUSES[name], cells[1])
+    counts = dict.fromkeys(NEEDS.values(), 0) if "data-need" in page else {}
+    for need, count in re.findall(r'<li data-need="(\w+)">.*?<strong>([\d,]+)</strong>', page):
+        if need in NEEDS:
+            counts[NEEDS[need]] += int(count.replace(",", ""))
+    for status, count in counts.items():
+        _know_text(known, ALL, status, str(count))

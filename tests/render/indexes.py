@@ -5,13 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.summary import SummaryRow
-from recourse_audit.render.pages.index import (
-    GroupVerdict,
-    GroupVerdicts,
-    IndexView,
-    index_view,
-)
+from recourse_audit.render.page_words import INDEX_WORDS, PageWords
+from recourse_audit.render.pages.index import IndexSource, IndexView, index_view
 from recourse_audit.render.pages.index_rows import Links
 from recourse_audit.render.templates import Templates
 from tests.render.stores import DIGEST, manifest_of, subject
@@ -25,11 +22,9 @@ HOSTILE = (
     "javascript:alert(1)",
     "__proto__",
     300 * "long",
-)
-VERDICTS = GroupVerdicts(
-    page="groups.html",
-    headline="South was refused more often than north.",
-    rows=(GroupVerdict(attribute="group", shown=3, no_gap=0, not_settled=1),),
+    "\u202eright to left\u202c",
+    "قرض",
+    "🏠🏠",
 )
 
 
@@ -40,26 +35,40 @@ def file_name(number: int, name: str) -> str:
 def view_of(
     subjects: Sequence[SummaryRow],
     links: Mapping[int, Links] | None = None,
-    groups: GroupVerdicts | None = None,
+    groups: GroupReport | None = None,
+    *,
+    language: str = "en",
+    source: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> IndexView:
     """The view of an index; `changes` are made to the manifest, and numbers are places."""
     return index_view(
-        enumerate(subjects),
-        manifest=manifest_of(subjects, **changes),
-        manifest_digest=DIGEST,
-        links=links or {},
-        groups=groups,
+        IndexSource(
+            subjects=tuple(enumerate(subjects)),
+            manifest=manifest_of(subjects, **changes),
+            manifest_digest=DIGEST,
+            links=links or {},
+            groups=groups,
+            **(source or {}),
+        ),
+        words=PageWords(language, Templates(), *INDEX_WORDS),
+        **(options or {}),
     )
 
 
-def write_index(folder: Path, subjects: Sequence[SummaryRow]) -> Path:
+def write_index(
+    folder: Path,
+    subjects: Sequence[SummaryRow],
+    groups: GroupReport | None = None,
+    language: str = "en",
+) -> Path:
     """An index of these subjects, with a page for everyone and a letter for everyone refused."""
     links = {
         number: Links(file=file_name(number, row.id), page=True, letter=not row.favourable)
         for number, row in enumerate(subjects)
     }
-    view = view_of(subjects, links, VERDICTS)
+    view = view_of(subjects, links, groups, language=language)
     path = folder / "pages" / "index.html"
     (path.parent / "subjects").mkdir(parents=True)
     path.write_text(Templates().render("pages/index.html", view=view), encoding="utf-8")
@@ -70,20 +79,19 @@ def write_index(folder: Path, subjects: Sequence[SummaryRow]) -> Path:
 
 
 def some_subjects() -> list[SummaryRow]:
-    """Ten: two decisions, every status, costs as text would missort them, a grade missing."""
+    """Ten: two decisions, every status, efforts as text would missort them, one fragile option."""
     nothing: dict[str, Any] = {"options": 0, "cheapest_cost": None}
+    nothing |= {"cheapest_held": None, "most_held": None, "tests": None}
     favourable: dict[str, Any] = {"decision": "approved", "favourable": True, "margin": 0.5}
     return [
         subject("P10", cheapest_cost=10.0, options=2),
-        subject("P9", cheapest_cost=9.5, caveat_grade="weakens"),
+        subject("P9", cheapest_cost=9.5, cheapest_held=25, most_held=40),
         subject("P1", cheapest_cost=2.0, options=3, margin=-0.125),
-        subject("P2", status="certified_infeasible", **nothing),
-        subject("P3", status="not_found_within_budget", caveat_grade=None, **nothing),
-        subject("P4", status="error", caveat_grade=None, margin=None, decision="", **nothing),
-        subject("P5", status="already_favourable", caveat_grade=None, **favourable, **nothing),
-        subject("P6", cheapest_cost=2.0, caveat_grade="reverses"),
-        subject("P7", cheapest_cost=2.0, caveat_grade="not_settled"),
-        subject(
-            "P8", status="certified_infeasible", margin=-1.0, caveat_grade="no_effect", **nothing
-        ),
+        subject("P2", status="certified_infeasible", **nothing, tried=80),
+        subject("P3", status="not_found_within_budget", **nothing),
+        subject("P4", status="error", margin=None, decision="", **nothing),
+        subject("P5", status="already_favourable", **favourable, **nothing),
+        subject("P6", cheapest_cost=2.0, cheapest_held=50, most_held=50),
+        subject("P7", cheapest_cost=2.0),
+        subject("P8", status="certified_infeasible", margin=-1.0, **nothing),
     ]

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.records.groups import Days, GroupReport
-from recourse_audit.render.pages.groups import GroupsView, groups_view, verdicts_of
+from recourse_audit.render.pages.groups import GroupsView, groups_view
 from recourse_audit.render.pages.groups_sentences import lead, signed
 from recourse_audit.render.pages.tables import Table
 from recourse_audit.render.templates import Templates
@@ -328,17 +328,6 @@ def test_where_few_were_audited_refusals_are_shown_and_the_rest_is_withheld() ->
     [part] = view.parts
     assert [row.verdicts[-1].words for row in part.rows] == 2 * ["withheld: too few audited"]
     assert {row.option for row in part.rows} == {("\N{EN DASH}",)}
-
-
-def test_the_index_counts_the_verdicts_of_every_table() -> None:
-    report = report_of("gap")
-    found = verdicts_of(report, "groups.html")
-    assert [row.attribute for row in found.rows] == ["origin", "gender", "origin and gender"]
-    assert found.headline == report.headline["en"]
-    assert sum(row.shown for row in found.rows) == len(report.flags)
-    assert sum(row.shown + row.no_gap + row.not_settled for row in found.rows) == sum(
-        one.primary for table in report.tables for one in table.comparisons
-    )
 
 
 def test_a_group_named_to_break_a_page_is_text() -> None:

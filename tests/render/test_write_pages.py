@@ -22,7 +22,7 @@ from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.write_letters import write_letters
-from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.write_pages import PageMaker, PageMakers, PageOptions, write_pages
 from recourse_audit.render.templates import Templates
@@ -300,7 +300,7 @@ def test_the_index_holds_nobodys_protected_attribute(audited: Path, tmp_path: Pa
         groups = {value for number in names for value in stored.groups_of(number).values()}
         manifest = stored.manifest
     assert groups
-    view = index_view(rows, manifest=manifest, manifest_digest="", links={}, groups=None)
+    view = index_view(IndexSource(subjects=rows, manifest=manifest, manifest_digest="", links={}))
     page = Templates().render("pages/index.html", view=view)
     shown = set(re.findall(r"\w+", re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page)))
     assert not groups & shown

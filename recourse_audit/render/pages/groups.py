@@ -4,7 +4,6 @@ In: a group report. Out: one record with every sentence, table and chart of the 
 is made to fit about three sheets of paper; the annex has all figures.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,7 +32,6 @@ from recourse_audit.render.pages.groups_sentences import (
     glance_note,
     impact_note,
     lead,
-    name_of,
     open_questions,
     sentences,
     singles,
@@ -49,7 +47,6 @@ from recourse_audit.render.pages.groups_tables import (
     impact_ratios,
     withheld_list,
 )
-from recourse_audit.render.pages.index import GroupVerdict, GroupVerdicts
 from recourse_audit.render.pages.tables import Fact, Table
 from recourse_audit.render.text import plain
 
@@ -172,22 +169,6 @@ def groups_view(
         withheld=withheld_list(report.suppressed),
         withheld_note=withheld_note(report),
     )
-
-
-def verdicts_of(report: GroupReport, page: str) -> GroupVerdicts:
-    """The verdicts that the index page shows."""
-    rows = []
-    for table in report.tables:
-        found = Counter(one.verdict for one in table.comparisons)
-        rows.append(
-            GroupVerdict(
-                attribute=name_of(table),
-                shown=found["gap shown"],
-                no_gap=found["no gap"],
-                not_settled=found["not settled"],
-            )
-        )
-    return GroupVerdicts(page=page, headline=report.headline["en"], rows=tuple(rows))
 
 
 def _main_gap(figures: dict[str, Figure]) -> Figure | None:

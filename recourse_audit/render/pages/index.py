@@ -1,36 +1,72 @@
-"""The index: who was audited with which result, where the files are, and how to check them.
+"""The index: what was audited, what was found, who needs a person first, and how to check it.
 
-In: the summary rows, the manifest, the files that were written, the verdicts on groups. Out: one
-view that the template prints, with every figure worked out.
+In: the summary rows, the manifest, the settings, the files that were written, the comparison of
+groups. Out: one view that the template prints, with every figure worked out and worded.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 
 from recourse_audit.records.agreement import Agreement
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.manifest import Command, Manifest
-from recourse_audit.records.recourse import STATUSES
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.page_words import INDEX_WORDS, PageWords, english
+from recourse_audit.render.charts.strips import Axis, Strip
+from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.page_words import INDEX_WORDS, STEADY, PageWords, english
+from recourse_audit.render.pages.index_evidence import Evidence, evidence_of
+from recourse_audit.render.pages.index_labels import Labels, labels_of
 from recourse_audit.render.pages.index_rows import (
+    NEEDS,
     Embedded,
     IndexColumns,
     Links,
     Row,
     columns_of,
     decimals_of,
+    in_order,
     rows_of,
     without_id,
 )
+from recourse_audit.render.pages.index_words import (
+    Change,
+    ValueAxis,
+    names_of,
+    rule_words,
+    value_axis,
+)
 from recourse_audit.render.pages.redaction import Level
-from recourse_audit.render.status import STATUS_WORDS
-from recourse_audit.render.text import number, plain
+from recourse_audit.render.text import plain
+from recourse_audit.settings import Settings
 
-LISTED_WITHOUT_SCRIPT = 500
+LISTED = 50  # rows of the list on paper, and for browsers without scripts
 PAGES, LETTERS = "subjects/", "../letters/"
 NOTHING = "\N{EN DASH}"
+COLUMNS = ("id", "what", "effort", "holds", "value", "letter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSource:
+    """What an index is made from; `subjects` and `links` are by number.
+
+    `scores` are what decisions go by, `cheapest` the changes of each cheapest option.
+    `manifest_digest` is that of the manifest's file. `day` is when the audit ended, as 2026-11-17.
+    """
+
+    subjects: Iterable[tuple[int, SummaryRow]]
+    manifest: Manifest
+    manifest_digest: str
+    links: Mapping[int, Links]
+    settings: Settings | None = None
+    scores: Mapping[int, float | None] = field(default_factory=dict)
+    cheapest: Mapping[int, tuple[Change, ...]] = field(default_factory=dict)
+    agreement: Agreement | None = None
+    groups: GroupReport | None = None
+    auditor: str = ""
+    day: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,237 +77,272 @@ class Column:
     title: str
 
 
-COLUMNS = tuple(
-    Column(name=name, title=title)
-    for name, title in {
-        "id": "Subject",
-        "decision": "Decision",
-        "status": "Status",
-        "options": "Options",
-        "cost": "Cheapest",
-        "margin": "Margin",
-        "grade": "Caveat",
-        "letter": "Letter",
-    }.items()
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """How many subjects have a status; all totals add up to the subjects."""
+    """How many subjects need the same; all totals add up to the subjects."""
 
-    status: str
-    meaning: str
+    need: str
+    name: str
     count: str
     share: str
-    width: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
-    """The SHA-256 of a file that the audit read or wrote."""
-
-    what: str
-    file: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupVerdict:
-    """How many gaps of one attribute, or of two crossed, got each verdict."""
-
-    attribute: str
-    shown: int
-    no_gap: int
-    not_settled: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupVerdicts:
-    """What the group report concludes, and the address of its page."""
-
-    page: str
-    headline: str
-    rows: tuple[GroupVerdict, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainRow:
-    """A subject in the list for browsers without scripts; an address is "" if there is no file."""
+class ListedRow:
+    """A subject in the list on paper and without scripts; an address is "" if there is no file."""
 
     id: str
-    decision: str
-    status: str
-    options: str
-    cost: str
+    lead: str
+    detail: str
+    effort: str
+    holds: str
+    fragile: bool
+    value: str
+    picture: Picture | None
     page: str
     letter: str
-    ending: str
+    letter_words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexView:
-    """What the index shows."""
+    """What the index shows; `board` is None where no groups were compared."""
 
     words: PageWords
+    about: tuple[str, ...]
+    board: object | None
+    headline: str
     lead: str
+    notes: tuple[tuple[str, str], ...]
     agreement: tuple[str, ...]
     warnings: tuple[str, ...]
     totals: tuple[Total, ...]
     total: str
-    total_share: str
     columns: tuple[Column, ...]
     listed: bool
     data: Embedded[IndexColumns]
+    labels: Embedded[Labels]
     tables: str
-    plain_rows: tuple[PlainRow, ...]
-    digests: tuple[Digest, ...]
-    versions: tuple[tuple[str, str], ...]
-    commands: tuple[str, ...]
-    seed: str
-    repeats: str
-    compared: str
-    signed_by: str
-    groups: GroupVerdicts | None
+    rows: tuple[ListedRow, ...]
+    more: str
+    evidence: Evidence
+    groups_page: str
+    paper: bool
 
 
 def index_view(
-    subjects: Iterable[tuple[int, SummaryRow]],
+    source: IndexSource,
     *,
-    manifest: Manifest,
-    manifest_digest: str,
-    links: Mapping[int, Links],
-    groups: GroupVerdicts | None,
     words: PageWords | None = None,
-    agreement: Agreement | None = None,
     level: Level = "auditor",
     results: bool = True,
     sizes: bool = True,
+    paper: bool = False,
 ) -> IndexView:
-    """Make the index of a finished bundle; `manifest_digest` is that of the manifest's file.
+    """Make the index of a finished bundle; `paper` says whether there is a PDF of it.
 
     Only the auditor's index has ids. A reviewer's lists the numbers of subjects, which are the
     names of their pages, and a subject's lists nobody. Without `results` it does not say how many
-    subjects have each status, and without `sizes` not how many subjects and people there are.
+    subjects have each result, and without `sizes` not how many subjects and people there are.
     """
-    rows = rows_of(subjects, links)
+    words = words or english(*INDEX_WORDS)
+    axis = value_axis(source.settings, words)
+    settings, manifest = source.settings, source.manifest
+    subjects = tuple(source.subjects)
+    rows = rows_of(
+        subjects,
+        source.links,
+        words,
+        values=None if axis.of_margin else source.scores,
+        changes=source.cheapest,
+        names=names_of(settings.letters, words.language) if settings else {},
+    )
     shown = rows
     if level != "auditor":
-        shown = tuple(without_id(row) for row in rows if level == "reviewer")
+        shown = in_order(without_id(row) for row in rows if level == "reviewer")
+    listed = shown[:LISTED]
     return IndexView(
-        words=words or english(*INDEX_WORDS),
-        lead=_lead(manifest, len(rows), level, sizes=sizes),
-        agreement=_agreement(agreement, level) if sizes else (),
-        warnings=tuple(plain(note) for note in manifest.probes.notes.values()),
-        totals=_totals(rows) if results else (),
-        total=f"{len(rows):,}",
-        total_share="100.0 %" if rows else NOTHING,
-        columns=COLUMNS,
+        words=words,
+        about=tuple(_about(source, words)),
+        board=_board(source.groups, words),
+        headline=_headline(source, len(rows), words),
+        lead=_lead(manifest, len(rows), level, words, sizes=sizes),
+        notes=tuple(_notes([row for _, row in subjects], words)) if results else (),
+        agreement=_agreement(source.agreement, level, words) if sizes else (),
+        warnings=tuple(_warnings(manifest, words)),
+        totals=_totals(rows, words) if results else (),
+        total=words.number(len(rows)),
+        columns=tuple(
+            Column(name=name, title=axis.title if name == "value" else words.say(f"column.{name}"))
+            for name in COLUMNS
+        ),
         listed=level != "subject",
-        data=Embedded(columns_of(shown)),
+        data=Embedded(columns_of(shown, words)),
+        labels=Embedded(labels_of(words, axis)),
         tables="../data/subjects.csv" if level == "auditor" else "",
-        plain_rows=_plain_rows(shown) if len(shown) <= LISTED_WITHOUT_SCRIPT else (),
-        digests=_digests(manifest, manifest_digest),
-        versions=tuple(manifest.versions.items()),
-        commands=_commands(manifest.signed_by),
-        seed=str(manifest.seed),
-        repeats=str(manifest.counts.repeats),
-        compared=str(manifest.counts.compared),
-        signed_by=manifest.signed_by or "",
-        groups=groups,
+        rows=_listed(listed, axis, words),
+        more=_more(len(listed), len(shown), words),
+        evidence=evidence_of(manifest, source.manifest_digest, settings, words),
+        groups_page="groups.html" if source.groups is not None else "",
+        paper=paper,
     )
 
 
-def _agreement(found: Agreement | None, level: Level) -> tuple[str, ...]:
+def _about(source: IndexSource, words: PageWords) -> Iterable[str]:
+    """The model, its hash, the rule, the checks, the day, and who audited."""
+    model = source.manifest.inputs.model
+    name = plain(", ".join(model.files))
+    yield words.say("index.model", model=name, digest=model.sha256[:8])
+    if source.settings is not None:
+        scored = source.settings.model.output == "score"
+        yield rule_words(source.settings.decision, words, scored=scored)
+    failed = len(source.manifest.probes.failed)
+    yield words.say("index.checks", passed=str(5 - failed), all="5")
+    if source.day:
+        yield words.say("index.audited_on", day=words.day(date.fromisoformat(source.day)))
+    if source.auditor:
+        yield words.say("index.audited_by", name=plain(source.auditor))
+
+
+def _board(groups: GroupReport | None, words: PageWords) -> object | None:
+    if groups is None:
+        return None
+    from recourse_audit.render.pages.board import board_view
+
+    return board_view(groups, words)
+
+
+def _headline(source: IndexSource, subjects: int, words: PageWords) -> str:
+    """What leads the page where no groups are compared."""
+    if not subjects:
+        people = source.manifest.counts.people
+        return words.say_count("index.nothing", people)
+    return words.say("index.not_compared")
+
+
+def _agreement(found: Agreement | None, level: Level, words: PageWords) -> tuple[str, ...]:
     """What is said of decisions on record; only the auditor learns about whom they differ."""
     if found is None:
         return ()
-    return agreement_sentences(found if level == "auditor" else found.without_people())
+    return agreement_sentences(found if level == "auditor" else found.without_people(), words)
 
 
-def _lead(manifest: Manifest, subjects: int, level: Level, *, sizes: bool) -> str:
+def _warnings(manifest: Manifest, words: PageWords) -> Iterable[str]:
+    """What failed probes mean, by the probe's name; what is not known by name is in evidence."""
+    for key, note in manifest.probes.notes.items():
+        name = f"probe.{key}"
+        yield words.say(name) if name in words.keys and words.language != "en" else plain(note)
+
+
+def _lead(manifest: Manifest, subjects: int, level: Level, words: PageWords, *, sizes: bool) -> str:
     """How many people were audited, and which."""
-    whom = _whom(manifest.command, level)
+    whom = _whom(manifest.command, level, words)
     if not sizes:
-        return f"Too few people to say how many were audited: {whom}."
-    count = manifest.counts.people
-    people = f"{count:,} person" if count == 1 else f"{count:,} people"
-    return f"{number(subjects, 'subject')} of {people} in the graph: {whom}."
+        return words.say("index.too_few", whom=whom)
+    people = words.number(manifest.counts.people)
+    return words.say_count("index.audited", subjects, people=people, whom=whom)
 
 
-def _whom(command: Command, level: Level) -> str:
+def _whom(command: Command, level: Level, words: PageWords) -> str:
     """Whom the audit was about, in words; a selection may name people, or what they are."""
-    known = {"unfavourable": "everyone with an unfavourable decision", "all": "everyone"}
-    by = f"those selected by {plain(command.subjects)}" if level == "auditor" else "a selection"
-    whom = known.get(command.subjects, by)
+    if command.subjects in ("unfavourable", "all"):
+        whom = words.say(f"index.whom.{command.subjects}")
+    elif level == "auditor":
+        whom = words.say("index.whom.by", selection=plain(command.subjects))
+    else:
+        whom = words.say("index.whom.some")
     if command.sample is None:
         return whom
-    drawn = f"{command.sample:,} drawn from {whom}"
+    drawn = words.say("index.whom.sample", count=words.number(command.sample), whom=whom)
     if command.stratify is None or level != "auditor":
         return drawn
-    return f"{drawn}, in proportion to the values of {plain(command.stratify)}"
+    return words.say("index.whom.stratified", whom=drawn, column=plain(command.stratify))
 
 
-def _totals(rows: Sequence[Row]) -> tuple[Total, ...]:
+def _notes(rows: Sequence[SummaryRow], words: PageWords) -> Iterable[tuple[str, str]]:
+    """How well options stand changes around them, and what is left for a person to decide."""
+    held = [row for row in rows if row.most_held is not None and row.tests]
+    if held:
+        tests = max(row.tests or 0 for row in held)
+        least = -(-tests * int(100 * STEADY) // 100)
+        steady = sum((row.most_held or 0) >= STEADY * (row.tests or 1) for row in held)
+        half = sum((row.most_held or 0) <= (row.tests or 1) / 2 for row in held)
+        said = words.say(
+            "index.held", steady=words.number(steady), least=str(least), tests=str(tests)
+        )
+        if half:
+            said = f"{said} {words.say_count('index.held_half', half)}"
+        yield words.say_count("index.with_option", len(held)), said
     found = Counter(row.status for row in rows)
+    parts = [
+        words.say_count(f"index.open.{status}", found[status])
+        for status in ("not_found_within_budget", "model_disagrees", "error")
+        if found[status]
+    ]
+    if parts:
+        yield words.say("index.open"), " ".join(parts)
+
+
+def _totals(rows: Sequence[Row], words: PageWords) -> tuple[Total, ...]:
+    found = Counter(row.need for row in rows)
     return tuple(
         Total(
-            status=STATUS_WORDS[status].name,
-            meaning=STATUS_WORDS[status].meaning,
-            count=f"{found[status]:,}",
-            share=f"{100 * found[status] / len(rows):.1f} %" if rows else NOTHING,
-            width=f"{100 * found[status] / (len(rows) or 1):.2f}",
+            need=need,
+            name=words.say(f"index.need.{need}"),
+            count=words.number(found[need]),
+            share=words.percent(found[need] / len(rows)),
         )
-        for status in STATUSES
-        if found[status] or status != "model_disagrees"  # which needs decisions on record
+        for need in NEEDS
+        if found[need]
     )
 
 
-def _commands(signed_by: str | None) -> tuple[str, ...]:
-    key = " --key KEY.pub" if signed_by else ""
-    return (
-        "sha256sum -c checksums.txt",
-        f"recourse-audit verify .{key}",
-        f"recourse-audit verify .{key} --replay 20 --settings audit.toml",
-    )
-
-
-def _digests(manifest: Manifest, manifest_digest: str) -> tuple[Digest, ...]:
-    inputs, files = manifest.inputs, manifest.files
-    model = ", ".join(inputs.model.files)
-    found = [
-        Digest(what="Model", file=plain(model), sha256=inputs.model.sha256),
-        *(
-            Digest(what=f"Graph, {part}", file=plain(one.file), sha256=one.sha256)
-            for part, one in inputs.graph.items()
-        ),
-        Digest(what="Settings", file="settings.json", sha256=files["settings.json"].sha256),
-        Digest(what="Store", file="store.sqlite", sha256=files["store.sqlite"].sha256),
-    ]
-    if inputs.preprocessing is not None:
-        files_of = plain(", ".join(inputs.preprocessing.files))
-        digest = inputs.preprocessing.sha256
-        found.insert(1, Digest(what="Preprocessing", file=files_of, sha256=digest))
-    if inputs.candidates is not None:
-        found.append(Digest(what="New ties", file="candidates", sha256=inputs.candidates))
-    return (*found, Digest(what="Manifest", file="manifest.json", sha256=manifest_digest))
-
-
-def _plain_rows(rows: Sequence[Row]) -> tuple[PlainRow, ...]:
-    decimals = decimals_of(row.cost for row in rows)
+def _listed(rows: Sequence[Row], axis: ValueAxis, words: PageWords) -> tuple[ListedRow, ...]:
+    decimals = decimals_of(row.effort for row in rows)
+    drawn = _drawn_on(axis, rows)
     return tuple(
-        PlainRow(
+        ListedRow(
             id=row.id,
-            decision=row.decision,
-            status=STATUS_WORDS[row.status].name,
-            options=f"{row.options:,}",
-            cost=NOTHING if row.cost is None else f"{row.cost:.{decimals}f}",
+            lead=row.lead,
+            detail=row.detail,
+            effort=NOTHING if row.effort is None else words.fixed(row.effort, decimals),
+            holds=NOTHING if row.held is None else words.out_of(row.held, row.tests or 0),
+            fragile=row.need == "fragile",
+            value=NOTHING if row.value is None else value_words(row.value, axis, words),
+            picture=None if row.value is None or drawn is None else _mark(drawn, row.value),
             page=f"{PAGES}{row.links.file}.html" if row.links and row.links.page else "",
             letter=_letter(row.links),
-            ending=row.links.ending.upper() if row.links else "",
+            letter_words=words.say(
+                "index.signed" if row.links and row.links.signed else "index.draft"
+            ),
         )
         for row in rows
     )
+
+
+def value_words(value: float, axis: ValueAxis, words: PageWords) -> str:
+    """A probability, a margin or a score, as it is written."""
+    if axis.whole:
+        return words.probability(value)
+    return words.signed(value) if axis.of_margin else words.amount(value)
+
+
+def _drawn_on(axis: ValueAxis, rows: Sequence[Row]) -> Axis | None:
+    values = [row.value for row in rows if row.value is not None]
+    low, high = (0.0, 1.0) if axis.whole else (min([*values, axis.line]), max([*values, axis.line]))
+    if low == high:
+        return None
+    return Axis(low=low, high=high, line=axis.line, width=96)
+
+
+def _mark(axis: Axis, value: float) -> Picture:
+    return Strip(axis, "", height=16).dot(value, filled=False).picture()
+
+
+def _more(shown: int, total: int, words: PageWords) -> str:
+    if shown == total:
+        return ""
+    return words.say("index.more", shown=words.number(shown), all=words.number(total))
 
 
 def _letter(links: Links | None) -> str:

@@ -1,7 +1,7 @@
 """The subjects of an audit by columns, as the index holds them for its table.
 
 A column is a list with one value per subject. A word is kept once and referred to by its place, so
-that 20,000 subjects take about a megabyte.
+that 20,000 subjects take about two megabytes. Subjects who need a person's attention come first.
 """
 
 import json
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
 
-from recourse_audit.records.group_figures import GradeOrNone
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
 from recourse_audit.records.summary import SummaryRow
-from recourse_audit.render.status import STATUS_WORDS
+from recourse_audit.render.page_words import PageWords, strength
+from recourse_audit.render.pages.index_words import Change, change_words, detail_of
 from recourse_audit.render.text import plain
 
 # `<` could end the element or begin a comment; two separators end a line in old scripts.
@@ -36,15 +36,17 @@ class Embedded(Generic[T]):
         return text.translate(_WRITTEN_OUT)
 
 
-NO_DECISION = "no decision"
-NO_GRADE = "no grade"
-GRADES: dict[GradeOrNone, str] = {
-    "holds": "holds",
-    "weakens": "weakens",
-    "no_effect": "no effect to speak of",
-    "reverses": "reverses",
-    "not_settled": "not settled",
-    "none": NO_GRADE,
+# What a subject needs, most urgent first: the order of the table, and its filters.
+Need = Literal["failed", "open", "disagrees", "fragile", "other", "none", "favourable"]
+NEEDS: tuple[Need, ...] = (
+    *("failed", "open", "disagrees", "fragile", "other", "none", "favourable"),
+)
+_NEEDS: dict[RecourseStatus, Need] = {
+    "error": "failed",
+    "not_found_within_budget": "open",
+    "model_disagrees": "disagrees",
+    "certified_infeasible": "none",
+    "already_favourable": "favourable",
 }
 MOST_DECIMALS = 3
 Ending = Literal["pdf", "html"]
@@ -61,19 +63,28 @@ class Links:
     page: bool
     letter: bool
     ending: Ending = "pdf"
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A subject as the index shows it; words are safe to print but not escaped."""
+    """A subject as the index shows it; words are safe to print but not escaped.
+
+    `lead` is whether something could change the result, and `detail` what, or how far the search
+    went. The cheapest option `held` in so many of all `tests`. `value` is what the decision goes
+    by, or the margin where that is not one figure for everybody.
+    """
 
     id: str
     decision: str
     status: RecourseStatus
-    options: int
-    cost: float | None
-    margin: float | None
-    grade: str
+    need: Need
+    lead: str
+    detail: str
+    effort: float | None
+    held: int | None
+    tests: int | None
+    value: float | None
     links: Links | None
 
 
@@ -92,43 +103,81 @@ class Figures(TypedDict):
 
 
 class IndexColumns(TypedDict):
-    """What the script of the index reads; `page` and `letter` have one character per row."""
+    """What the script of the index reads; `page`, `letter`, `signed` have one character per row."""
 
     count: int
-    missing: list[str]
+    needs: list[str]
     id: list[str]
     decision: Coded
-    status: Coded
-    grade: Coded
-    options: list[int]
-    cost: Figures
-    margin: Figures
+    need: Coded
+    lead: Coded
+    detail: Coded
+    effort: Figures
+    held: list[int | None]
+    tests: list[int | None]
+    value: Figures
     file: list[str]
     page: str
     letter: str
+    signed: str
     ending: Ending
 
 
 def rows_of(
-    subjects: Iterable[tuple[int, SummaryRow]], links: Mapping[int, Links]
+    subjects: Iterable[tuple[int, SummaryRow]],
+    links: Mapping[int, Links],
+    words: PageWords,
+    *,
+    values: Mapping[int, float | None] | None = None,
+    changes: Mapping[int, tuple[Change, ...]] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[Row, ...]:
-    """Every subject, sorted by id as a person would sort them (P9 before P10)."""
+    """Every subject: those who need a person first, then as a person would sort ids (P9, P10).
+
+    `values` replaces margins, `changes` are those of the cheapest options, and `names` are the
+    user's own words for kinds of ties and attributes.
+    """
     known: dict[str, RecourseStatus] = {status: status for status in STATUSES}
-    grades: dict[str, str] = dict(GRADES.items())
-    rows = (
-        Row(
-            id=plain(row.id),
-            decision=plain(row.decision) or NO_DECISION,
-            status=known[row.status],
-            options=row.options,
-            cost=row.cheapest_cost,
-            margin=row.margin,
-            grade=grades[row.caveat_grade or "none"],
-            links=links.get(number),
+    said: dict[tuple[Change, ...], str] = {}
+    rows = []
+    for number, row in subjects:
+        change = (changes or {}).get(number, ())
+        if change not in said:
+            said[change] = change_words(change, words, names or {})
+        status = known[row.status]
+        need = need_of(row, status)
+        rows.append(
+            Row(
+                id=plain(row.id),
+                decision=plain(row.decision) or words.say("index.no_decision"),
+                status=status,
+                need=need,
+                lead=words.say_count("index.options", row.options)
+                if row.options
+                else words.say(f"index.lead.{need}"),
+                detail=detail_of(row, need, said[change], words),
+                effort=row.cheapest_cost,
+                held=row.cheapest_held,
+                tests=row.tests if row.cheapest_held is not None else None,
+                value=row.margin if values is None else values.get(number),
+                links=links.get(number),
+            )
         )
-        for number, row in subjects
-    )
-    return tuple(sorted(rows, key=lambda row: natural(row.id)))
+    return in_order(rows)
+
+
+def in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Rows in the order of the table, by what they show as their id."""
+    return tuple(sorted(rows, key=lambda row: (NEEDS.index(row.need), natural(row.id))))
+
+
+def need_of(row: SummaryRow, status: RecourseStatus) -> Need:
+    """What a subject needs; an option that failed half of its tests or more is fragile."""
+    if status != "verified":
+        return _NEEDS[status]
+    if row.cheapest_held is None or not row.tests:
+        return "other"
+    return "fragile" if strength(row.cheapest_held / row.tests) == "fragile" else "other"
 
 
 def without_id(row: Row) -> Row:
@@ -150,25 +199,32 @@ def natural(name: str) -> tuple[tuple[str, int, str], ...]:
     )
 
 
-def columns_of(rows: Sequence[Row]) -> IndexColumns:
+def columns_of(rows: Sequence[Row], words: PageWords) -> IndexColumns:
     """The columns of the table."""
     decisions = sorted({row.decision for row in rows}, key=natural)
-    statuses = [STATUS_WORDS[status].name for status in STATUSES]
+    needs = {need: words.say(f"index.need.{need}") for need in NEEDS}
     return {
         "count": len(rows),
-        "missing": [NO_DECISION, GRADES["not_settled"], NO_GRADE],
+        "needs": [need for need in NEEDS if any(row.need == need for row in rows)],
         "id": [row.id for row in rows],
         "decision": _coded(rows, decisions, lambda row: row.decision),
-        "status": _coded(rows, statuses, lambda row: STATUS_WORDS[row.status].name),
-        "grade": _coded(rows, list(GRADES.values()), lambda row: row.grade),
-        "options": [row.options for row in rows],
-        "cost": _figures([row.cost for row in rows]),
-        "margin": _figures([row.margin for row in rows]),
+        "need": _coded(rows, list(needs.values()), lambda row: needs[row.need]),
+        "lead": _coded(rows, _distinct(row.lead for row in rows), lambda row: row.lead),
+        "detail": _coded(rows, _distinct(row.detail for row in rows), lambda row: row.detail),
+        "effort": _figures([row.effort for row in rows]),
+        "held": [row.held for row in rows],
+        "tests": [row.tests for row in rows],
+        "value": {"decimals": MOST_DECIMALS, "values": [_digits(row.value) for row in rows]},
         "file": [row.links.file if row.links else "" for row in rows],
         "page": _marks(row.links is not None and row.links.page for row in rows),
         "letter": _marks(row.links is not None and row.links.letter for row in rows),
+        "signed": _marks(row.links is not None and row.links.signed for row in rows),
         "ending": next((row.links.ending for row in rows if row.links), "pdf"),
     }
+
+
+def _distinct(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))
 
 
 def _coded(rows: Sequence[Row], words: Sequence[str], word: Callable[[Row], str]) -> Coded:
@@ -191,6 +247,10 @@ def decimals_of(values: Iterable[float | None]) -> int:
         if all(round(value, decimals) == value for value in known):
             return decimals
     return MOST_DECIMALS
+
+
+def _digits(value: float | None) -> float | int | None:
+    return _short(None if value is None else round(value, 6))
 
 
 def _short(value: float | None) -> float | int | None:

@@ -20,8 +20,9 @@ from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.page_words import GROUP_WORDS, INDEX_WORDS, SUBJECT_WORDS, PageWords
-from recourse_audit.render.pages.index import GroupVerdicts, index_view
+from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
+from recourse_audit.render.pages.index_words import Change, change_of
 from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import subject_view
 from recourse_audit.render.pages.tables import AuditFacts, facts_of
@@ -38,6 +39,7 @@ class PageOptions:
 
     level: Level = "auditor"
     language: str = "en"
+    auditor: str = ""
     templates: Path | None = None
     pdf: bool = False
 
@@ -85,6 +87,7 @@ def _made_with(pages: PageOptions, templates: Templates, folder: Path, *, paper:
         templates=templates.digest(),
         level=pages.level,
         language=pages.language,
+        auditor=pages.auditor or None,
         pdf=pages.pdf,
         paper=paper,
         letters=digest_of(" ".join(sorted(_letters(folder)))),
@@ -170,11 +173,9 @@ def _summaries(
     """The pages about everybody: the group report, if groups are compared, and the index."""
     from recourse_audit.groups.report import groups_of
     from recourse_audit.render.findings import with_sentences
-    from recourse_audit.render.pages.groups import verdicts_of
 
     level, folder = pages.level, stored.folder
     files: dict[str, bytes] = {}
-    verdicts: GroupVerdicts | None = None
     names = stored.names()
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
@@ -183,12 +184,35 @@ def _summaries(
             report = for_others(report)
         words = PageWords(pages.language, templates, *GROUP_WORDS)
         files = _group_files(report, words, templates, printer)
-        verdicts = verdicts_of(report, "groups.html")
+    view = index_view(
+        _index_source(stored, pages, report),
+        words=PageWords(pages.language, templates, *INDEX_WORDS),
+        level=level,
+        results=level == "auditor"
+        or shows_results(len(names), stored.settings.groups.smallest, report),
+        sizes=level == "auditor" or shows_sizes(report),
+        paper=printer is not None,
+    )
+    html = templates.render("pages/index.html", view=view)
+    files["index.html"] = html.encode()
+    if printer is not None:
+        files["index.pdf"] = printer.pdf(html)
+    return files
+
+
+def _index_source(
+    stored: StoredAudit, pages: PageOptions, report: GroupReport | None
+) -> IndexSource:
+    """What the index is made from; only the auditor's pages name who audited."""
+    folder, level = stored.folder, pages.level
     letters = _letters(folder)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
-    view = index_view(
-        stored.rows(),
-        words=PageWords(pages.language, templates, *INDEX_WORDS),
+    cheapest: dict[int, tuple[Change, ...]] = {}
+    for number, do, kind, attribute, before, after in stored.first_options():
+        change = change_of(do, kind, attribute, before, after)
+        cheapest[number] = (*cheapest.get(number, ()), change)
+    return IndexSource(
+        subjects=stored.rows(),
         manifest=stored.manifest,
         manifest_digest=digest(folder / MANIFEST),
         links={
@@ -198,17 +222,16 @@ def _summaries(
                 letter=file_name(number, one) in letters,
                 ending=ending,
             )
-            for number, one in names.items()
+            for number, one in stored.names().items()
         },
-        groups=verdicts,
+        settings=stored.settings,
+        scores=stored.scores(),
+        cheapest=cheapest,
         agreement=stored.agreement,
-        level=level,
-        results=level == "auditor"
-        or shows_results(len(names), stored.settings.groups.smallest, report),
-        sizes=level == "auditor" or shows_sizes(report),
+        groups=report,
+        auditor=pages.auditor,
+        day=stored.days[1] if stored.days else "",
     )
-    files["index.html"] = templates.render("pages/index.html", view=view).encode()
-    return files
 
 
 def shows_results(subjects: int, smallest: int, report: GroupReport | None) -> bool:
