@@ -1,0 +1,95 @@
+"""A card of the board block: the groups that it shows, its title, and its axis of shares."""
+
+from dataclasses import dataclass
+
+from recourse_audit.records.group_figures import Comparison, Group, Measure
+from recourse_audit.records.groups import GroupReport, GroupTable
+from recourse_audit.render.charts.board import unbroken
+from recourse_audit.render.charts.strips import Axis, axis_row
+from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_words import EXACT, compared_often, counted, ratio_of
+from recourse_audit.render.pages.tables import ChartRow
+from recourse_audit.render.text import plain
+
+MOST_GROUPS = 6
+SAME = 0.0005  # half of the last digit of a share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A finding, its drawing by group, its verdict, and what to know of it.
+
+    `empty` stands in place of the drawing where there is nothing to draw. `tone` is a class of the
+    style sheet.
+    """
+
+    title: str
+    rows: tuple[ChartRow, ...]
+    axis: Picture | None
+    legend: str
+    empty: str
+    verdict: str
+    tone: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The table that all cards are about, and the group that titles name; None without any."""
+
+    report: GroupReport
+    words: PageWords
+    table: GroupTable
+    group: str | None
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups to draw: the named one, the reference, and the largest; withheld ones last."""
+        listed = [one for one in self.table.by_group if counted(one)]
+        kept = {one.name for one in sorted(listed, key=self._first)[:MOST_GROUPS]}
+        shown = [one for one in listed if one.name in kept]
+        return tuple(sorted(shown, key=lambda one: one.name != self.table.reference))
+
+    @property
+    def left(self) -> int:
+        """How many groups are not drawn."""
+        return sum(map(counted, self.table.by_group)) - len(self.groups)
+
+    def _first(self, group: Group) -> tuple[bool, bool, int]:
+        people = 0 if group.decisions is None else group.decisions.people
+        named = group.name in (self.group, self.table.reference)
+        return not named, group.decisions is None, -people
+
+    def comparison(self, measure: Measure) -> Comparison | None:
+        """The named group against the reference in one measure."""
+        found = (one for one in self.table.comparisons if one.measure == measure)
+        return next((one for one in found if one.group == self.group), None)
+
+    def named(self, name: str | None) -> Group | None:
+        """The group of this name; None where there is none."""
+        return next((one for one in self.table.by_group if one.name == name), None)
+
+
+def empty_card(title: str, words: str) -> Card:
+    """A card with nothing to draw, which says why."""
+    return Card(
+        title=title, rows=(), axis=None, legend="", empty=words, verdict="", tone="", text=""
+    )
+
+
+def titled(shown: Shown, key: str, value: float | None, reference: float | None) -> str:
+    """What a card found: how often the named group, compared with the reference."""
+    words, group = shown.words, plain(shown.group or "")
+    ratio = ratio_of(value, reference)
+    if ratio is not None and abs(ratio - 1) <= EXACT:
+        return words.say(f"board.card.{key}.equal")
+    difference = (value or 0.0) - (reference or 0.0)
+    if abs(difference) < SAME:
+        return words.say(f"board.card.{key}.equal")
+    return compared_often(words, f"board.card.{key}", ratio, difference, group=group)
+
+
+def share_axis(words: PageWords, axis: Axis) -> Picture:
+    """The figures of an axis of shares."""
+    return axis_row(axis, [unbroken(words.whole_percent(tick)) for tick in axis.ticks])

@@ -1,0 +1,249 @@
+"""The three cards of the board block: refused, has an option, and refused on own data alone.
+
+Each shows the groups of one attribute: that of the headline. Its title is a finding, its verdict
+that of the comparison between the headline's group and the reference.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from recourse_audit.records.group_figures import Comparison, Group, WhyWithheld
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.charts.board import (
+    parts_strip,
+    share_strip,
+    shares_axis,
+)
+from recourse_audit.render.charts.strips import Axis, Part
+from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_card import Card, Shown, empty_card, share_axis, titled
+from recourse_audit.render.pages.board_own_data import own_data_card, own_data_shares
+from recourse_audit.render.pages.board_words import (
+    MARKS,
+    TONES,
+    along,
+    capitalised,
+    chance,
+    group_name,
+    more_or_fewer,
+    points,
+    size,
+    withheld,
+)
+from recourse_audit.render.pages.tables import ChartRow
+
+
+def cards(shown: Shown | None, report: GroupReport, words: PageWords) -> tuple[Card, ...]:
+    """The three cards; without a table each says in words that there is none."""
+    if shown is None:
+        empty = words.say("board.card.no_attribute")
+        titles = ("refused", "option", "own")
+        return tuple(empty_card(words.say(f"board.card.{one}"), empty) for one in titles)
+    shares = [*_refused_shares(shown), *own_data_shares(shown)]
+    axis = shares_axis(shares)
+    return (_refused(shown, axis), _option(shown), own_data_card(shown, axis))
+
+
+def _refused(shown: Shown, axis: Axis) -> Card:
+    words, reference = shown.words, shown.named(shown.table.reference)
+    known = None if reference is None or reference.decisions is None else reference.decisions
+    base = None if known is None else known.adverse_rate.share
+    rows = []
+    for group in shown.groups:
+        decided = group.decisions
+        if decided is None or decided.adverse_rate.share is None:
+            rows.append(_without(shown, group))
+            continue
+        share = decided.adverse_rate.share
+        figure = words.percent(share)
+        against = base if group.name != shown.table.reference else None
+        rows.append(
+            ChartRow(
+                strong=group_name(words, group),
+                label="",
+                picture=share_strip(axis, share, against, f"{group_name(words, group)}: {figure}"),
+                figure=figure,
+                words=words.out_of(decided.adverse_rate.count, decided.adverse_rate.of),
+            )
+        )
+    one = shown.comparison("adverse_rate")
+    text = [words.say("board.card.counted", people=_decided(shown))] if _decided(shown) else []
+    text += _conclusion(shown, one)
+    if one is not None and one.favourable_ratio is not None:
+        text.append(
+            words.say(
+                "board.card.four_fifths",
+                ratio=_two(words, one.favourable_ratio),
+                line=_two(words, shown.report.four_fifths),
+            )
+        )
+    return _card(shown, "refused", one, rows, text, axis=share_axis(words, axis))
+
+
+def _option(shown: Shown) -> Card:
+    words = shown.words
+    rows = []
+    for group in shown.groups:
+        found = group.outcomes
+        if found is None or found.feasibility.share is None:
+            rows.append(_without(shown, group))
+            continue
+        parts = _parts(words, group)
+        said = words.listed([f"{figure} {what}" for _, _, figure, what in parts])
+        rows.append(
+            ChartRow(
+                strong=group_name(words, group),
+                label="",
+                picture=parts_strip(
+                    [part[:3] for part in parts], f"{group_name(words, group)}: {said}"
+                ),
+                figure="",
+                words=words.say_count("board.card.audited", found.feasibility.of),
+            )
+        )
+    one = shown.comparison("feasibility")
+    text = [*_conclusion(shown, one), *_medians(shown)]
+    return _card(shown, "option", one, rows, text, legend=_legend(shown))
+
+
+def _card(
+    shown: Shown,
+    key: str,
+    one: Comparison | None,
+    rows: Sequence[ChartRow],
+    text: Sequence[str],
+    *,
+    axis: Picture | None = None,
+    legend: str = "",
+) -> Card:
+    words = shown.words
+    drawn = any(row.picture is not None for row in rows)
+    title = words.say(f"board.card.{key}")
+    verdict, tone = words.say("board.card.not_compared"), ""
+    if one is not None and one.verdict is not None:
+        title = titled(shown, key, one.value, one.reference_value)
+        mark, tone = MARKS[one.verdict], TONES[one.verdict]
+        said = capitalised(words.verdict(one.verdict, shown.report.concern))
+        verdict = f"{mark} {said}: {gap_words(words, one)}"
+    return Card(
+        title=title,
+        rows=tuple(rows) if drawn else (),
+        axis=axis if drawn else None,
+        legend=legend if drawn else "",
+        empty="" if drawn else _nothing(shown, key),
+        verdict=verdict if drawn else "",
+        tone=tone,
+        text=" ".join([*text, *_left(shown)]) if drawn else "",
+    )
+
+
+def _left(shown: Shown) -> Iterator[str]:
+    """That there are more groups than a card shows."""
+    if shown.left:
+        yield shown.words.say_count("board.card.more", shown.left)
+
+
+def gap_words(words: PageWords, one: Comparison) -> str:
+    """A gap in points with its interval: 32 points fewer (21 to 43)."""
+    if abs(one.gap) < 0.0005:
+        said = words.say("board.points.none")
+    else:
+        said = points(words, f"board.points.{more_or_fewer(one.measure, one.gap)}", one.gap)
+    if one.gap_interval is None:
+        return said
+    return f"{said} ({along(words, one.gap_interval, one.gap)})"
+
+
+def _nothing(shown: Shown, key: str) -> str:
+    """Why a card has nothing to draw."""
+    words, overall = shown.words, shown.report.overall
+    if overall.decisions is not None and not overall.decisions.refused and key == "option":
+        return words.say_count("board.card.all_favourable", overall.decisions.favourable)
+    if overall.outcomes is not None and not overall.outcomes.feasibility.of and key == "option":
+        return words.say("board.card.nobody")
+    why: WhyWithheld = "few_people" if key == "refused" else "few_audited"
+    return withheld(words, why, shown.report.smallest)
+
+
+def _without(shown: Shown, group: Group) -> ChartRow:
+    words = shown.words
+    said = words.say("board.card.nobody.here")
+    if group.withheld:
+        said = withheld(words, group.withheld, shown.report.smallest)
+    return ChartRow(
+        strong=group_name(words, group), label="", picture=None, words=said, tone="open"
+    )
+
+
+def _conclusion(shown: Shown, one: Comparison | None) -> Iterator[str]:
+    words = shown.words
+    if one is None or one.tests.adjusted is None:
+        if one is not None:
+            yield words.say("finding.untested")
+        return
+    if one.verdict == "gap shown":
+        yield words.say_count(
+            "board.card.stands", one.tests.corrected_for or 1, p=chance(words, one.tests.adjusted)
+        )
+    elif one.verdict == "not settled" and one.smallest_gap_in_family is not None:
+        yield words.say("board.card.would", smallest=size(words, one.smallest_gap_in_family))
+
+
+def _medians(shown: Shown) -> Iterator[str]:
+    """The median effort of the named group and of the reference, where both may be shown."""
+    words = shown.words
+    for name in (shown.table.reference, shown.group):
+        group = shown.named(name)
+        if group is None or group.outcomes is None or group.outcomes.cost is None:
+            continue
+        median, said = group.outcomes.cost.median, group_name(words, group)
+        if median is None:
+            yield words.say("board.card.no_median", group=said)
+        else:
+            yield words.say("board.card.median", group=said, effort=words.number(median))
+
+
+def _parts(words: PageWords, group: Group) -> list[tuple[Part, float, str, str]]:
+    """The shares of a bar: their kind, size, figure and meaning; what is empty is left out."""
+    found = group.outcomes
+    assert found is not None
+    assert found.feasibility.share is not None
+    of = found.feasibility.of
+    none, stopped = found.certified_infeasible, found.not_found_within_budget
+    shares: list[tuple[Part, float, str]] = [("yes", found.feasibility.share, "yes")]
+    if none is None or stopped is None:
+        shares.append(("no", 1 - found.feasibility.share, "without"))
+    else:
+        shares += [("no", none / of, "no"), ("open", stopped / of, "open")]
+    return [
+        (kind, share, words.percent(share), words.say(f"board.part.{what}"))
+        for kind, share, what in shares
+        if share > 0
+    ]
+
+
+def _legend(shown: Shown) -> str:
+    words = shown.words
+    found = [one.outcomes for one in shown.groups if one.outcomes is not None]
+    if any(one.not_found_within_budget is None for one in found):
+        return words.say("board.legend.without")
+    stopped = sum(one.not_found_within_budget or 0 for one in found)
+    of = sum(one.feasibility.of for one in found)
+    if not stopped:
+        return words.say("board.legend")
+    return words.say("board.legend.open", share=words.percent(stopped / of))
+
+
+def _decided(shown: Shown) -> str:
+    found = shown.report.overall.decisions
+    return "" if found is None else shown.words.number(found.adverse_rate.of)
+
+
+def _refused_shares(shown: Shown) -> Iterator[float]:
+    for group in shown.groups:
+        if group.decisions is not None and group.decisions.adverse_rate.share is not None:
+            yield group.decisions.adverse_rate.share
+
+
+def _two(words: PageWords, ratio: float) -> str:
+    return words.signed(ratio, 2).lstrip("+")

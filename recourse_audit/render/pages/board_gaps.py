@@ -1,0 +1,123 @@
+"""The gap plots of the board block: every group of single attributes in two measures, one scale."""
+
+from collections.abc import Iterator
+
+from recourse_audit.records.group_figures import Comparison, Measure
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.charts.board import gap_strip, gaps_axis, unbroken
+from recourse_audit.render.charts.strips import Axis, axis_row
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_words import (
+    MARKS,
+    TONES,
+    crossed,
+    signed,
+    singles,
+    with_verdicts,
+)
+from recourse_audit.render.pages.tables import ChartRow, ChartTable
+from recourse_audit.render.text import plain
+
+MEASURES: tuple[Measure, ...] = ("adverse_rate", "feasibility")
+MOST_ROWS = 12
+
+
+def gap_panels(report: GroupReport, words: PageWords) -> tuple[ChartTable, ...]:
+    """Refusals, then being without an option; a measure without comparisons is left out."""
+    compared = [one for table in singles(report) for one in table.comparisons]
+    rows = {measure: _largest(compared, measure) for measure in MEASURES}
+    axis = gaps_axis(
+        [end for found in rows.values() for one in found for end in _places(one)], report.concern
+    )
+    return tuple(
+        _panel(report, words, measure, found, axis) for measure, found in rows.items() if found
+    )
+
+
+def panels_note(report: GroupReport, words: PageWords) -> str:
+    """How to read the plots, what is not in them, and what crossed groups show."""
+    concern = words.number(100 * report.concern)
+    confidence = words.whole_percent(1 - report.alpha)
+    said = [words.say("board.gaps.note", concern=concern, confidence=confidence)]
+    compared = [one for table in singles(report) for one in table.comparisons]
+    left = max(sum(one.measure == measure for one in compared) for measure in MEASURES) - MOST_ROWS
+    if left > 0:
+        said.append(words.say_count("board.gaps.more", left))
+    said += _crossed_note(report, words)
+    return " ".join(said)
+
+
+def _crossed_note(report: GroupReport, words: PageWords) -> Iterator[str]:
+    both = crossed(report)
+    compared = with_verdicts(both)
+    if not compared:
+        return
+    shown = [one for one in compared if one.verdict == "gap shown"]
+    all_of_them = words.number(len(compared))
+    if not shown:
+        yield words.say_count("board.gaps.crossed.none", len(compared))
+        return
+    values = {group.name: group.values for table in both for group in table.by_group}
+    shared = set.intersection(*(set(values.get(one.group, ())) for one in shown))
+    if len(shown) > 1 and len(shared) == 1:
+        [value] = shared
+        yield words.say(
+            "board.gaps.crossed.all",
+            count=words.number(len(shown)),
+            all=all_of_them,
+            group=plain(value),
+        )
+        return
+    yield words.say_count("board.gaps.crossed", len(shown), all=all_of_them)
+
+
+def _largest(compared: list[Comparison], measure: Measure) -> list[Comparison]:
+    """The comparisons in one measure; of many, those with the largest gaps, in their order."""
+    found = [one for one in compared if one.measure == measure]
+    largest = sorted(found, key=lambda one: -abs(one.gap))[:MOST_ROWS]
+    return [one for one in found if any(one is kept for kept in largest)]
+
+
+def _places(one: Comparison) -> tuple[float, ...]:
+    interval = one.gap_interval
+    return (one.gap,) if interval is None else (one.gap, interval.low, interval.high)
+
+
+def _panel(
+    report: GroupReport,
+    words: PageWords,
+    measure: Measure,
+    compared: list[Comparison],
+    axis: Axis,
+) -> ChartTable:
+    figures = [words.points(tick) if abs(tick) > 1e-9 else "0" for tick in axis.ticks]
+    return ChartTable(
+        title=words.say(f"board.gaps.{measure}"),
+        head=("", words.say("board.gaps.direction"), ""),
+        rows=tuple(gap_row(words, one, axis, report.concern) for one in compared),
+        axis=axis_row(axis, list(map(unbroken, figures))),
+    )
+
+
+def gap_row(words: PageWords, one: Comparison, axis: Axis, concern: float) -> ChartRow:
+    """A group against its reference: the mark, the verdict, the gap and its interval."""
+    ends = one.gap_interval
+    figures = words.points(one.gap)
+    if ends is not None:
+        figures = f"{figures} ({signed(words, ends)})"
+    verdict = one.verdict or "not settled"
+    group, reference = plain(one.group), plain(one.reference)
+    return ChartRow(
+        strong=group,
+        label=f" {words.say('board.against', reference=reference)}",
+        picture=gap_strip(
+            axis,
+            one.gap,
+            None if ends is None else (ends.low, ends.high),
+            verdict,
+            f"{group}: {figures}",
+        ),
+        figure=f"{MARKS[verdict]} {words.verdict(verdict, concern)}",
+        words=f" {figures}",
+        tone=TONES[verdict],
+    )
