@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from recourse_audit.render.pages.index import NOTHING
+from recourse_audit.render.pages.index_list import NOTHING
 from recourse_audit.render.text import plain
+from recourse_audit.render.wording import MINUS
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
 from tests.render.indexes import HOSTILE, some_subjects, write_index
 from tests.render.stores import subject
@@ -44,7 +45,7 @@ def test_everyone_is_there_by_need_and_nothing_is_asked_for(chromium: Browser, i
         )
         assert column(seen.page, "effort")[1:4] == [NOTHING, "9.5", "2.0"]
         assert column(seen.page, "holds")[2:4] == ["25 of 50 ▲ fragile", "45 of 50"]
-        assert column(seen.page, "value")[2:4] == ["−0.250", "−0.125"]
+        assert column(seen.page, "value")[2:4] == [f"{MINUS}0.250", f"{MINUS}0.125"]
         assert column(seen.page, "what")[1] == (
             "Not decided. Search stopped after 27 of 80 combinations"
         )

@@ -106,12 +106,12 @@ def test_how_many_options_hold_is_said_with_its_figures() -> None:
         subject("C", most_held=25, cheapest_held=25),
     ]
     assert dict(view_of(rows).notes) == {
-        "Of the 3 people with an option": "1 have one that held in at least 40 of 50 tests with "
+        "Of the 3 people with an option,": "1 have one that held in at least 40 of 50 tests with "
         "changed surroundings. For 1, none held in more than half."
     }
     open_ = subject("A", status="not_found_within_budget", options=0, most_held=None, tests=None)
     assert dict(view_of([open_, replace(open_, id="B", status="error")]).notes) == {
-        "Open for decision": "Whether to extend 1 search that stopped early. What to do about 1 "
+        "Open for decision.": "Whether to extend 1 search that stopped early. What to do about 1 "
         "subject that failed."
     }
 

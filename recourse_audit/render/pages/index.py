@@ -14,11 +14,10 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.manifest import Command, Manifest
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.charts.strips import Axis, Strip
-from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.page_words import INDEX_WORDS, STEADY, PageWords, english
 from recourse_audit.render.pages.index_evidence import Evidence, evidence_of
 from recourse_audit.render.pages.index_labels import Labels, labels_of
+from recourse_audit.render.pages.index_list import ListedRow, listed_rows
 from recourse_audit.render.pages.index_rows import (
     NEEDS,
     Embedded,
@@ -26,14 +25,12 @@ from recourse_audit.render.pages.index_rows import (
     Links,
     Row,
     columns_of,
-    decimals_of,
     in_order,
     rows_of,
     without_id,
 )
 from recourse_audit.render.pages.index_words import (
     Change,
-    ValueAxis,
     names_of,
     rule_words,
     value_axis,
@@ -43,8 +40,6 @@ from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings
 
 LISTED = 50  # rows of the list on paper, and for browsers without scripts
-PAGES, LETTERS = "subjects/", "../letters/"
-NOTHING = "\N{EN DASH}"
 COLUMNS = ("id", "what", "effort", "holds", "value", "letter")
 
 
@@ -85,23 +80,6 @@ class Total:
     name: str
     count: str
     share: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedRow:
-    """A subject in the list on paper and without scripts; an address is "" if there is no file."""
-
-    id: str
-    lead: str
-    detail: str
-    effort: str
-    holds: str
-    fragile: bool
-    value: str
-    picture: Picture | None
-    page: str
-    letter: str
-    letter_words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +145,7 @@ def index_view(
         board=_board(source.groups, words),
         headline=_headline(source, len(rows), words),
         lead=_lead(manifest, len(rows), level, words, sizes=sizes),
-        notes=tuple(_notes([row for _, row in subjects], words)) if results else (),
+        notes=tuple(_notes([row for _, row in subjects], words, source.groups)) if results else (),
         agreement=_agreement(source.agreement, level, words) if sizes else (),
         warnings=tuple(_warnings(manifest, words)),
         totals=_totals(rows, words) if results else (),
@@ -180,7 +158,7 @@ def index_view(
         data=Embedded(columns_of(shown, words)),
         labels=Embedded(labels_of(words, axis)),
         tables="../data/subjects.csv" if level == "auditor" else "",
-        rows=_listed(listed, axis, words),
+        rows=listed_rows(listed, axis, words),
         more=_more(len(listed), len(shown), words),
         evidence=evidence_of(manifest, source.manifest_digest, settings, words),
         groups_page="groups.html" if source.groups is not None else "",
@@ -259,8 +237,13 @@ def _whom(command: Command, level: Level, words: PageWords) -> str:
     return words.say("index.whom.stratified", whom=drawn, column=plain(command.stratify))
 
 
-def _notes(rows: Sequence[SummaryRow], words: PageWords) -> Iterable[tuple[str, str]]:
-    """How well options stand changes around them, and what is left for a person to decide."""
+def _notes(
+    rows: Sequence[SummaryRow], words: PageWords, groups: GroupReport | None
+) -> Iterable[tuple[str, str]]:
+    """How well options stand changes around them, and what is left for a person to decide.
+
+    Where groups are compared, searches that stopped early are counted there.
+    """
     held = [row for row in rows if row.most_held is not None and row.tests]
     if held:
         tests = max(row.tests or 0 for row in held)
@@ -277,7 +260,7 @@ def _notes(rows: Sequence[SummaryRow], words: PageWords) -> Iterable[tuple[str, 
     parts = [
         words.say_count(f"index.open.{status}", found[status])
         for status in ("not_found_within_budget", "model_disagrees", "error")
-        if found[status]
+        if found[status] and (groups is None or status != "not_found_within_budget")
     ]
     if parts:
         yield words.say("index.open"), " ".join(parts)
@@ -297,53 +280,7 @@ def _totals(rows: Sequence[Row], words: PageWords) -> tuple[Total, ...]:
     )
 
 
-def _listed(rows: Sequence[Row], axis: ValueAxis, words: PageWords) -> tuple[ListedRow, ...]:
-    decimals = decimals_of(row.effort for row in rows)
-    drawn = _drawn_on(axis, rows)
-    return tuple(
-        ListedRow(
-            id=row.id,
-            lead=row.lead,
-            detail=row.detail,
-            effort=NOTHING if row.effort is None else words.fixed(row.effort, decimals),
-            holds=NOTHING if row.held is None else words.out_of(row.held, row.tests or 0),
-            fragile=row.need == "fragile",
-            value=NOTHING if row.value is None else value_words(row.value, axis, words),
-            picture=None if row.value is None or drawn is None else _mark(drawn, row.value),
-            page=f"{PAGES}{row.links.file}.html" if row.links and row.links.page else "",
-            letter=_letter(row.links),
-            letter_words=words.say(
-                "index.signed" if row.links and row.links.signed else "index.draft"
-            ),
-        )
-        for row in rows
-    )
-
-
-def value_words(value: float, axis: ValueAxis, words: PageWords) -> str:
-    """A probability, a margin or a score, as it is written."""
-    if axis.whole:
-        return words.probability(value)
-    return words.signed(value) if axis.of_margin else words.amount(value)
-
-
-def _drawn_on(axis: ValueAxis, rows: Sequence[Row]) -> Axis | None:
-    values = [row.value for row in rows if row.value is not None]
-    low, high = (0.0, 1.0) if axis.whole else (min([*values, axis.line]), max([*values, axis.line]))
-    if low == high:
-        return None
-    return Axis(low=low, high=high, line=axis.line, width=96)
-
-
-def _mark(axis: Axis, value: float) -> Picture:
-    return Strip(axis, "", height=16).dot(value, filled=False).picture()
-
-
 def _more(shown: int, total: int, words: PageWords) -> str:
     if shown == total:
         return ""
     return words.say("index.more", shown=words.number(shown), all=words.number(total))
-
-
-def _letter(links: Links | None) -> str:
-    return f"{LETTERS}{links.file}.{links.ending}" if links and links.letter else ""
