@@ -17,7 +17,7 @@ ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
 
-.PHONY: help demo test lint fuzz faults bench tables lock clean setup-run setup-dev
+.PHONY: help demo pictures test lint fuzz faults bench tables lock clean setup-run setup-dev
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -25,6 +25,10 @@ help: ## Show this list
 
 demo: setup-run ## Audit the sample model and write a bundle
 	@$(BIN)/recourse-audit demo
+
+pictures: setup-dev ## Take the pictures of the documentation from the demo's bundle
+	@test -d recourse-audit-demo/bundle/pages || $(BIN)/recourse-audit demo
+	@$(BIN)/python scripts/pictures.py recourse-audit-demo/bundle
 
 test: lint ## Check style and types, then run all tests
 	@$(BIN)/python -m pytest -n auto --dist loadfile

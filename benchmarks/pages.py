@@ -19,7 +19,7 @@ import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.batch import file_name
-from recourse_audit.render.pages.index import index_view
+from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Links
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
@@ -64,13 +64,17 @@ def index_of_many(bundle: ra.Bundle) -> int:
     links = {n: Links(file=file_name(n, f"P{n:06d}"), page=True, letter=True) for n in range(MANY)}
     digest = sha256((bundle.folder / "manifest.json").read_bytes()).hexdigest()
     with open_finished_audit(bundle.folder) as stored:
-        view = index_view(
-            many_rows([row for _, row in stored.rows()]),
+        few = list(stored.rows())
+        scores, numbers = stored.scores(), islice(cycle(number for number, _ in few), MANY)
+        source = IndexSource(
+            subjects=tuple(many_rows([row for _, row in few])),
             manifest=stored.manifest,
             manifest_digest=digest,
             links=links,
-            groups=None,
+            settings=stored.settings,
+            scores={place: scores[number] for place, number in enumerate(numbers)},
         )
+        view = index_view(source)
     return len(Templates().render("pages/index.html", view=view).encode())
 
 

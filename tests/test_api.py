@@ -38,8 +38,8 @@ def bundle(audit: ra.Audit, folder: Path) -> ra.Bundle:
 
 
 def test_the_lines_of_the_documentation_run_as_they_are_written(tmp_path: Path) -> None:
-    """The code block of the README's part on the library, in a process of its own."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    """The code block of the page on the library, in a process of its own."""
+    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
     [block] = [part for part in text.split("```python\n")[1:] if "Audit.from_toml" in part]
     code = block.split("```")[0].replace("sample=100", 'subjects="ids.txt"')
     quick_audit(tmp_path)

@@ -1,4 +1,4 @@
-"""Every command that the README shows works, one after the other, on fewer people than there."""
+"""Every command that the documentation shows works, one after the other, on fewer people."""
 
 import re
 import shlex
@@ -11,25 +11,56 @@ from tests.audits import SAMPLES, quick_audit
 from tests.command import command
 
 README = Path(__file__).parents[1] / "README.md"
+DOCS = README.parent / "docs"
+COMMANDS = DOCS / "commands.md"
 LINE = re.compile(r"^recourse-audit (.+?)(?:\s+#.*)?$", re.MULTILINE)
 
 
-def shown() -> list[list[str]]:
-    return [shlex.split(line) for line in LINE.findall(README.read_text(encoding="utf-8"))]
+def shown(page: Path) -> list[list[str]]:
+    return [shlex.split(line) for line in LINE.findall(page.read_text(encoding="utf-8"))]
 
 
-def test_the_readme_shows_every_command() -> None:
-    names = {words[0] for words in shown()}
-    assert {"inspect", "init", "explain", "run", "groups", "report", "letters", "verify"} <= names
+def test_the_page_of_commands_shows_every_command() -> None:
+    help_ = command("--help").out
+    names = {words[0] for words in shown(COMMANDS)}
+    assert len(names) > 10
+    assert {name for name in names if f" {name} " not in help_} == set()
+    listed = set(re.findall(r"^[│ ]+([a-z]+) {2,}\S", help_, re.MULTILINE))
+    assert listed <= names
 
 
-def test_the_commands_of_the_readme_work_in_their_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_readme_takes_two_screens_and_leads_to_the_rest() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 80
+    linked = set(re.findall(r"\]\((docs/[\w/.]+)\)", text))
+    assert "docs/README.md" in linked
+    assert [name for name in sorted(linked) if not (README.parent / name).is_file()] == []
+
+
+def test_the_index_of_the_documentation_names_every_page() -> None:
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
+    assert {name for name in pages if f"({name})" not in index} == set()
+
+
+def test_every_picture_of_the_readme_is_taken_by_the_script() -> None:
+    names = set(re.findall(r"docs/pictures/(\w+)\.png", README.read_text(encoding="utf-8")))
+    taken = set(
+        re.findall(r'Shot\(name="(\w+)"', (README.parent / "scripts/pictures.py").read_text())
+    )
+    assert names
+    assert names <= taken
+    assert all((DOCS / "pictures" / f"{name}.png").is_file() for name in taken)
+
+
+@pytest.mark.parametrize("page", [README, COMMANDS], ids=["readme", "commands"])
+def test_the_commands_work_in_their_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     shutil.copy(SAMPLES / "gcn.onnx", tmp_path / "model.onnx")
-    for words in shown():
+    for words in shown(page):
         if words[0] == "init":
             for name in ("nodes.csv", "edges.csv"):
                 shutil.copy(SAMPLES / name, tmp_path / name)
@@ -43,9 +74,8 @@ def test_the_commands_of_the_readme_work_in_their_order(
 
 
 def test_the_readme_says_how_to_install_it_for_a_model_of_ones_own() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert "\npip install ." in text
-    assert "explain audit.toml -- -5" in text
+    assert "\npip install ." in README.read_text(encoding="utf-8")
+    assert "explain audit.toml -- -5" in COMMANDS.read_text(encoding="utf-8")
 
 
 def test_every_module_that_the_documentation_names_exists() -> None:
