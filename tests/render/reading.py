@@ -129,6 +129,8 @@ def _marked(page: pikepdf.Page, fonts: set[str]) -> Iterator[tuple[int | None, s
         match str(instruction.operator):
             case "BDC":
                 stack.append(int(operands[1].MCID) if "/MCID" in operands[1] else "artifact")
+                if "/MCID" in operands[1]:
+                    yield int(operands[1].MCID), ""  # a picture has a mark and no text
             case "BMC":
                 stack.append("artifact" if operands[0] == "/Artifact" else "other")
             case "EMC":

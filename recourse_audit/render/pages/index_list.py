@@ -43,7 +43,7 @@ def listed_rows(rows: Sequence[Row], axis: ValueAxis, words: PageWords) -> tuple
             holds=NOTHING if row.held is None else words.out_of(row.held, row.tests or 0),
             fragile=row.need == "fragile",
             value=NOTHING if row.value is None else value_words(row.value, axis, words),
-            picture=None if row.value is None or drawn is None else _mark(drawn, row.value),
+            picture=_mark(drawn, row.value, axis, words),
             page=f"{PAGES}{row.links.file}.html" if row.links and row.links.page else "",
             letter=_letter(row.links),
             letter_words=words.say(
@@ -69,8 +69,14 @@ def _drawn_on(axis: ValueAxis, rows: Sequence[Row]) -> Axis | None:
     return Axis(low=low, high=high, line=axis.line, width=96)
 
 
-def _mark(axis: Axis, value: float) -> Picture:
-    return Strip(axis, "", height=16).dot(value, filled=False).picture()
+def _mark(
+    drawn: Axis | None, value: float | None, axis: ValueAxis, words: PageWords
+) -> Picture | None:
+    """A hollow dot, whose text alternative is the figure."""
+    if value is None or drawn is None:
+        return None
+    alt = value_words(value, axis, words)
+    return Strip(drawn, alt, height=16).dot(value, filled=False).picture()
 
 
 def _letter(links: Links | None) -> str:
