@@ -22,15 +22,18 @@ def demo(
     """Try everything on a made-up lending network."""
     from recourse_audit.api.audit import Audit
     from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
-    from recourse_audit.render.terminal.subject import show_model, show_subject
+    from recourse_audit.render.terminal.model_brief import show_model_briefly
+    from recourse_audit.render.terminal.subject_brief import show_subject_briefly
 
     folder = prepare_demo(out)
     settings = folder / "audit.toml"
     audit = Audit.from_toml(settings)
     found = audit.inspect()
-    show_model(view(), found.name, found.report)
+    show_model_briefly(view(), found.name, found.report)
+    say("")
+    favourable = audit.loaded.settings.decision.favourable
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
-        show_subject(view(), report, (), prefer=audit.loaded.settings.search.prefer)
+        show_subject_briefly(view(), report, favourable=favourable)
     with resumable(folder / "bundle"):
         bundle = audit.run(folder / "bundle", sample=DEMO_AUDIT, fresh=True, progress=True)
     say_results(bundle)

@@ -1,11 +1,13 @@
 """`explain`: decisions on some people, at once."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from recourse_audit.cli.printing import (
     AsJson,
+    Full,
     ModelTimeout,
     SettingsArgument,
     print_json,
@@ -28,11 +30,13 @@ def explain(
         ),
     ] = None,
     timeout: ModelTimeout = None,
+    full: Full = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain decisions: what each rests on, and what the person could change."""
     from recourse_audit.api.audit import Audit
     from recourse_audit.render.terminal.subject import show_subject
+    from recourse_audit.render.terminal.subject_brief import show_subject_briefly
     from recourse_audit.render.text import plain
 
     audit = Audit.from_toml(settings, timeout=timeout, progress=True)
@@ -42,9 +46,11 @@ def explain(
         print_json(documents[0] if len(documents) == 1 else documents)
         warn(audit.warnings)
     else:
-        prefer = audit.loaded.settings.search.prefer
+        prefer, classes = audit.loaded.settings.search.prefer, audit.loaded.settings.decision
+        show = partial(show_subject, prefer=prefer) if full else show_subject_briefly
         for place, report in enumerate(reports):
-            show_subject(view(), report, () if place else audit.warnings, prefer=prefer)
+            warnings = () if place else audit.warnings
+            show(view(), report, warnings, favourable=classes.favourable)
     failed = [report.subject.id for report in reports if report.error]
     if failed:
         say(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")

@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.printing import AsJson, BundleArgument, print_json, say, view, write
+from recourse_audit.cli.printing import AsJson, BundleArgument, Full, print_json, say, view, write
 from recourse_audit.cli.thresholds import GAP, check_gaps
 from recourse_audit.errors import InputError
 
 
 def groups(
     bundle: BundleArgument,
+    full: Full = False,
     as_json: AsJson = False,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the figures as a table.")
@@ -27,7 +28,8 @@ def groups(
     """Compare the groups of an audit: gaps, their uncertainty, and whom the advice cuts off."""
     from recourse_audit.api.bundle import Bundle
     from recourse_audit.groups.csv_table import groups_csv
-    from recourse_audit.render.terminal.groups import show_groups, unfinished
+    from recourse_audit.render.terminal.groups import show_groups
+    from recourse_audit.render.terminal.groups_brief import show_groups_briefly, unfinished
     from recourse_audit.render.terminal.progress import steps_on_stderr
 
     if fail_on not in (None, GAP):
@@ -42,6 +44,7 @@ def groups(
     if as_json:
         print_json(report.to_dict())
     else:
-        show_groups(view(), report)
+        show = show_groups if full else show_groups_briefly
+        show(view(), report)
     if fail_on == GAP:
         check_gaps(bundle, report)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from recourse_audit.cli.printing import AsJson, ModelTimeout, print_json, say, view
+from recourse_audit.cli.printing import AsJson, Full, ModelTimeout, print_json, say, view
 from recourse_audit.errors import InputError
 
 
@@ -16,12 +16,14 @@ def inspect(
         typer.Option(help="An npz file or audit.toml: probe with the features of its nodes."),
     ] = None,
     timeout: ModelTimeout = None,
+    full: Full = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a model's inputs, the roles guessed for them, and what the probes found."""
     from recourse_audit.audit.inspection import inspect_model
+    from recourse_audit.render.terminal.model import show_model
+    from recourse_audit.render.terminal.model_brief import show_model_briefly
     from recourse_audit.render.terminal.progress import steps_on_stderr
-    from recourse_audit.render.terminal.subject import show_model
 
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Probing the model")
@@ -29,7 +31,8 @@ def inspect(
     if as_json:
         print_json(found.report.to_dict())
     else:
-        show_model(view(), found.name, found.report)
+        show = show_model if full else show_model_briefly
+        show(view(), found.name, found.report)
         for line in found.advice:
             say(line)
     if found.problem:

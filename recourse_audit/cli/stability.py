@@ -26,7 +26,7 @@ def stability(
     """Perturb the graph by new ties, or the model by copies you supply, and compare findings."""
     from recourse_audit.api.audit import Audit
     from recourse_audit.render.charts.stability_curves import stability_picture
-    from recourse_audit.render.terminal.subject import show_stability
+    from recourse_audit.render.terminal.stability import show_stability
 
     report = Audit.from_toml(settings, progress=True).stability(
         ids or (),

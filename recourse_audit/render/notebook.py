@@ -50,7 +50,7 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
             return lambda console: show_what_if(console, record)
         case StabilityReport():
-            from recourse_audit.render.terminal.subject import show_stability
+            from recourse_audit.render.terminal.stability import show_stability
 
             return lambda console: show_stability(console, record)
         case GroupReport():
@@ -64,7 +64,7 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
 
 def _show_model(console: "Console", record: ModelReport) -> None:
-    from recourse_audit.render.terminal.subject import show_model
+    from recourse_audit.render.terminal.model import show_model
 
     show_model(console, "Model", record)
     if record.problem:

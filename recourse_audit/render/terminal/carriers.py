@@ -6,6 +6,7 @@ from rich.text import Text
 
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.answers import watched
+from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.text import columns, plain
 from recourse_audit.render.whole_graph import (
     CARRIERS,
@@ -22,7 +23,7 @@ def show_carriers(console: Console, report: SubjectReport) -> None:
     found = report.carriers
     if found is None:
         return
-    words = f"{CARRIERS}. {carriers_sentence(report, found)}"
+    words = tidy(f"{CARRIERS}. {carriers_sentence(report, found)}")
     console.print(Padding(Text(words), (1, 2, 0, 2)))
     if found.front:
         table = columns("ties", "removed", f"effect on {watched(report)}", "per tie", "decision")
@@ -30,8 +31,8 @@ def show_carriers(console: Console, report: SubjectReport) -> None:
             table.add_row(
                 str(one.size),
                 "\n".join(f"{plain(a)} - {plain(b)}" for a, b in one.removed),
-                whole_effect(report, one),
-                per_tie(report, one),
+                tidy(whole_effect(report, one)),
+                tidy(per_tie(report, one)),
                 then_decided(one),
             )
         console.print(Padding(table, (1, 4)))

@@ -7,6 +7,7 @@ from rich.table import Table
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
 from recourse_audit.render.answers import effect, held_back
+from recourse_audit.render.terminal.figures import minus, tidy
 from recourse_audit.render.text import HELD_BACK, beaten_baselines, columns, plain
 from recourse_audit.render.whole_graph import NOT_ASKED, then_decided, whole_effect
 
@@ -21,8 +22,8 @@ def choice_table(report: SubjectReport, search: SearchExtent) -> Table:
         "removed",
         "simulatability ν",
         "relevance |μ|",
-        f"effect on {_affected(report)}",
         "on the whole graph",
+        f"{_affected(report)} in the explanation",
         "ranks",
         "layer",
         "dominates",
@@ -34,10 +35,10 @@ def choice_table(report: SubjectReport, search: SearchExtent) -> Table:
             str(place),
             "\n".join(_ties(found.explanation.edges)),
             "\n".join(_ties(found.removed)),
-            f"{found.simulatability:.6f}",
+            minus(f"{found.simulatability:.6f}"),
             f"{found.relevance:.6f}",
-            _effect(found, report, "\n"),
             _on_whole_graph(found, report, "\n"),
+            _effect(found, report, "\n"),
             f"{found.ranks.simulatability} + {found.ranks.relevance}",
             str(found.layer),
             f"{found.dominates:,} of {search.pairs:,}" + (f"\n{beaten}" if beaten else ""),
@@ -53,10 +54,10 @@ def choice_list(report: SubjectReport, search: SearchExtent) -> Table:
         lines = [
             f"explanation: {', '.join(_ties(found.explanation.edges))}",
             f"removed: {', '.join(_ties(found.removed))}",
-            f"simulatability ν {found.simulatability:.6f}",
+            f"simulatability ν {minus(f'{found.simulatability:.6f}')}",
             f"relevance |μ| {found.relevance:.6f}",
-            f"effect on {_affected(report)}: {_effect(found, report, ', ')}",
             f"on the whole graph: {_on_whole_graph(found, report, ', ')}",
+            f"in the explanation: {_affected(report)} {_effect(found, report, ', ')}",
             f"ranks {found.ranks.simulatability} + {found.ranks.relevance}, layer {found.layer}",
             f"dominates {found.dominates:,} of {search.pairs:,} {beaten}".rstrip(),
         ]
@@ -71,7 +72,7 @@ def _affected(report: SubjectReport) -> str:
 def _effect(found: Counterfactual, report: SubjectReport, between: str) -> str:
     """The effect of a removal, with a remark where it speaks for the decision even more."""
     against = found.relevance and held_back(found, report)
-    return effect(found, report) + (f"{between}({HELD_BACK})" if against else "")
+    return tidy(effect(found, report)) + (f"{between}({HELD_BACK})" if against else "")
 
 
 def _on_whole_graph(found: Counterfactual, report: SubjectReport, between: str) -> str:
@@ -79,7 +80,7 @@ def _on_whole_graph(found: Counterfactual, report: SubjectReport, between: str) 
     there = found.whole_graph
     if there is None:
         return NOT_ASKED
-    return f"{whole_effect(report, there)}{between}{then_decided(there)}"
+    return f"{tidy(whole_effect(report, there))}{between}{then_decided(there)}"
 
 
 def _ties(ties: Iterable[Tie]) -> list[str]:

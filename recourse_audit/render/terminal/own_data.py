@@ -12,6 +12,7 @@ from recourse_audit.render.own_data import (
     own_data_sentences,
     watched_value,
 )
+from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.text import columns
 
 
@@ -20,9 +21,9 @@ def show_own_data(console: Console, report: SubjectReport, found: OwnData) -> No
     sentences = own_data_sentences(report)
     if not sentences:
         return
-    console.print(Padding(Text(f"{HEADING}. {' '.join(sentences)}"), (1, 2, 0, 2)))
+    console.print(Padding(Text(tidy(f"{HEADING}. {' '.join(sentences)}")), (1, 2, 0, 2)))
     if found.cells is not None:
         table = columns("", watched_value(report), "favourable")
         for row in answer_rows(report, found):
-            table.add_row(row.name, row.words, row.favourable)
+            table.add_row(row.name, tidy(row.words), tidy(row.favourable))
         console.print(Padding(table, (0, 4)))

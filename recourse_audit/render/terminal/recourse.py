@@ -18,13 +18,28 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.report import Decision, SubjectReport
-from recourse_audit.render.answers import amount, margin_words, outcome_words
-from recourse_audit.render.status import SEARCHED, certificate_sentence, status_sentence
-from recourse_audit.render.text import columns, plain, share
+from recourse_audit.render.answers import margin_words, outcome_words
+from recourse_audit.render.status import (
+    SEARCHED,
+    STATUS_WORDS,
+    certificate_sentence,
+    status_sentence,
+)
+from recourse_audit.render.terminal.figures import (
+    amount,
+    minus,
+    percent,
+    probability,
+    signed,
+    signed_amount,
+    tidy,
+)
+from recourse_audit.render.terminal.option_lines import FRAGILE_WORD, is_fragile
+from recourse_audit.render.text import columns, plain
 
 NAMES_SHOWN = 4
 WIDTH_OF_TABLE = 110
-HEADINGS = ("change", "cost", "decision", "margin", "still works", "side effects")
+HEADINGS = ("change", "effort", "decision", "margin", "still works", "side effects")
 
 
 def show_recourse(console: Console, report: SubjectReport, recourse: Recourse) -> None:
@@ -49,18 +64,22 @@ def show_recourse(console: Console, report: SubjectReport, recourse: Recourse) -
 
 def show_what_if(console: Console, found: WhatIf, now: Decision | None = None) -> None:
     """What the model decides after changes chosen by hand, and whether the policy permits them."""
-    style = "bold green" if found.favourable else "bold red"
-    line = Text.assemble(
-        "What if ",
-        "; ".join(worded(action) for action in found.actions),
-        ": decided ",
-        (plain(found.decision), style),
-        _answered(found, now),
-    )
-    console.print(Padding(line, (1, 2, 0, 2)))
+    style = "bold green" if found.favourable else "bold"
+    console.print(Padding(Text(what_if_sentence(found, now), style=style), (1, 2, 0, 2)))
+    for sentence in forbidden_sentences(found):
+        console.print(Padding(Text(sentence, style="yellow"), (0, 2)))
+
+
+def what_if_sentence(found: WhatIf, now: Decision | None = None) -> str:
+    """The changes, and what is decided with them."""
+    changes = "; ".join(worded(action) for action in found.actions)
+    return f"What if {changes}: decided {plain(found.decision)}{_answered(found, now)}"
+
+
+def forbidden_sentences(found: WhatIf) -> Iterator[str]:
+    """What the policy says against the changes."""
     for sentence in found.forbidden:
-        words = Text(f"The policy would not suggest this: {plain(sentence)}.", style="yellow")
-        console.print(Padding(words, (0, 2)))
+        yield f"The policy would not suggest this: {plain(sentence)}."
 
 
 def _answered(found: WhatIf, now: Decision | None) -> str:
@@ -68,12 +87,14 @@ def _answered(found: WhatIf, now: Decision | None) -> str:
     if not found.probabilities and found.score is not None and found.score_before is not None:
         return (
             f" with a score of {amount(found.score)} (now {amount(found.score_before)}), margin "
-            f"{amount(found.margin)} (now {amount(found.margin_before)})"
+            f"{signed_amount(found.margin)} (now {signed_amount(found.margin_before)})"
         )
-    before = "" if now is None else f" (now {share(now.probabilities.get(found.decision, 0.0))})"
+    before = ""
+    if now is not None:
+        before = f" (now {probability(now.probabilities.get(found.decision, 0.0))})"
     return (
-        f" with probability {share(found.probabilities[found.decision])}{before}, margin "
-        f"{found.margin:+.3f} (now {found.margin_before:+.3f})"
+        f" with probability {probability(found.probabilities[found.decision])}{before}, margin "
+        f"{signed(found.margin)} (now {signed(found.margin_before)})"
     )
 
 
@@ -89,7 +110,7 @@ def worded(action: Action) -> str:
 def _moved(move: SetAction | Move) -> str:
     unit = f" {plain(move.unit)}" if move.unit else ""
     before, after = (
-        plain(value) if isinstance(value, str) else f"{value:.12g}"
+        plain(value) if isinstance(value, str) else minus(f"{value:,.12g}")
         for value in (move.before, move.after)
     )
     return f"{plain(move.attribute)} {before} → {after}{unit}"
@@ -97,17 +118,29 @@ def _moved(move: SetAction | Move) -> str:
 
 def _status(recourse: Recourse) -> Text:
     style = "red" if recourse.status == "error" else ""
-    opening = "What could change it: " if recourse.status == "verified" else ""
-    return Text(opening + status_sentence(recourse), style=style)
+    name = STATUS_WORDS[recourse.status].name
+    return Text(f"Status: {name}. {tidy(status_sentence(recourse))}", style=style)
 
 
 def _cells(report: SubjectReport, option: Option) -> Iterator[str]:
     yield "\n".join(worded(action) for action in option.actions)
     yield f"{option.cost:g}"
-    yield f"{plain(option.decision)} {outcome_words(report, option)}"
-    yield margin_words(report.decision, option.margin)
-    yield "\n".join(robustness_lines(option.robustness))
+    yield f"{plain(option.decision)} {tidy(outcome_words(report, option))}"
+    yield tidy(margin_words(report.decision, option.margin))
+    yield "\n".join(_held(option.robustness))
     yield "\n".join(side_effect_lines(option.side_effects))
+
+
+def _held(found: Robustness | None) -> Iterator[str]:
+    """In how many tests an option still works, by kind of test."""
+    if found is None:
+        yield "not measured"
+        return
+    if is_fragile(found):
+        yield FRAGILE_WORD
+    for words, one in (("other ties", found.ties), ("other values", found.attributes)):
+        yield f"{one.count} of {found.draws} with {words}"
+        yield f"({percent(one.share)}, {100 * one.low:.0f} to {100 * one.high:.0f})"
 
 
 def robustness_lines(found: Robustness | None) -> tuple[str, ...]:
