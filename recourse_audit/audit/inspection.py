@@ -148,8 +148,9 @@ class Inspection:
         lines.append(f"If a guess is wrong, correct it in {self.settings_file}:")
         lines += ["  [model]", f"  roles = {{ {roles} }}"]
         if self.signature.output.kind:
-            kinds = " or ".join(f'"{kind}"' for kind in get_args(OutputKind))
-            lines.append(f'  output = "{self.signature.output.kind}"    # {kinds}')
+            taken = self.signature.output.kind
+            others = ", ".join(f'"{kind}"' for kind in get_args(OutputKind) if kind != taken)
+            lines.append(f'  output = "{taken}"    # or {others}')
         if self.probes is not None and self.probes.depth is not None:
             lines.append(f"  depth = {self.probes.depth}")
         if self.weighs:

@@ -36,6 +36,11 @@ def selected(audit: LoadedAudit, answers: Floats, selection: Selection) -> Ints:
         raise InputError("--stratify needs --sample N, the size of the sample")
     chosen = _chosen(audit, answers, selection.subjects)
     if not len(chosen):
+        if selection.subjects == "unfavourable" and audit.recorded is None:
+            raise SubjectError(
+                f"all {audit.graph.node_count:,} decisions were favourable; there is nothing to "
+                "audit, except with --subjects all"
+            )
         raise SubjectError(
             f"--subjects {selection.subjects}: there is nobody to audit; choose others, or all"
         )

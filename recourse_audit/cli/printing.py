@@ -1,5 +1,6 @@
 """How commands print: data to stdout, everything else to stderr."""
 
+import codecs
 import json
 import os
 import sys
@@ -72,6 +73,40 @@ def view() -> "Console":
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
     return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+LOOK_ALIKES = {
+    "│": "|",
+    "┼": "+",
+    "─": "-",
+    "○": "o",
+    "●": "*",
+    "◀": "<",
+    "▶": ">",
+    "→": ">",
+    "▲": "!",
+    "◇": "?",
+    "…": "~",
+    "✂": "x",
+    "█": "#",
+    "░": ".",
+    "├": "|",
+    "└": "`",
+    "\N{MINUS SIGN}": "-",
+    "ν": "n",
+    "μ": "m",
+}
+
+
+def look_alikes(error: UnicodeError) -> tuple[str, int]:
+    """Characters that a terminal does not know as ones that it does, each as wide as before."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unknown = error.object[error.start : error.end]
+    return "".join(LOOK_ALIKES.get(letter, "?") for letter in unknown), error.end
+
+
+codecs.register_error("look-alikes", look_alikes)
 
 
 def print_json(document: Any) -> None:

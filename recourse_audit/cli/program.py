@@ -13,7 +13,7 @@ from recourse_audit.cli.groups import groups
 from recourse_audit.cli.init import init
 from recourse_audit.cli.inspect import inspect
 from recourse_audit.cli.letters import letters
-from recourse_audit.cli.printing import say
+from recourse_audit.cli.printing import say  # which also registers "look-alikes"
 from recourse_audit.cli.report import report
 from recourse_audit.cli.run import run
 from recourse_audit.cli.schema import schema
@@ -69,7 +69,7 @@ def main() -> None:
     """Run a command; turn our errors into one line and an exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may not know ✂ or ν
+            stream.reconfigure(errors="look-alikes")  # a terminal may not know ✂ or ν
     try:
         app(prog_name="recourse-audit")
     except AuditError as error:

@@ -159,16 +159,20 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
 
 
 def say_results(bundle: "Bundle") -> None:
-    """Print the results of an audit in one line, after what must be known before them."""
+    """Print how many subjects have which status, after what must be known before that."""
     from recourse_audit.render.agreement import agreement_sentences
+    from recourse_audit.render.status import STATUS_WORDS
     from recourse_audit.render.text import number
 
     if bundle.agreement is not None:
         say(" ".join(agreement_sentences(bundle.agreement)))
     warn(bundle.warnings)
-    counts = [f"{count:,} {name}" for name, count in bundle.statuses.items() if count]
     begin = str(bundle.folder)
     if bundle.was_finished:
         begin = f"{begin}: was finished before, nothing was changed"
     repeats = f"; {bundle.repeats}" if bundle.repeats.calls else ""
-    say(f"{begin}: {number(len(bundle), 'subject')}: {', '.join(counts)}{repeats}")
+    say(f"{begin}: {number(len(bundle), 'subject')}{repeats}")
+    counts = {name: f"{count:,}" for name, count in bundle.statuses.items() if count}
+    wide = max(map(len, counts.values()), default=0)
+    for name, count in counts.items():
+        say(f"  {count:>{wide}}  {STATUS_WORDS[name].name}")

@@ -41,11 +41,16 @@ def exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) ->
 
     Shares are of the subjects who need options: those decided on favourably do not count.
     """
+    from recourse_audit.render.status import STATUS_WORDS
+
     needy = sum(statuses.values()) - statuses["already_favourable"]
     for name, limit in limits.items():
         count = statuses[STATUS[name]]
         if count > limit * needy:
-            yield f"{name}: {count:,} of {needy:,} subjects, more than a share of {limit:g}"
+            words = STATUS_WORDS[STATUS[name]].name
+            yield (
+                f"{name} ({words}): {count:,} of {needy:,} subjects, more than a share of {limit:g}"
+            )
 
 
 def check_gaps(bundle: Path, report: "GroupReport") -> None:

@@ -21,9 +21,9 @@ NOTES = {
     "bounds what a decision rests on.",
 }
 SEEN = (
-    "Determinism was checked on {graphs} small graphs, each asked about {times} times. A model",
-    "that answers differently in fewer than about one query in ten may pass; so an audit asks a",
-    "share of its queries twice (model.repeat).",
+    "Determinism was checked on {graphs} small graphs, each asked about {times} times. A",
+    "model that answers differently in fewer than about one query in ten may pass; so",
+    "an audit asks a share of its queries twice (model.repeat).",
 )
 NO_ROOM = (
     "The model was exported for a size too small to measure how many hops reach a node; declare "

@@ -16,7 +16,8 @@ from recourse_audit.render.text import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 120
+WIDTH = 80
+MORE = "to_dict()"  # where the rest is
 FRAME = '<pre style="font-family:monospace;line-height:1.3;white-space:pre">{code}</pre>'
 
 
@@ -41,10 +42,10 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
     """The terminal view of a record, if it has one; imported here, since few records are shown."""
     match record:
         case SubjectReport():
-            from recourse_audit.render.terminal.subject import show_subject
+            from recourse_audit.render.terminal.subject_brief import show_subject_briefly
 
             warnings = tuple(record.probes.notes.values())
-            return lambda console: show_subject(console, record, warnings)
+            return lambda console: show_subject_briefly(console, record, warnings, more=MORE)
         case WhatIf():
             from recourse_audit.render.terminal.recourse import show_what_if
 
@@ -54,9 +55,9 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
             return lambda console: show_stability(console, record)
         case GroupReport():
-            from recourse_audit.render.terminal.groups import show_groups
+            from recourse_audit.render.terminal.groups_brief import show_groups_briefly
 
-            return lambda console: show_groups(console, record)
+            return lambda console: show_groups_briefly(console, record, more=MORE)
         case ModelReport():
             return lambda console: _show_model(console, record)
         case _:
@@ -64,8 +65,8 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
 
 def _show_model(console: "Console", record: ModelReport) -> None:
-    from recourse_audit.render.terminal.model import show_model
+    from recourse_audit.render.terminal.model_brief import show_model_briefly
 
-    show_model(console, "Model", record)
+    show_model_briefly(console, "Model", record, more=MORE)
     if record.problem:
         console.print(plain(record.problem))

@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from recourse_audit.groups.error_rate_words import error_rate_sentences
-from recourse_audit.groups.wording import p_value, share_words, signed, signed_points
+from recourse_audit.groups.wording import p_value
 from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
 from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.terminal.figures import points_with_interval, rate, tidy
 from recourse_audit.render.text import columns, plain
 
 EVERYBODY = "everybody"
@@ -22,7 +23,7 @@ def show_error_rates(console: Console, report: GroupReport) -> None:
     found = report.error_rates
     if found is None:
         return
-    text = plain(" ".join(error_rate_sentences(found)))
+    text = tidy(plain(" ".join(error_rate_sentences(found))))
     console.print(Padding(Text("How decisions turned out", style="bold"), (1, 0, 0, 0)))
     console.print(text)
     if found.overall is None:
@@ -60,7 +61,7 @@ def _rates(
 
 def _good(name: str, by_group: Mapping[str, ErrorRates]) -> Table:
     made = columns(
-        *(plain(name), "refused, good outcome", "without an option", "infeasible", "not found")
+        *(plain(name), "refused, good outcome", "without an option", "none exists", "undecided")
     )
     for group, one in by_group.items():
         if (good := one.good_refused) is not None:
@@ -88,14 +89,12 @@ def _bins(name: str, by_group: Mapping[str, ErrorRates]) -> Table:
     return made
 
 
-def _rate(rate: Rate | None) -> str:
-    return "not shown" if rate is None else share_words(rate)
+def _rate(found: Rate | None) -> str:
+    return "not shown" if found is None else rate(found)
 
 
 def _gap(gap: ErrorGap | None) -> str:
     if gap is None:
         return ""
-    words = signed_points(gap.difference)
-    if gap.interval is not None:
-        words += f" ({signed(gap.interval.low)} to {signed(gap.interval.high)})"
+    words = points_with_interval(gap.difference, gap.interval)
     return words if gap.p is None else f"{words}, {p_value(gap.p)}"

@@ -11,11 +11,7 @@ from recourse_audit.groups.wording import (
     WITHHELD,
     own_data_sentence,
     p_value,
-    percent,
     ran_on,
-    share_words,
-    signed,
-    signed_points,
     two_p_values,
 )
 from recourse_audit.records.group_figures import (
@@ -28,19 +24,24 @@ from recourse_audit.records.group_figures import (
 )
 from recourse_audit.records.groups import (
     CutOffTable,
+    Finding,
     GroupReport,
     GroupTable,
 )
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.terminal.comparison_rows import comparison_rows, heading
 from recourse_audit.render.terminal.error_rates import show_error_rates
+from recourse_audit.render.terminal.figures import percent, points, points_with_interval, rate, tidy
 from recourse_audit.render.terminal.groups_actions import show_common_actions
+from recourse_audit.render.terminal.groups_brief import found_words, headline_of, unfinished
+from recourse_audit.render.terminal.lines import width_of
 from recourse_audit.render.text import columns, number, plain
 
 STYLES = {"gap shown": "bold red", "no gap": "green", "not settled": "yellow"}
 MEASURES = {
     "adverse_rate": "refusals",
     "feasibility": "having an option",
-    "cost": "cost of the cheapest option",
+    "cost": "effort of the cheapest option",
     "options": "options per person",
     "simulatability": "simulatability",
     "relevance": "relevance",
@@ -50,8 +51,8 @@ COMMON_SHOWN = 8
 WITHHELD_SHOWN = 12
 EXPLORED_BELOW = 0.05
 EVERYBODY_AUDITED = (
-    "Quartiles of cost are over all audited people; 'none' means that no option was found. The "
-    "costs of people with an option alone would make the group with the fewest options look best."
+    "Quartiles of effort are over all audited people; 'none' means that no option was found. The "
+    "efforts of people with an option alone would make the group with the fewest options look best."
 )
 
 
@@ -59,8 +60,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
     """Print the whole report; what is unfinished or unknown comes first."""
     for line in _warnings(report):
         console.print(Text(line, style="bold yellow"))
-    if report.findings:
-        console.print(Padding(Text(report.headline["en"], style="bold"), (0, 0, 1, 0)))
+    console.print(Padding(Text(headline_of(report), style="bold"), (0, 0, 1, 0)))
     _show_overall(console, report)
     console.print(ran_on(report.ran))
     for table in report.tables:
@@ -76,14 +76,6 @@ def show_groups(console: Console, report: GroupReport) -> None:
         console.print(Padding(plain(note), (0, 2)))
 
 
-def unfinished(report: GroupReport) -> str:
-    """The warning for an audit that is not finished."""
-    return (
-        f"THIS AUDIT IS NOT FINISHED: {report.done:,} of {report.total:,} subjects are done, and "
-        "the figures cover these only; rerun the same `run` command to resume"
-    )
-
-
 def _warnings(report: GroupReport) -> Iterator[str]:
     if not report.finished:
         yield unfinished(report)
@@ -92,7 +84,7 @@ def _warnings(report: GroupReport) -> Iterator[str]:
 def _show_overall(console: Console, report: GroupReport) -> None:
     decisions, outcomes = report.overall.decisions, report.overall.outcomes
     if report.agreement is not None:
-        console.print(" ".join(agreement_sentences(report.agreement)))
+        console.print(tidy(" ".join(agreement_sentences(report.agreement))))
     if decisions is None:
         console.print("Too few people to show anything.")
         return
@@ -106,10 +98,7 @@ def _show_overall(console: Console, report: GroupReport) -> None:
         return
     console.print(
         f"{decisions.refused:,} refused: {decisions.audited:,} audited, "
-        f"{decisions.not_audited:,} not in the audit. {decisions.audited:,} audited: "
-        f"{outcomes.verified:,} with an option, {outcomes.certified_infeasible:,} certified "
-        f"infeasible, {outcomes.not_found_within_budget:,} not found within the budget, "
-        f"{outcomes.errors:,} left out."
+        f"{decisions.not_audited:,} not in the audit. {found_words(outcomes)}"
     )
     for reason, count in report.overall.excluded.items():
         console.print(f"  left out: {count:,} ({plain(reason)})")
@@ -117,7 +106,7 @@ def _show_overall(console: Console, report: GroupReport) -> None:
 
 def _show_own_data(console: Console, report: GroupReport) -> None:
     """Refusals on own data alone by single attributes, with the gaps in them."""
-    console.print(Padding(Text(own_data_sentence(report.own_data)), (1, 0, 0, 0)))
+    console.print(Padding(Text(tidy(own_data_sentence(report.own_data))), (1, 0, 0, 0)))
     single = {table.name for table in report.tables if len(table.attributes) == 1}
     for table in report.own_data.tables:
         if table.table not in single:
@@ -128,14 +117,12 @@ def _show_own_data(console: Console, report: GroupReport) -> None:
         gaps = {one.group: one for one in table.gaps}
         for name, one in table.by_group.items():
             gap = gaps.get(name)
-            words = "" if gap is None else signed_points(gap.difference)
-            if gap is not None and gap.interval is not None:
-                words += f" ({signed(gap.interval.low)} to {signed(gap.interval.high)})"
+            words = "" if gap is None else points_with_interval(gap.difference, gap.interval)
             made.add_row(
                 plain(name),
                 percent(one.refused.share),
                 percent(one.refused_alone.share),
-                "" if one.difference is None else signed_points(one.difference),
+                "" if one.difference is None else f"{points(one.difference)} points",
                 words,
             )
         console.print(Padding(made, (0, 2)))
@@ -143,7 +130,7 @@ def _show_own_data(console: Console, report: GroupReport) -> None:
 
 def _show_table(console: Console, report: GroupReport, table: GroupTable) -> None:
     made = columns(
-        plain(table.name), "people", "refused", "with option", "infeasible", "not found", "cost"
+        plain(table.name), "people", "refused", "has option", "none exists", "undecided", "effort"
     )
     for group in table.by_group:
         if group.known or group.decisions is None or group.decisions.people:
@@ -154,19 +141,25 @@ def _show_table(console: Console, report: GroupReport, table: GroupTable) -> Non
     single = len(table.attributes) == 1
     for found in report.findings:
         if found.table == table.name and (single or found.verdict == "gap shown"):
-            said = f"  {found.sentences['en']}"
+            said = f"  {tidy(found.sentences['en'])}"
             line = Text.assemble((found.verdict, STYLES[found.verdict]), said)
             console.print(Padding(line, (0, 2)))
-    if not single:
-        others = [
-            one.verdict for one in table.comparisons if one.verdict not in (None, "gap shown")
-        ]
-        counted = ", ".join(f"{others.count(name)} {name}" for name in sorted({*others}, key=str))
-        if others:
-            console.print(Padding(Text(f"and {counted} (--json lists them)", style="dim"), (0, 2)))
+    others = [] if single else _others(report, table)
+    if others:
+        against = f"{heading(report.alpha)}; against {plain(others[0].reference)}:"
+        console.print(Padding(against, (0, 2)))
+        for line in comparison_rows(others, width_of(console) - 2, within=True):
+            console.print(Text("  ") + line, soft_wrap=True)
     for one in table.comparisons:
         if single and not one.primary and _below(one, EXPLORED_BELOW):
             console.print(Padding(Text(_explored(one), style="dim"), (0, 2)))
+
+
+def _others(report: GroupReport, table: GroupTable) -> list[Finding]:
+    """The findings of a crossed table that no sentence is for."""
+    return [
+        one for one in report.findings if one.table == table.name and one.verdict != "gap shown"
+    ]
 
 
 def _group_row(group: Group, reference: str | None) -> Iterator[str]:
@@ -178,16 +171,16 @@ def _group_row(group: Group, reference: str | None) -> Iterator[str]:
 def _decisions(decisions: DecisionCounts | None, withheld: str) -> tuple[str, str]:
     if decisions is None:
         return "withheld", "few people" if withheld == "few_people" else "protects another"
-    return f"{decisions.people:,}", share_words(decisions.adverse_rate)
+    return f"{decisions.people:,}", rate(decisions.adverse_rate)
 
 
 def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
     if outcomes is None:
         return ("withheld",) * 4
     return (
-        share_words(outcomes.feasibility),
-        "withheld" if outcomes.infeasible is None else share_words(outcomes.infeasible),
-        "withheld" if outcomes.not_found is None else share_words(outcomes.not_found),
+        rate(outcomes.feasibility),
+        "withheld" if outcomes.infeasible is None else rate(outcomes.infeasible),
+        "withheld" if outcomes.not_found is None else rate(outcomes.not_found),
         _quartiles(outcomes.cost),
     )
 
@@ -209,7 +202,7 @@ def _explored(one: Comparison) -> str:
     assert one.tests.on_graph is not None
     return (
         f"exploratory, outside the family: {MEASURES[one.measure]} of {plain(one.group)} against "
-        f"{plain(one.reference)}: chance of more minus less {signed_points(one.difference)}, "
+        f"{plain(one.reference)}: chance of more minus less {points(one.difference)} points, "
         f"{p_value(one.tests.on_graph)}, not corrected"
     )
 
@@ -253,7 +246,7 @@ def _cut_off(table: CutOffTable) -> Table:
         if not row.droppable:
             continue
         interval = row.interval
-        ends = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
+        ends = "" if interval is None else f" ({interval.low:.2f} to {interval.high:.2f})"
         made.add_row(
             plain(row.group),
             f"{row.dropped_share:.1%} ({row.dropped:,})",

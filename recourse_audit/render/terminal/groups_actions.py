@@ -14,6 +14,7 @@ from recourse_audit.groups.action_wording import (
 )
 from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.text import columns, plain
 
 
@@ -26,7 +27,7 @@ def show_common_actions(console: Console, report: GroupReport) -> None:
         return
     console.print(Padding(_actions(found, report.smallest), (0, 2)))
     for sentence in set_sentences(found):
-        console.print(Padding(Text(plain(sentence)), (0, 2)))
+        console.print(Padding(Text(tidy(plain(sentence))), (0, 2)))
     for one in _shown_sets(found):
         _show_groups(console, found, one, report.concern)
 
@@ -64,6 +65,6 @@ def _show_groups(console: Console, found: CommonActions, one: ActionSet, concern
             made.add_row(
                 plain(group),
                 f"{share}({rate.count:,} of {rate.of:,})",
-                "" if gap is None else "; ".join(gap_words(gap, concern)),
+                "" if gap is None else tidy("; ".join(gap_words(gap, concern))),
             )
         console.print(Padding(made, (0, 2)))

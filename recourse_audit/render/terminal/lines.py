@@ -103,15 +103,15 @@ def fitted(blocks: Sequence[Block], lines: int, more: str) -> list[Text]:
     """The lines of the blocks: all, or without what they can spare, or without empty lines too."""
     gaps = sum(block.apart for block in blocks[1:])
     sizes = [len(block.lines) for block in blocks]
-    spared = [_comfortable(block) for block in blocks]
-    _shrink(sizes, spared, lines - gaps)
-    apart = sum(sizes) + gaps <= lines
-    if not apart:
+    if sum(sizes) > lines:
+        _shrink(sizes, [_comfortable(block) for block in blocks], lines - gaps)
         _shrink(sizes, [len(block.lines) - block.spare for block in blocks], lines)
+    room = lines - sum(sizes)
     made: list[Text] = []
     for block, size in zip(blocks, sizes, strict=True):
-        if apart and block.apart and made:
+        if block.apart and made and room > 0:
             made.append(Text())
+            room -= 1
         made += block.shortened(size, more)
     return made
 

@@ -95,13 +95,14 @@ class _BriefModel:
         wide = min(NAME, max((cell_len(plain(one.name)) for one in self._report.inputs), default=0))
         for port in ports:
             role = cell(port.role or "? unknown", ROLE)
-            words = f"  {cell(plain(port.name), wide)}  {role}  {port.dtype} {shape_words(port.shape)}"
+            shape = plain(shape_words(port.shape))
+            words = f"  {cell(plain(port.name), wide)}  {role}  {port.dtype} {shape}"
             yield Text(cell(words, self._width).rstrip(), style="" if known else "bold red")
 
     def _output(self) -> Iterator[Block]:
         report, output = self._report, self._report.output
         if output is not None:
-            classes = f", {number(output.classes, 'class').replace('classs', 'classes')}" if output.classes else ""
+            classes = f", {output.classes:,} classes" if output.classes else ""
             words = f"  → {plain(output.name)}: {output.kind or '?'}{classes}"
             yield self._said(words, most=2)
         if outputs_matter(report):

@@ -21,8 +21,8 @@ from recourse_audit.render.answers import (
     rule_sentence,
     value_of,
 )
-from recourse_audit.render.terminal.carriers import show_carriers
 from recourse_audit.render.terminal.axis import axis_of
+from recourse_audit.render.terminal.carriers import show_carriers
 from recourse_audit.render.terminal.counterfactuals import choice_list, choice_table
 from recourse_audit.render.terminal.figures import amount, probability, tidy
 from recourse_audit.render.terminal.headline import headline
@@ -56,8 +56,8 @@ def show_subject(
 ) -> None:
     """One subject: decision, ladder, explanation, counterfactuals, what could change it, caveats.
 
-    `favourable` are the favourable classes, where they are known. `prefer` says what comes first: the paper's counterfactuals, or the ties that carry the decision
-    on the whole graph.
+    `favourable` are the favourable classes, where they are known. `prefer` says what comes first:
+    the paper's counterfactuals, or the ties that carry the decision on the whole graph.
     """
     for warning in warnings:
         console.print(Text(f"! {plain(warning)}", style="yellow"))
@@ -94,8 +94,8 @@ def show_subject(
         show_what_if(console, report.what_if, report.subject)
     for caveat in report.caveats:
         about = "Caution" if caveat.kind == "general" else caveat.about.capitalize()
-        words = Text(f"{about}. {tidy(plain(caveat.text))}", style="italic")
-        console.print(Padding(words, (1, 2, 0, 2)))
+        caution = Text(f"{about}. {tidy(plain(caveat.text))}", style="italic")
+        console.print(Padding(caution, (1, 2, 0, 2)))
     console.print()
 
 
