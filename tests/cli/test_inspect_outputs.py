@@ -40,7 +40,7 @@ def test_inspect_lists_every_output_and_takes_the_one_that_is_beyond_doubt(tmp_p
         "final": True,
     }
     assert INSPECTION.read(json.dumps(document)).to_dict() == document
-    shown = command("inspect", settings, columns=160)
+    shown = command("inspect", settings, "--full", columns=160)
     assert shown.code == 0
     for words in ("early", "conv2", "→ final", "per node", "taken: nodes 2 hops away can"):
         assert words in shown.out

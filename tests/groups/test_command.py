@@ -76,11 +76,11 @@ def test_what_could_not_be_tested_is_not_clean(groups: Any, why: str, tmp_path: 
 
 def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Path) -> None:
     folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
-    out = " ".join(command("groups", folder, columns=160).out.split())
+    out = " ".join(command("groups", folder, "--full", columns=160).out.split())
     assert out.startswith("Of the refused, south (origin) has an option less often than north: ")
     for words in (
         "1,200 people: ",
-        "3 tests (refusals, having an option, cost of the cheapest option; ",
+        "3 tests (refusals, having an option, effort of the cheapest option; ",
         "Holm",
         "0 could not be tested",
         "Intervals and tests allow for people who are tied being alike.",
@@ -89,7 +89,7 @@ def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Pat
         assert words in out
     assert out.count("A corrected p value allows for all tests of its family") == 1
     assert re.search(r"\d+\.\d% against \d+\.\d%, a gap of \+\d+ points \(95% interval \+", out)
-    assert re.search(r"chance of more minus less -\d+\.\d points, p ", out)
+    assert re.search(r"chance of more minus less \N{MINUS SIGN}\d+ points, p ", out)
     assert not re.search(r"[-+][\d.]+%", out)
 
 
@@ -134,7 +134,7 @@ def test_the_days_of_the_audit_are_those_of_its_log(
 
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
-    finished = command("groups", bundle(tmp_path))
+    finished = command("groups", bundle(tmp_path), "--full")
     assert "The date of the audit is not known" in finished.out
 
 

@@ -397,7 +397,7 @@ def test_json_page_terminal_and_csv_say_the_same() -> None:
     shown = " ".join(console.file.getvalue().split())
     assert "False approvals: 21.9% of the people with a favourable decision had a bad" in shown
     assert "stricter standard" in shown
-    assert "+5.0 points (" in shown
+    assert "+5 points (" in shown
     rows = [
         (row["group"], row["measure"], row["count"], row["of"])
         for row in csv.DictReader(groups_csv(report).splitlines())

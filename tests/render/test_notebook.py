@@ -94,8 +94,9 @@ def test_a_record_is_shown_with_its_names_as_text(kind: str, name: str) -> None:
 
 def test_a_subject_is_shown_as_in_the_terminal() -> None:
     text = unescape(html_of(made_report()))
-    for words in ("What the decision rests on", "Diverse counterfactuals", "What could change it"):
+    for words in ("P0000: denied.", "as decided", "2 options", "Caution: ", "to_dict(): "):
         assert words in text
+    assert "--full" not in text, "a notebook has no such option"
 
 
 def test_groups_are_shown_as_in_the_terminal() -> None:

@@ -95,7 +95,7 @@ def test_the_terminal_and_the_page_give_all_five_answers() -> None:
         assert row.words in terminal
         assert row.words in html
     assert "0.550 (0.500 to 0.600)" in terminal
-    assert "62 %" in terminal
+    assert "62%" in terminal
     assert "over 32 draws of two other people" in html
     assert NOT_A_CAUSE in html
 

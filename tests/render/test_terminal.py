@@ -10,6 +10,7 @@ from rich.console import Console
 
 from recourse_audit.records.recourse import AskedOn
 from recourse_audit.records.report import NO_TIE_MOVES
+from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.text import plain
 from tests.audits import SAMPLES, lending_audit, small_audit
@@ -18,10 +19,10 @@ from tests.render.subject_reports import made_report, with_recourse
 
 
 def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_path: Path) -> None:
-    finished = command("explain", lending_audit(tmp_path), "P0004")
+    finished = command("explain", lending_audit(tmp_path), "P0004", "--full")
     assert finished.err == ""
-    lines = finished.out.splitlines()
-    assert lines[0].startswith("P0004  decided denied with probability 0.9")
+    assert finished.out.startswith("P0004: denied. On own data alone the model would also deny.")
+    assert "Decided denied with probability 0.9" in finished.out
     for words in (
         *("├── ", "✂ ", "whole graph", "explanation", "counterfactual", "█", "░"),
         *("Diverse counterfactuals", "simulatability ν", "relevance |μ|", "dominates"),
@@ -33,21 +34,20 @@ def test_a_subject_is_shown_with_decision_tree_histograms_table_and_caution(tmp_
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_no_figure_is_cut_off_however_narrow_the_terminal(columns: int, tmp_path: Path) -> None:
     settings = lending_audit(tmp_path)
-    out = command("explain", settings, "P0004", columns=columns).out
+    out = command("explain", settings, "P0004", "--full", columns=columns).out
     document = command("explain", settings, "P0004", "--json").document
-    assert "…" not in out
     assert max(len(line) for line in out.splitlines()) <= columns
     for found in document["counterfactuals"]:
-        assert f"{found['simulatability']:.6f}" in out
+        assert f"{found['simulatability']:.6f}".replace("-", "\N{MINUS SIGN}") in out
         assert f"{found['relevance']:.6f}" in out
         assert f"+{found['relevance']:.6f}" not in out, "a sign there is not a direction"
 
 
 def test_markup_and_control_characters_in_ids_are_shown_as_text(tmp_path: Path) -> None:
     ids = ["[bold]x[/]", "<b>h</b>", "new\nline", "\x1b[31mred", "ünï"]
-    out = command("explain", small_audit(tmp_path), *ids).out
+    out = command("explain", small_audit(tmp_path), *ids, "--full").out
     for name in ("[bold]x[/]", "<b>h</b>", "new\\nline", "\\x1b[31mred", "ünï"):
-        assert f"{name}  decided " in out
+        assert f"\n{name}: " in f"\n{out}"
     assert "[b]maybe" in out, "so are classes"
     assert "\x1b" not in out
 
@@ -71,20 +71,25 @@ def test_a_failed_probe_is_told_in_the_first_lines_once(
 
 
 def test_a_sound_model_starts_with_the_decision(tmp_path: Path) -> None:
-    assert command("explain", small_audit(tmp_path), "a").out.startswith("a  decided ")
+    assert command("explain", small_audit(tmp_path), "a").out.startswith("a: ")
 
 
 def test_a_person_without_ties_gets_a_sentence_and_no_caution(tmp_path: Path) -> None:
     finished = command("explain", small_audit(tmp_path), "lonely")
     assert finished.code == 0
-    assert "has no ties to others" in finished.out
-    assert "Caution." not in finished.out
+    assert "lonely has no ties; the decision rests on own data alone." in finished.out
+    assert "Caution" not in finished.out
+    assert "as decided" in finished.out
+    assert "without" not in finished.out
 
 
 def test_a_stream_that_cannot_hold_the_signs_still_gets_the_figures(tmp_path: Path) -> None:
-    finished = command("explain", small_audit(tmp_path), "a", encoding="ascii")
-    assert finished.code == 0, finished.err
-    assert "Diverse counterfactuals" in finished.out
+    for full in ((), ("--full",)):
+        finished = command("explain", small_audit(tmp_path), "a", *full, encoding="ascii")
+        assert finished.code == 0, finished.err
+        assert "as decided" in finished.out
+        assert re.search(r"o-*>|<-*o", finished.out), "an arrow, in characters that it knows"
+        assert finished.out.count("?") == 2 * finished.out.count("?n?"), "but for a name: ünï"
 
 
 @pytest.mark.parametrize("columns", [40, 80, 130])
@@ -92,13 +97,13 @@ def test_options_are_shown_with_all_that_goes_with_them(columns: int, tmp_path: 
     settings = lending_audit(tmp_path)
     text = settings.read_text(encoding="utf-8").split("[recourse]")[0]
     settings.write_text(text, encoding="utf-8")
-    out = command("explain", settings, "P0029", columns=columns).out
+    out = command("explain", settings, "P0029", "--full", columns=columns).out
     words = " ".join(out.split())
-    assert "What could change it: 1 option that the model confirms on the whole graph." in words
+    found = STATUS_WORDS["verified"].name
+    assert f"Status: {found}. 1 option that the model confirms on the whole graph." in words
     for part in ("drop the address tie P0029 - P1761", "approved 0.220 → 0.534", "+0.068"):
         assert part in words or columns > 100, part
-    assert "with other ties" in words
-    assert re.search(r"\(\d+ of \d+: \d+ to \d+%\)", words) or columns > 100
+    assert re.search(r"\d+ of \d+ with other ties \(\d+\.\d%, \d+ to \d+\)", words) or columns > 100
     assert "worse for P0727" in words
     assert "4 of 7 combinations (up to 3 changes) were tried; the others contain one that" in words
     assert max(len(line) for line in out.splitlines()) <= columns
@@ -130,25 +135,25 @@ def test_where_options_were_verified_is_said_as_it_was(
     console = Console(file=io.StringIO(), width=200)
     with console.capture() as captured:
         show_subject(console, with_recourse(report, options=options))
-    assert f"What could change it: {words}" in captured.get()
+    assert f"Status: {STATUS_WORDS['verified'].name}. {words}" in captured.get()
 
 
 def test_no_option_is_said_with_its_proof_or_its_budget(tmp_path: Path) -> None:
     settings = lending_audit(tmp_path)
     text = settings.read_text(encoding="utf-8").split("[recourse]")[0]
     settings.write_text(text, encoding="utf-8")
-    words = " ".join(command("explain", settings, "P0002", "P0001").out.split())
+    words = " ".join(command("explain", settings, "P0002", "P0001", "--full").out.split())
     assert "No combination of up to 3 permitted changes changes the decision." in words
     assert "All 987 combinations (up to 3 changes) were tried." in words
     assert "Permitted: 18 ties to drop. Never suggested: 2 ties." in words
     assert "The decision is already favourable: there is nothing to change." in words
     settings.write_text(f"{text}\n[recourse]\nbudget = 200\n", encoding="utf-8")
-    words = " ".join(command("explain", settings, "P0002").out.split())
+    words = " ".join(command("explain", settings, "P0002", "--full").out.split())
     assert "No option was found within the budget; there may be one." in words
     assert "including all of up to 2 changes. Permitted: 18 ties" in words
     nothing = '[[recourse.ties]]\nkind = "*"\nallow = []\n'
     settings.write_text(f"{text}\n{nothing}", encoding="utf-8")
-    words = " ".join(command("explain", settings, "P0002").out.split())
+    words = " ".join(command("explain", settings, "P0002", "--full").out.split())
     assert "The policy permits this person no change." in words
 
 
@@ -156,7 +161,7 @@ def test_a_change_tried_by_hand_is_shown_with_what_the_policy_says(tmp_path: Pat
     settings = lending_audit(tmp_path)
     words = ("--what-if", "savings=20000", "--what-if", "drop P0029-P1761")
     out = " ".join(command("explain", settings, "P0029", *words).out.split())
-    assert "drop the address tie P0029 - P1761; savings 2540 → 20000" in out
+    assert "drop the address tie P0029 - P1761; savings 2,540 → 20,000" in out
     assert "decided approved with probability" in out
     assert "margin +" in out
     document = command("explain", settings, "P0029", *words, "--json").document["what_if"]
@@ -166,7 +171,7 @@ def test_a_change_tried_by_hand_is_shown_with_what_the_policy_says(tmp_path: Pat
 
 
 def test_a_model_is_shown_with_ports_probes_and_what_to_write() -> None:
-    finished = command("inspect", SAMPLES / "gcn.onnx")
+    finished = command("inspect", SAMPLES / "gcn.onnx", "--full")
     for words in ("edge_index", "features", "logits", "ties_matter", "depth"):
         assert words in finished.out
     assert 'roles = { "x" = "features", "edge_index" = "edges" }' in finished.err
@@ -194,7 +199,7 @@ def test_plain_text_stays_as_it_is() -> None:
 
 
 def test_where_no_tie_moves_the_answer_no_explanation_is_shown(tmp_path: Path) -> None:
-    out = command("explain", small_audit(tmp_path, trap="saturated"), "a").out
+    out = command("explain", small_audit(tmp_path, trap="saturated"), "a", "--full").out
     assert NO_TIE_MOVES in " ".join(out.split())
     assert "What the decision rests on" not in out
     assert "Caution" not in out
@@ -209,7 +214,7 @@ def test_the_effect_says_which_way_and_who_held_the_decision_back(
     against = 0
     for subject in ("a", "b", "c", "d"):
         document = command("explain", settings, subject, "--json").document
-        out = command("explain", settings, subject, columns=columns).out
+        out = command("explain", settings, subject, "--full", columns=columns).out
         decision = document["subject"]["decision"]
         for found in document["counterfactuals"]:
             before = found["explanation"]["probabilities"][decision]

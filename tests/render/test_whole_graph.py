@@ -246,11 +246,11 @@ def test_prefer_changes_the_order_and_nothing_else(level: Level) -> None:
 
 def test_the_setting_decides_what_the_terminal_shows_first(tmp_path: Path) -> None:
     settings = lending_audit(tmp_path, max_nodes=3)
-    paper = command("explain", settings, "P0004").out
+    paper = command("explain", settings, "P0004", "--full").out
     text = settings.read_text(encoding="utf-8")
     text = text.replace("[search]", '[search]\nprefer = "whole_graph"')
     settings.write_text(text, encoding="utf-8")
-    other = command("explain", settings, "P0004").out
+    other = command("explain", settings, "P0004", "--full").out
     assert paper.index("Diverse counterfactuals") < paper.index(CARRIERS)
     assert other.index(CARRIERS) < other.index("Diverse counterfactuals")
     assert sorted(paper.split()) == sorted(other.split())

@@ -4,7 +4,7 @@ from recourse_audit.records.report import NO_TIES, SubjectReport
 from recourse_audit.render.terminal.lines import cut
 from recourse_audit.render.text import plain
 
-LONGEST_NAME = 36
+LONGEST_NAME = 60
 LONGEST_CLASS = 24
 # What a model does that decides so; other classes are decided by their names.
 VERBS = {

@@ -21,6 +21,7 @@ ALONE = "own data alone"
 LABEL = 34
 FIGURE = 10
 DECISION = 12
+BAR = 20
 SHORTEST_BAR = 8
 # Of a tie: "  without " and a space between its kind and the name.
 AROUND_A_TIE = 11
@@ -88,7 +89,8 @@ class Ladder:
         label = min(LABEL, max(cell_len(one.label) for one in rungs) + 2)
         figure = min(FIGURE, max(cell_len(self.axis.words(one.value)) for one in rungs))
         decision = min(DECISION, max(cell_len(plain(one.decision)) for one in rungs))
-        label = max(label, min(LABEL, cell_len(self._title) - figure - decision - 4))
+        most = width - figure - decision - 6 - BAR
+        label = max(label, min(most, cell_len(self._title) - figure - decision - 4))
         bar = max(SHORTEST_BAR, width - label - figure - decision - 6)
         label = width - bar - figure - decision - 6
         return _Widths(label=label, figure=figure, decision=decision, bar=bar)

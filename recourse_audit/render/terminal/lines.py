@@ -22,14 +22,15 @@ ELLIPSIS = "…"
 class Block:
     """Some lines that belong together, of which at least `least` stay.
 
-    A block with less than a full set of lines ends by saying how many are missing; `prefix` is
-    what such a line begins with. Blocks are set apart by an empty line if `apart`.
+    A block that gave up lines ends by saying how many are missing, after `prefix`; `prose` ends in
+    an ellipsis instead. Blocks are set apart by an empty line if `apart`.
     """
 
     lines: tuple[Text, ...]
     least: int | None = None
     prefix: str = ""
     apart: bool = False
+    prose: bool = False
 
     @property
     def spare(self) -> int:
@@ -41,6 +42,10 @@ class Block:
         """The first lines, and how many more there are."""
         if size >= len(self.lines):
             return self.lines
+        if self.prose:
+            end = self.lines[size - 1]
+            room = max(2, cell_len(end.plain))
+            return (*self.lines[: size - 1], Text(cut(f"{end.plain}  ", room), style=end.style))
         missing = len(self.lines) - size + 1
         last = Text(f"{self.prefix}{ELLIPSIS} {missing} more: {more}", style="dim")
         return (*self.lines[: size - 1], last)
@@ -62,6 +67,13 @@ def cut(text: str, width: int) -> str:
             break
         kept.append(letter)
     return "".join(kept).rstrip() + ELLIPSIS if width > 0 else ""
+
+
+def cut_left(text: str, width: int) -> str:
+    """The end of a text, such as that of a long path, in as many cells at most."""
+    if cell_len(text) <= width:
+        return text
+    return ELLIPSIS + cut(text[::-1], width)[-2::-1]
 
 
 def cell(text: str, width: int, *, right: bool = False) -> str:

@@ -13,7 +13,15 @@ from recourse_audit.records.model import ModelReport, PreprocessingReport, Probe
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.answers import decision_sentence
 from recourse_audit.render.terminal.figures import tidy
-from recourse_audit.render.terminal.lines import MORE, Block, cell, print_blocks, width_of, wrapped
+from recourse_audit.render.terminal.lines import (
+    MORE,
+    Block,
+    cell,
+    cut_left,
+    print_blocks,
+    width_of,
+    wrapped,
+)
 from recourse_audit.render.terminal.model import outputs_matter, shape_words
 from recourse_audit.render.terminal.preprocessing import MEANINGS as PIPELINE_MEANINGS
 from recourse_audit.render.text import PROBE_MEANINGS, number, plain
@@ -44,7 +52,9 @@ class _BriefModel:
     def blocks(self, more: str) -> Iterator[Block]:
         """The file, the checks, the rule, the roles."""
         report = self._report
-        yield self._said(f"{plain(self._name)}, sha256 {report.sha256[:16]}…", "bold", most=2)
+        digest = f", sha256 {report.sha256[:16]}…"
+        name = cut_left(plain(self._name), self._width - cell_len(digest))
+        yield self._said(f"{name}{digest}", "bold")
         if report.probes is not None:
             yield from self._probes(report.probes)
         if report.preprocessing is not None:

@@ -23,6 +23,7 @@ FRAGILE = 0.5
 FRAGILE_WORD = "fragile"
 LONGEST_PART = 40
 INDENT = 3
+NARROWEST = 8
 FEW = 3
 
 
@@ -37,7 +38,7 @@ def option_lines(axis: Axis, recourse: Recourse, width: int) -> tuple[Text, ...]
     moves = [_move(axis, option) for option in found]
     held = [_held(option.robustness) for option in found]
     move, hold = (max(map(cell_len, words), default=0) for words in (moves, held))
-    room = max(12, width - INDENT - move - hold - 4)
+    room = max(NARROWEST, width - INDENT - move - hold - 4)
     lines: list[Text] = []
     for place, option in enumerate(found, start=1):
         style = "bold yellow" if is_fragile(option.robustness) else ""

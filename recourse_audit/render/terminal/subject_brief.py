@@ -11,7 +11,7 @@ from rich.text import Text
 from recourse_audit.records.recourse import Certificate, Recourse
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.answers import rule_sentence
-from recourse_audit.render.status import STATUS_WORDS, certificate_sentence
+from recourse_audit.render.status import STATUS_WORDS, status_sentence
 from recourse_audit.render.terminal.axis import Axis, axis_of
 from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.terminal.headline import class_name, headline, no_ties
@@ -26,6 +26,7 @@ CAUTION = (
     "moves the answer need not have caused it."
 )
 ERROR_LINES = 4
+FEW_WARNINGS = 2
 FEWEST_TIES = 3
 
 
@@ -54,10 +55,14 @@ class _BriefSubject:
         self._width = width_of(console)
 
     def warnings(self, warnings: Sequence[str]) -> Iterator[Block]:
-        """What must be known before any figure, in two lines each."""
-        for warning in warnings:
-            lines = self._wrapped(f"! {plain(warning)}", "yellow", most=2)
-            yield Block(lines=lines, least=1)
+        """What must be known before any figure: two lines each, or one each of many."""
+        most = 2 if len(warnings) <= FEW_WARNINGS else 1
+        lines = [
+            line
+            for warning in warnings
+            for line in self._wrapped(f"! {plain(warning)}", "yellow", most=most)
+        ]
+        yield Block(lines=tuple(lines), least=FEW_WARNINGS)
 
     def blocks(self) -> Iterator[Block]:
         """Everything else, in the order in which it is read."""
@@ -66,11 +71,11 @@ class _BriefSubject:
         yield Block(lines=self._wrapped(headline(report), style, most=2))
         yield Block(lines=self._wrapped(self._status(), most=2))
         if rule := rule_sentence(report.decision):
-            yield Block(lines=self._wrapped(tidy(rule), most=3), least=1)
+            yield Block(lines=self._wrapped(tidy(rule), most=3), least=1, prose=True)
         if report.error:
             yield Block(lines=self._wrapped(plain(report.error), "red", most=ERROR_LINES))
         if note := no_ties(report) or plain(report.note):
-            yield Block(lines=self._wrapped(note, most=3), least=2)
+            yield Block(lines=self._wrapped(note, most=3), least=2, prose=True)
         ladder = ladder_of(self._axis)
         if ladder is not None:
             yield from self._ladder(ladder)
@@ -79,7 +84,7 @@ class _BriefSubject:
             lines = self._wrapped(words, most=3)
             for sentence in forbidden_sentences(report.what_if):
                 lines += self._wrapped(sentence, "yellow", most=2)
-            yield Block(lines=lines, least=2, apart=True)
+            yield Block(lines=lines, least=2, apart=True, prose=True)
         if report.recourse is not None and not report.error:
             yield from self._options(report.recourse)
         if ladder is not None and len(ladder.first) + len(ladder.ties) > 1:
@@ -136,7 +141,7 @@ def _options_sentences(recourse: Recourse) -> Iterator[str]:
         case "already_favourable":
             yield "The decision is already favourable: there is nothing to change."
         case _:
-            yield plain(recourse.reason) or certificate_sentence(recourse)
+            yield tidy(status_sentence(recourse))
 
 
 def none_exists(found: Certificate) -> str:

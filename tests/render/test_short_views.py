@@ -1,0 +1,479 @@
+"""What the terminal shows by default fits 80 columns and 24 lines, whatever the record holds."""
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from recourse_audit.records.model import (
+    FORMAT,
+    ModelInput,
+    ModelOutput,
+    ModelReport,
+    ProbeReport,
+    RuleReport,
+)
+from recourse_audit.records.own_data import AnswerAlone
+from recourse_audit.records.recourse import (
+    STATUSES,
+    Certificate,
+    RecourseStatus,
+    SetAction,
+    SideEffects,
+    WhatIf,
+)
+from recourse_audit.records.report import NO_TIES, DecisionLine, SubjectReport
+from recourse_audit.records.search import Carriers, CarryingSet
+from recourse_audit.render.status import STATUS_WORDS
+from recourse_audit.render.terminal.figures import points, probability, signed, tidy
+from recourse_audit.render.terminal.groups_brief import NO_ATTRIBUTE, show_groups_briefly
+from recourse_audit.render.terminal.lines import cut, cut_left
+from recourse_audit.render.terminal.model_brief import show_model_briefly
+from recourse_audit.render.terminal.subject import show_subject
+from recourse_audit.render.terminal.subject_brief import show_subject_briefly
+from tests.render.group_reports import (
+    column_report,
+    few_audited_report,
+    gap_report,
+    no_ties_report,
+    quiet_report,
+    tiny_report,
+    unfinished_report,
+    withheld_report,
+)
+from tests.render.subject_reports import (
+    PROBES,
+    made_report,
+    option,
+    own_data,
+    person,
+    probabilities,
+    with_recourse,
+)
+
+MINUS = "\N{MINUS SIGN}"
+ARABIC = "\N{ARABIC LETTER ALEF}\N{ARABIC LETTER BEH}"
+NAMES: dict[str, Callable[[int], str]] = {
+    "short": person,
+    "long": lambda place: f"{place}{'x' * 300}",
+    "emoji": lambda place: f"{place}" + 60 * "\N{SLICE OF PIZZA}",
+    "right to left": lambda place: f"{60 * ARABIC}{place}",
+    "wide": lambda place: f"{60 * chr(0x6F22)}{place}",
+    "hostile": lambda place: f"{place}\n\x1b[2J\u202e[bold]",
+}
+REASONS: dict[RecourseStatus, str] = {
+    "model_disagrees": "The record says approved, and the model denied. " * 4,
+    "error": "the model's answer is not a number. " * 12,
+}
+
+
+def printed(show: Callable[..., None], *things: Any, width: int = 80, **how: Any) -> str:
+    console = Console(
+        file=io.StringIO(), width=width, markup=False, highlight=False, emoji=False, no_color=True
+    )
+    show(console, *things, **how)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def fits(text: str, lines: int = 24, columns: int = 80) -> str:
+    """The text, once it is known to fit."""
+    assert len(text.splitlines()) <= lines, text
+    assert max(map(cell_len, text.splitlines())) <= columns, text
+    return text
+
+
+def own_ties(report: SubjectReport, count: int, spread: float = 0.4) -> SubjectReport:
+    """The report with so many own ties, each moving the answer less than the one before."""
+    name, classes = report.subject.id, tuple(report.subject.probabilities)
+    scored = report.decision.score is not None
+    found = tuple(
+        CarryingSet(
+            removed=((name, f"N{place:03d}"),),
+            size=1,
+            probabilities=probabilities(0.9 - spread / (place + 1), classes) if classes else {},
+            score=0.1 + spread / (place + 1) if scored else None,
+            effect=-spread / (place + 1),
+            decision=report.subject.decision,
+            flips=False,
+        )
+        for place in range(count)
+    )
+    carriers = Carriers(
+        front=(),
+        smallest_flip=None,
+        own=found,
+        own_ties=count,
+        ties_in_reach=count,
+        max_ties=1,
+        coverage="exhaustive",
+        tried=(),
+    )
+    return replace(report, carriers=carriers)
+
+
+def with_status(status: RecourseStatus, **how: Any) -> SubjectReport:
+    report = own_ties(made_report(**how), 20)
+    assert report.recourse is not None
+    kept = report.recourse.options if status == "verified" else ()
+    return with_recourse(report, status=status, options=kept, reason=REASONS.get(status, ""))
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_subject_of_every_status_fits_a_terminal(status: RecourseStatus, names: str) -> None:
+    name = NAMES[names]
+    kind = name(7)
+    report = with_status(status, name=name, kind=kind, attribute=kind)
+    text = fits(printed(show_subject_briefly, report))
+    assert f"Status: {STATUS_WORDS[status].name}." in text
+    assert "\x1b" not in text
+    assert "as decided" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_a_subject_fits_a_terminal_of_any_width(width: int) -> None:
+    text = printed(show_subject_briefly, with_status("verified"), width=width)
+    fits(text, columns=min(width, 80))
+
+
+def test_everything_at_once_still_fits() -> None:
+    save = SetAction(attribute="savings", before=1.0, after=2.0)
+    tried = WhatIf(
+        actions=(save,) * 9,
+        decision="approved",
+        favourable=True,
+        probabilities=probabilities(0.2),
+        margin_before=-0.8,
+        margin=0.6,
+        forbidden=("this is family, and nobody is advised to leave it",) * 4,
+    )
+    worse = SideEffects(measured=True, to_unfavourable=("P1", "P2"))
+    options = tuple(option([save], 1.0, side_effects=worse) for _ in range(9))
+    report = with_recourse(with_status("verified"), options=options)
+    line = DecisionLine(
+        rule="quota", cut_off=0.5, score=0.1, margin=-0.4, places=200, rank=900, recorded="denied"
+    )
+    report = replace(own_ties(replace(report, decision=line), 60), what_if=tried)
+    warnings = ["The same question gets different answers: " + 20 * "a warning " for _ in range(5)]
+    text = fits(printed(show_subject_briefly, report, warnings))
+    for words in ("! The same question", "what if".capitalize(), "more: --full", "Caution: "):
+        assert words in text
+    assert "Worse for others: option 1 (2 people), " in text
+
+
+def test_the_headline_says_what_own_data_alone_would_give() -> None:
+    other = own_data(
+        alone=AnswerAlone(
+            decision="approved", favourable=True, probabilities=probabilities(0.4), value=0.6
+        )
+    )
+    lines = printed(show_subject_briefly, made_report(own_data=other)).splitlines()
+    assert lines[0] == "P0000: denied. On own data alone the model would approve."
+    lines = printed(show_subject_briefly, made_report()).splitlines()
+    assert lines[0] == "P0000: denied. On own data alone the model would also deny."
+    classes = ("high_risk", "low_risk")
+    lines = printed(show_subject_briefly, made_report(classes=classes)).splitlines()
+    assert lines[0] == "P0000: high_risk. On own data alone the model would also decide high_risk."
+    silent = own_data(alone=AnswerAlone(decision="", favourable=False, probabilities={}))
+    lines = printed(show_subject_briefly, made_report(own_data=silent)).splitlines()
+    assert lines[0].endswith("On own data alone the model gives no usable answer.")
+
+
+def test_every_row_of_the_ladder_has_its_figure_and_the_line_is_drawn_at_one_place() -> None:
+    text = printed(show_subject_briefly, own_ties(made_report(), 4))
+    rows = [line for line in text.splitlines() if re.match("  (as decided|own data|without)", line)]
+    assert len(rows) == 6
+    figures = [re.search(r" (0\.\d{3})  denied", row) for row in rows]
+    assert [found and found[1] for found in figures] == [
+        *("0.100", "0.200", "0.500", "0.300", "0.233", "0.200")
+    ]
+    assert len({row.index("│") for row in rows if "│" in row}) == 1
+    assert rows[0].rstrip().endswith("│")
+    assert rows[2].count("○") == 1
+    assert "──▶" in rows[3]
+
+
+def test_ties_that_do_not_move_the_figure_share_a_row() -> None:
+    text = printed(show_subject_briefly, own_ties(made_report(), 30, spread=0.0))
+    assert "without any one of 30 ties" in text
+    full = printed(show_subject, own_ties(made_report(), 30, spread=0.0))
+    assert full.count("  without tie N0") == 30, "and each has one in full"
+
+
+def test_ties_that_do_not_fit_are_counted_and_in_the_full_view() -> None:
+    report = own_ties(made_report(), 40)
+    text = fits(printed(show_subject_briefly, report))
+    [more] = re.findall(r"… (\d+) more: --full", text)
+    assert text.count("  without tie N") == 40 - int(more)
+    assert printed(show_subject, report).count("  without tie N0") == 40
+
+
+def test_a_report_that_kept_no_figure_of_some_ties_says_of_how_many() -> None:
+    report = own_ties(made_report(), 3)
+    assert report.carriers is not None
+    old = replace(report, carriers=replace(report.carriers, own=(), front=report.carriers.own[:1]))
+    text = printed(show_subject_briefly, old)
+    assert "without tie N000" in text
+    assert "Recorded for 1 of 3 own ties." in text
+
+
+LINES: dict[str, tuple[DecisionLine, str]] = {
+    "cut-off": (
+        DecisionLine(rule="cut_off", cut_off=0.65, score=0.1, margin=-0.55),
+        "Probability of approved on the whole graph",
+    ),
+    "quota": (
+        DecisionLine(rule="quota", cut_off=0.7, score=0.1, margin=-0.6, places=20, rank=90),
+        "The 20 with the best probability of the favourable classes get a favourable decision.",
+    ),
+    "score": (
+        DecisionLine(rule="cut_off", cut_off=-3.5, score=-12.25, margin=-8.75, better="higher"),
+        "Score, higher is better on the whole graph",
+    ),
+    "lower score": (
+        DecisionLine(rule="cut_off", cut_off=1200.0, score=4500.0, margin=-3300.0, better="lower"),
+        "Score, lower is better on the whole graph",
+    ),
+    "quota without a line": (
+        DecisionLine(rule="quota", score=0.1, places=20),
+        "The 20 with the best",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", LINES)
+def test_every_rule_is_drawn_on_its_own_axis(rule: str) -> None:
+    line, words = LINES[rule]
+    report = replace(with_status("verified"), decision=line)
+    if line.scored:
+        assert report.recourse is not None
+        moved = tuple(replace(one, score=0.5, probabilities={}) for one in report.recourse.options)
+        subject = replace(report.subject, probabilities={})
+        report = with_recourse(replace(report, subject=subject), options=moved)
+    text = fits(printed(show_subject_briefly, own_ties(report, 5)))
+    assert words in " ".join(text.split())
+    assert ("│" in text) == (line.cut_off is not None)
+    assert not re.search(r"(?<![\w-])-\d", text), "a minus is a real one"
+    if rule == "score":
+        assert f"{MINUS}12.2" in text
+
+
+def test_several_classes_are_drawn_by_their_margin_with_its_line_at_zero() -> None:
+    classes = ("no", "maybe", "yes")
+    report = own_ties(made_report(classes=classes), 3)
+    text = fits(printed(show_subject_briefly, report, favourable=("yes",)))
+    assert "Margin of the best favourable class on the whole graph" in text
+    [decided] = [line for line in text.splitlines() if line.startswith("  as decided")]
+    assert f"{MINUS}0.800" in decided
+    [first] = [line for line in text.splitlines() if line.startswith("  without tie N000")]
+    assert f"{MINUS}0.250" in first, "0.25 for yes, 0.5 for no"
+    unknown = replace(report, ego_network=None)
+    assert "without tie" not in printed(show_subject_briefly, unknown), "maybe may be favourable"
+
+
+def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
+    report = made_report()
+    assert report.recourse is not None
+    first, second = report.recourse.options
+    assert second.robustness is not None
+    weak = replace(second.robustness, ties=replace(second.robustness.ties, count=25, share=0.5))
+    report = with_recourse(report, options=(first, replace(second, robustness=weak)))
+    lines = printed(show_subject_briefly, report).splitlines()
+    assert any(
+        re.fullmatch(r"1  savings 100→600 +0\.100→0\.700  holds 40/50", one) for one in lines
+    )
+    assert any(
+        re.fullmatch(r"2  drop guarantor P0001 - P0002 +0\.100→0\.700  fragile 25/50", one)
+        for one in lines
+    )
+    unmeasured = with_recourse(report, options=(replace(first, robustness=None),))
+    assert "not tested" in printed(show_subject_briefly, unmeasured)
+
+
+def test_no_ties_is_a_sentence_and_no_ladder_of_ties() -> None:
+    report = made_report(nx.empty_graph(1), note=NO_TIES, ego_network=None, search=None)
+    text = fits(printed(show_subject_briefly, report))
+    assert "P0000 has no ties; the decision rests on own data alone." in text
+    assert "without" not in text
+
+
+def test_no_option_says_how_many_combinations_were_tried() -> None:
+    every = Certificate(max_changes=3, tried=3860, possible=3860, exhaustive=True)
+    report = with_recourse(with_status("certified_infeasible"), certificate=every)
+    text = " ".join(printed(show_subject_briefly, report).split())
+    assert (
+        "No option exists within the limits: all 3,860 combinations of up to 3 permitted changes "
+        "were tried."
+    ) in text
+    nothing = Certificate(max_changes=3, exhaustive=True)
+    report = with_recourse(report, certificate=nothing, reason="The policy permits no change.")
+    assert "The policy permits no change." in printed(show_subject_briefly, report)
+    some = Certificate(max_changes=3, tried=4899, possible=5198)
+    report = with_recourse(with_status("not_found_within_budget"), certificate=some)
+    assert "No option found yet: 4,899 of 5,198 combinations tried." in printed(
+        show_subject_briefly, report
+    )
+
+
+GROUPS: dict[str, Callable[[], Any]] = {
+    "gap": gap_report,
+    "quiet": quiet_report,
+    "withheld": withheld_report,
+    "withheld, long": lambda: withheld_report(f"{60 * ARABIC}\N{SLICE OF PIZZA}{'x' * 300}"),
+    "column": column_report,
+    "no ties": no_ties_report,
+    "unfinished": unfinished_report,
+    "tiny": tiny_report,
+    "few audited": few_audited_report,
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_every_group_report_fits_a_terminal(name: str) -> None:
+    report = GROUPS[name]()
+    text = fits(printed(show_groups_briefly, report))
+    assert not re.search(r"(?<![\w-])-\d", text), "a minus is a real one"
+    single = [one for one in report.findings if one.family == "single"]
+    rows = re.findall(r"^[▲◇○] (gap shown|not settled|no gap) ", text, re.MULTILINE)
+    assert rows == [one.verdict for one in single]
+    crossed = len(report.findings) - len(single)
+    assert (f"Attributes crossed, {crossed} comparison" in text) == bool(crossed)
+
+
+def test_the_groups_lead_with_the_headline_and_give_gaps_with_intervals() -> None:
+    report = gap_report()
+    text = printed(show_groups_briefly, report)
+    assert " ".join(text.split()).startswith(report.headline["en"])
+    first = next(one for one in report.findings if one.family == "single")
+    assert first.interval is not None
+    between = f"{points(first.interval.low)} to {points(first.interval.high)}"
+    [row] = [
+        line for line in text.splitlines() if line.startswith("▲ gap shown") and "option" in line
+    ]
+    assert f"{points(first.gap)}  {between}" in row
+    assert "plus is worse for the group" in text
+
+
+def test_many_comparisons_are_counted_where_they_do_not_fit() -> None:
+    report = gap_report()
+    many = tuple(
+        replace(report.findings[0], family="single", group=f"group {place}") for place in range(90)
+    )
+    text = fits(printed(show_groups_briefly, replace(report, findings=many)))
+    [more] = re.findall(r"… (\d+) more: --full", text)
+    assert text.count("▲ gap shown") == 90 - int(more)
+
+
+def test_an_unfinished_audit_says_so_first() -> None:
+    text = printed(show_groups_briefly, unfinished_report())
+    assert text.startswith("THIS AUDIT IS NOT FINISHED: 120 of 400 subjects are done")
+
+
+def test_withheld_groups_are_named_with_the_reason_and_never_a_dash() -> None:
+    text = " ".join(printed(show_groups_briefly, withheld_report()).split())
+    assert "Withheld (fewer than 11 people or audited, or it would reveal such a group): " in text
+    assert "gender tiny" in text
+
+
+def test_without_attributes_that_is_the_headline() -> None:
+    report = replace(quiet_report(), tables=(), findings=(), tests=())
+    assert printed(show_groups_briefly, report).splitlines()[0] == NO_ATTRIBUTE
+
+
+def test_where_all_are_favourable_there_is_nothing_to_audit() -> None:
+    report = quiet_report()
+    decided = report.overall.decisions
+    assert decided is not None
+    lucky = replace(decided, refused=0, favourable=40, undecided=0, people=40)
+    report = replace(report, overall=replace(report.overall, decisions=lucky))
+    text = printed(show_groups_briefly, report)
+    assert text.startswith("All 40 decisions were favourable; there is nothing to audit.")
+
+
+def model(inputs: int = 2, **changes: Any) -> ModelReport:
+    made = ModelReport(
+        format=FORMAT,
+        sha256="0" * 64,
+        inputs=tuple(
+            ModelInput(
+                name=f"input_{place}", dtype="float32", shape=(None, 5), role="features", why=""
+            )
+            for place in range(inputs)
+        ),
+        output=ModelOutput(
+            name="logits", dtype="float32", shape=("n", 2), kind="logits", classes=2, why="a name"
+        ),
+        outputs=(),
+        probes=PROBES,
+        decision=RuleReport(
+            rule="argmax",
+            cut_offs={},
+            better=None,
+            places=None,
+            favourable=1279,
+            refused=521,
+            undecided=0,
+        ),
+    )
+    return replace(made, **changes)
+
+
+@pytest.mark.parametrize("inputs", [2, 40])
+@pytest.mark.parametrize("name", ["gcn.onnx", "/a/very/long/path" * 20, 60 * ARABIC])
+def test_a_model_fits_a_terminal(name: str, inputs: int) -> None:
+    text = fits(printed(show_model_briefly, name, model(inputs)))
+    assert "Model checks: 5 of 5 passed. Reach: 2 hops." in text
+    assert "1,279" in text
+    assert "features" in text
+
+
+def test_what_failed_is_shown_in_full_and_so_is_a_role_that_is_not_known() -> None:
+    long = "Answers depend on the order of ties, " + 40 * "so this is a long note, "
+    probes = ProbeReport(
+        deterministic=True,
+        node_order=True,
+        tie_order=False,
+        ties_matter=True,
+        packing=False,
+        depth=None,
+        notes={"tie_order": long},
+    )
+    strange = ModelInput(name="strange", dtype="int64", shape=("n",), role=None, why="")
+    report = model(30, probes=probes)
+    report = replace(report, inputs=(*report.inputs, strange))
+    text = " ".join(printed(show_model_briefly, "m", report).split())
+    assert "Model checks: 3 of 5 passed. Reach: without limit." in text
+    assert "FAILED tie_order: the order of ties does not matter" in text
+    assert "FAILED packing: " in text
+    assert " ".join(long.split()) in text
+    assert "strange ? unknown" in text
+
+
+def test_figures_are_written_by_one_rule() -> None:
+    assert [probability(one) for one in (0.0, 0.0001, 0.3069, 0.9999, 1.0)] == [
+        *("0.000", "< 0.001", "0.307", "> 0.999", "1.000")
+    ]
+    assert [points(one) for one in (0.324, -0.004, 0.0, -0.131)] == [
+        *("+32", f"{MINUS}0.4", "0.0", f"{MINUS}13")
+    ]
+    assert [signed(one) for one in (0.1, -0.1, -0.0001)] == ["+0.100", f"{MINUS}0.100", "0.000"]
+    told = "moves P1-P2 by -0.982 (95 % interval -0.847 to <.001) for 20-34, A-0.5 and -7"
+    assert tidy(told) == (
+        f"moves P1-P2 by {MINUS}0.982 (95% interval {MINUS}0.847 to < 0.001) for 20-34, A-0.5 "
+        "and -7"
+    )
+
+
+def test_texts_are_cut_by_cells_and_not_by_letters() -> None:
+    pizza = "\N{SLICE OF PIZZA}"
+    assert cut("abc", 3) == "abc"
+    assert cut("abcd", 3) == "ab…"
+    assert cut(4 * pizza, 6) == f"{pizza}{pizza}…"
+    assert cut_left("/a/b/model.onnx", 11) == "…model.onnx"
