@@ -200,6 +200,13 @@ def test_every_row_of_the_ladder_has_its_figure_and_the_line_is_drawn_at_one_pla
     assert "──▶" in rows[3]
 
 
+@pytest.mark.parametrize(("first", "side"), [(0.492, "▶"), (0.508, "┼▶")])
+def test_an_answer_close_to_the_line_is_drawn_on_its_side(first: float, side: str) -> None:
+    text = printed(show_subject_briefly, own_ties(made_report(), 1, spread=first - 0.1))
+    [row] = [line for line in text.splitlines() if "without tie N000" in line]
+    assert row.rstrip().endswith(f"─{side}" if first > 0.5 else f"─{side}│")
+
+
 def test_ties_that_do_not_move_the_figure_share_a_row() -> None:
     text = printed(show_subject_briefly, own_ties(made_report(), 30, spread=0.0))
     assert "without any one of 30 ties" in text

@@ -81,7 +81,7 @@ def _widths(rows: Sequence[_Row], width: int) -> tuple[int, ...]:
 
 
 def _effort(value: float) -> str:
-    return f"{value:.4g}"
+    return f"{value:.3g}"
 
 
 def _line(row: _Row, wide: Sequence[int]) -> Text:

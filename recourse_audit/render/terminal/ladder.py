@@ -109,8 +109,8 @@ class Ladder:
         line = None if self.axis.line is None else self._place(self.axis.line, bar)
         if line is not None:
             cells[line] = LINE
-        place = self._place(rung.value, bar)
-        start = self._place(self.first[0].value, bar) if rung.moved else place
+        place = self._beside(rung.value, line, bar)
+        start = self._beside(self.first[0].value, line, bar) if rung.moved else place
         low, high = sorted((place, start))
         for one in range(low, high + 1):
             cells[one] = CROSSED if one == line else SHAFT
@@ -135,6 +135,13 @@ class Ladder:
     def _short(self, value: float) -> str:
         words = self.axis.words(value)
         return words.rstrip("0").rstrip(".") or "0" if "." in words else words
+
+    def _beside(self, value: float, line: int | None, bar: int) -> int:
+        """The place of a value, which is never that of the line unless the value is."""
+        place = self._place(value, bar)
+        if place != line or self.axis.line is None or value == self.axis.line:
+            return place
+        return min(max(0, place + (1 if value > self.axis.line else -1)), bar - 1)
 
     def _place(self, value: float, bar: int) -> int:
         low, high = self._range
