@@ -24,6 +24,7 @@ from recourse_audit.execute import chunks, pipeline
 from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
 from recourse_audit.execute.process_pool import Failed, Say
 from recourse_audit.execute.worker import NO_MEMORY, AuditJob, Worker
+from recourse_audit.render.status import STATUS_WORDS
 from tests.audits import quick_audit, small_audit
 from tests.bundles import (
     Remembered,
@@ -313,7 +314,12 @@ def test_a_finished_bundle_is_left_as_it_is(folder: Path) -> None:
         "run", "--no-pages", folder / "audit.toml", "--out", out, "--sample", str(SAMPLE)
     )
     assert finished.code == 0
-    assert one_line(finished).startswith(f"{out}: was finished before, nothing was changed: 64 sub")
+    first, *counted = finished.err.splitlines()
+    assert first.startswith(f"{out}: was finished before, nothing was changed: 64 subjects")
+    words = {one.name for one in STATUS_WORDS.values()}
+    counts = [line.strip().split("  ", maxsplit=1) for line in counted]
+    assert {name for _, name in counts} <= words
+    assert sum(int(count) for count, _ in counts) == SAMPLE, "one line per status, in words"
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
 
@@ -483,7 +489,8 @@ def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
     words = words_for(folder, folder / "bundle", SAMPLE)
     finished = command(*words, "--fail-on", "infeasible=0.1", "--fail-on", "errors")
     assert finished.code == 3
-    assert "infeasible: " in finished.err.splitlines()[-1]
+    infeasible = STATUS_WORDS["certified_infeasible"].name
+    assert f"infeasible ({infeasible}): " in finished.err.splitlines()[-1]
     assert "errors" not in finished.err.splitlines()[-1]
     assert command(*words, "--fail-on", "infeasible=1").code == 0
     refused = command(*words, "--fail-on", "infeasible=2")

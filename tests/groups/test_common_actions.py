@@ -188,7 +188,7 @@ def test_the_page_the_terminal_and_the_csv_say_the_same() -> None:
     show_groups(console, made)
     text = " ".join(said.getvalue().split())
     assert "89 of 200 audited people (44.5%) are served by at least one of the actions with" in text
-    assert "south 27.0% (27 of 100) +35.0 points" in text
+    assert "south 27.0% (27 of 100) +35 points" in text
     assert "No set of actions serves half of everybody audited." in text
     rows = list(csv.DictReader(io.StringIO(groups_csv(made))))
     [row] = [

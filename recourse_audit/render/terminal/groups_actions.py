@@ -8,13 +8,13 @@ from rich.text import Text
 from recourse_audit.groups.action_wording import (
     TITLE,
     any_of,
-    gap_words,
     introduction,
     set_sentences,
 )
+from recourse_audit.groups.wording import round_points
 from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.terminal.figures import tidy
+from recourse_audit.render.terminal.figures import points, points_with_interval, tidy
 from recourse_audit.render.text import columns, plain
 
 
@@ -65,6 +65,19 @@ def _show_groups(console: Console, found: CommonActions, one: ActionSet, concern
             made.add_row(
                 plain(group),
                 f"{share}({rate.count:,} of {rate.of:,})",
-                "" if gap is None else tidy("; ".join(gap_words(gap, concern))),
+                "" if gap is None else _gap(gap, concern),
             )
         console.print(Padding(made, (0, 2)))
+
+
+def _gap(gap: ActionGap, concern: float) -> str:
+    """A gap, its interval, and its verdict with what would have been found."""
+    words = points_with_interval(gap.gap, gap.interval)
+    if gap.p is None:
+        return f"{words}; not tested: {plain(gap.reason)}"
+    if gap.verdict == "no gap":
+        return f"{words}; no gap of {round_points(concern)}"
+    if gap.verdict == "not settled" and gap.smallest_gap is not None:
+        smallest = points(gap.smallest_gap).lstrip("+")
+        return f"{words}; not settled ({smallest} points would have been found)"
+    return f"{words}; {gap.verdict}"
