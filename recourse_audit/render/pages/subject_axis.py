@@ -15,9 +15,10 @@ from recourse_audit.render.charts.svg import Drawing, Picture, shortened, ticks,
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.text import plain
+from recourse_audit.render.wording import NO_BREAK
 
 Kind = Literal["probability", "lead", "score"]
-WIDE, NARROW, SMALL = 420.0, 250.0, 160.0
+WIDE, NARROW, SMALL = 420.0, 250.0, 120.0
 ROOM = 0.12  # of the range of scores, on either side of it
 LETTER = 7.6  # of the names of the two sides, in pixels
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -104,7 +105,7 @@ class Watched:
 
     def pair(self, before: float | None, after: float | None) -> str:
         """A value before and after: 0.307 → 0.527."""
-        return f"{self.figure(before)} → {self.figure(after)}"
+        return f"{self.figure(before)}{NO_BREAK}→ {self.figure(after)}"
 
     @property
     def name(self) -> str:

@@ -36,13 +36,13 @@ def change_words(
 
 
 def _moved(move: SetAction | Move, words: PageWords, facts: AuditFacts) -> str:
-    name = _name(move.attribute, words, facts)
+    name = name_words(move.attribute, words, facts)
     before, after = (_amount(one, move.unit, words, facts) for one in (move.before, move.after))
     said = words.say("subject.change.set", name=name, before=before, after=after)
     return said[:1].upper() + said[1:]
 
 
-def _name(attribute: str, words: PageWords, facts: AuditFacts) -> str:
+def name_words(attribute: str, words: PageWords, facts: AuditFacts) -> str:
     """The user's word for an attribute or a unit; without one its name, without underscores."""
     found = next(
         (
@@ -52,12 +52,9 @@ def _name(attribute: str, words: PageWords, facts: AuditFacts) -> str:
         ),
         None,
     )
-    return found[0] if found else attribute_words(attribute, words)
-
-
-def attribute_words(name: str, words: PageWords) -> str:
-    """An attribute as the settings name it; a protected one has no name in some copies."""
-    return words.say("subject.protected") if name == PROTECTED else name.replace("_", " ")
+    if found:
+        return found[0]
+    return words.say("subject.protected") if attribute == PROTECTED else attribute.replace("_", " ")
 
 
 def _amount(value: float | str, unit: str, words: PageWords, facts: AuditFacts) -> str:
@@ -65,7 +62,7 @@ def _amount(value: float | str, unit: str, words: PageWords, facts: AuditFacts) 
         return value
     if unit in facts.currencies:
         return words.money(value, facts.currencies[unit])
-    return f"{words.number(value)} {_name(unit, words, facts)}".strip()
+    return f"{words.number(value)} {name_words(unit, words, facts)}".strip()
 
 
 def before_signing(shown: SubjectReport, level: Level, words: PageWords) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def _card(
     whole = (watched.decided, _on_whole_graph(named, one, both, watched, between))
     return CardView(
         title=title,
-        direction=_direction(watched, inside, whole),
+        direction=_direction(watched, len(one.removed), inside, whole),
         graph=None if level == "subject" else _graph(one, shown, words),
         arrows=(
             _arrow(words.say("subject.cf.explanation"), watched, inside),
@@ -167,7 +167,7 @@ def _gain(watched: Watched, move: Move) -> float | None:
     return None if before is None or after is None else watched.gains(before, after)
 
 
-def _direction(watched: Watched, inside: Move, whole: Move) -> str:
+def _direction(watched: Watched, count: int, inside: Move, whole: Move) -> str:
     """Which way, by the whole graph if that is known, and both moves in figures."""
     words = watched.words
     gain = _gain(watched, whole)
@@ -175,7 +175,9 @@ def _direction(watched: Watched, inside: Move, whole: Move) -> str:
     way = "nowhere" if not gain else "towards" if gain > 0 else "away"
     there = words.say("subject.cf.not_asked") if whole[1] is None else watched.pair(*whole)
     figures = words.say("subject.cf.figures", whole=there, inside=watched.pair(*inside))
-    return words.say(f"subject.cf.{way}", favourable=watched.favourable, figures=figures)
+    return words.say_count(
+        f"subject.cf.{way}", count, favourable=watched.favourable, figures=figures
+    )
 
 
 def _arrow(label: str, watched: Watched, move: Move, *, strong: bool = False) -> ArrowRow:

@@ -210,9 +210,9 @@ def _people(nodes: Sequence[EgoNode], shown: SubjectReport, words: PageWords) ->
             cells(
                 f"{node.id} ({words.say('subject.people.subject')})" if not place else node.id,
                 words.number(node.hops),
-                _label(node, shown).removeprefix(node.id).lstrip(", ") or words.say("subject.none"),
+                _label(node, shown).removeprefix(node.id).lstrip(", "),
                 node.decision or words.say("subject.none"),
-                ", ".join(explained.get(node.id, ())) or words.say("subject.none"),
+                ", ".join(explained.get(node.id, ())),
             )
             for place, node in enumerate(nodes)
         ),

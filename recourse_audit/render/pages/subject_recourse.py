@@ -18,7 +18,7 @@ from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.page_words import FRAGILE, PageWords
 from recourse_audit.render.pages.redaction import LEFT_TO_THE_AUDITOR, Level
 from recourse_audit.render.pages.subject_axis import NARROW, SMALL, Watched
-from recourse_audit.render.pages.subject_changes import attribute_words, change_words
+from recourse_audit.render.pages.subject_changes import change_words, name_words
 from recourse_audit.render.pages.subject_findings import Said
 from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.status import SEARCHED
@@ -76,9 +76,12 @@ def recourse_view(
     words = watched.words
     drawn = Axis(low=0.0, high=1.0, ticks=HALVES, width=SMALL)
     shares = axis_row(
-        drawn, [words.whole_percent(tick) for tick in HALVES], words.say("subject.options.shares")
+        drawn,
+        [words.whole_percent(0.0), "", words.whole_percent(1.0)],
+        words.say("subject.options.shares"),
     )
     options = recourse.options
+    decimals = max((_decimals(option.cost) for option in options), default=0)
     return RecourseView(
         heading=_heading(recourse, words),
         sentences=(
@@ -90,12 +93,12 @@ def recourse_view(
             for name in ("number", "change", "effort", "answer", "held")
         ),
         options=tuple(
-            _row(place, option, shown, level, watched, facts, drawn)
+            _row(place, option, shown, level, watched, facts, drawn, decimals)
             for place, option in enumerate(options, start=1)
         ),
         axis=watched.small_figures() if options else None,
         shares=shares if options else None,
-        tried=tuple(_tried(recourse, words)) if recourse.status in SEARCHED else (),
+        tried=tuple(_tried(recourse, words, facts)) if recourse.status in SEARCHED else (),
     )
 
 
@@ -148,10 +151,11 @@ def _covered(found: Certificate, words: PageWords) -> str:
     """How far the search that found options looked."""
     if found.tried == found.possible:
         return _counted("subject.covered.all", found, words)
-    return _counted(f"subject.covered.{'most' if found.exhaustive else 'part'}", found, words)
+    key = "part" if not found.exhaustive else "most" if found.left_out.total == 0 else "most_ruled"
+    return _counted(f"subject.covered.{key}", found, words)
 
 
-def _tried(recourse: Recourse, words: PageWords) -> Iterable[Said]:
+def _tried(recourse: Recourse, words: PageWords, facts: AuditFacts) -> Iterable[Said]:
     """What was permitted, what was left out and why, and on what the model was asked."""
     found = recourse.certificate
     if found.complete_up_to and not found.exhaustive:
@@ -162,7 +166,7 @@ def _tried(recourse: Recourse, words: PageWords) -> Iterable[Said]:
         if count
     ]
     permitted += [
-        words.say_count("subject.tried.levels", count, name=attribute_words(name, words))
+        words.say_count("subject.tried.levels", count, name=name_words(name, words, facts))
         for name, count in found.permitted.set.items()
     ]
     if permitted:
@@ -200,6 +204,7 @@ def _row(
     watched: Watched,
     facts: AuditFacts,
     drawn: Axis,
+    decimals: int,
 ) -> OptionRow:
     words, tests = watched.words, option.robustness
     before, after = watched.decided, watched.value(option)
@@ -213,7 +218,7 @@ def _row(
         number=str(place),
         changes=tuple(change_words(one, shown, level, words, facts) for one in option.actions),
         remarks=tuple(_remarks(option, words)),
-        effort=words.number(option.cost),
+        effort=words.signed(option.cost, decimals).removeprefix("+"),
         figure=figure if after is not None else option.decision,
         words=_beyond(option, watched),
         picture=picture,
@@ -222,6 +227,11 @@ def _row(
         tests=() if tests is None else _tests(tests, drawn, words),
         others=_others(option.side_effects, words) if level != "subject" else "",
     )
+
+
+def _decimals(value: float) -> int:
+    said = f"{value:g}"
+    return len(said.partition(".")[2]) if "e" not in said else 6
 
 
 def _remarks(option: Option, words: PageWords) -> Iterable[str]:

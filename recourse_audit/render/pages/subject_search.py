@@ -11,7 +11,9 @@ from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject_annex import Section
 from recourse_audit.render.pages.subject_axis import Watched
 from recourse_audit.render.pages.subject_ties import shown_ties, ties_between
-from recourse_audit.render.pages.tables import Column, Fact, Table, cells
+from recourse_audit.render.pages.tables import Column, Fact, Kind, Table, cells
+
+WHOLE = 24  # ties of up to this many letters are not broken over lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +145,15 @@ def _ranks(report: SubjectReport, shown: SubjectReport, level: Level, words: Pag
                 else dominated,
             )
         )
+    longest = max(len(line) for row in rows for cell in row[1:3] for line in cell)
+    kind: Kind = "whole" if longest <= WHOLE else "plain"
     headings = ("number", "explanation", "removed", "nu", "mu", "ranks", "layer", "dominates")
     return Table(
         caption=words.say("subject.search.table"),
         columns=tuple(
             Column(
                 heading=words.say(f"subject.search.{name}"),
-                kind="figures" if place > 2 else "plain",
+                kind="figures" if place > 2 else kind if place else "plain",
             )
             for place, name in enumerate(headings)
         ),
