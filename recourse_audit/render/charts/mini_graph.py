@@ -8,7 +8,7 @@ import networkx as nx
 from recourse_audit.render.charts.people import DASHES, draw_person
 from recourse_audit.render.charts.svg import Drawing, Picture, shortened, width_of
 
-STEP, DOWN, TOP, EDGE = 82.0, 46.0, 34.0, 34.0
+STEP, DOWN, TOP, EDGE = 84.0, 60.0, 34.0, 42.0
 RADIUS = 7.0
 LETTERS = 11
 LABEL = 12
@@ -46,10 +46,11 @@ def mini_graph(
             drawing.line(x1, y1, x2, y2, "ink", stroke_width=2)
             continue
         drawing.line(x1, y1, x2, y2, "no", stroke_width=2, stroke_dasharray=DASHES)
-        x, y = (x1 + x2) / 2, (y1 + y2) / 2
-        drawing.text(
-            x, y - 9, word, fill="no", font_size=LABEL, font_weight=600, text_anchor="middle"
-        )
+        if y1 == y2:
+            x, y, anchor = (x1 + x2) / 2, y1 - 9, "middle"
+        else:  # beside the lower end, clear of the labels above
+            x, y, anchor = x1 + 0.75 * (x2 - x1) + 10, y1 + 0.75 * (y2 - y1) + 2, "start"
+        drawing.text(x, y, word, fill="no", font_size=LABEL, font_weight=600, text_anchor=anchor)
     for place, (left, y) in places.items():
         node = nodes[place]
         x = left + middle
@@ -69,7 +70,7 @@ def mini_graph(
 def _label(name: str) -> str:
     """A name short enough to stand below its mark."""
     letters = LETTERS
-    while width_of(shortened(name, letters), LABEL) > STEP - 4 and letters > 4:
+    while width_of(shortened(name, letters), LABEL) > STEP + 6 and letters > 4:
         letters -= 1
     return shortened(name, letters)
 
@@ -94,7 +95,11 @@ def _places(count: int, ties: Sequence[tuple[int, int]]) -> dict[int, tuple[floa
             columns[other], rows[other] = column + offset, row
             taken.add((column + offset, row))
             waiting.append(other)
-    return {node: (EDGE + STEP * columns[node], TOP + DOWN * rows[node] * 1.3) for node in columns}
+    # Half a column to the right, so that no tie runs through the label of its upper end.
+    return {
+        node: (EDGE + STEP * (columns[node] + rows[node] / 2), TOP + DOWN * rows[node])
+        for node in columns
+    }
 
 
 def _longest(tree: "nx.Graph[int]") -> list[int]:

@@ -6,7 +6,7 @@ something is left out. Removed ties are dashed and carry the number of their cou
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, pi, sin
+from math import cos, hypot, pi, sin
 
 from recourse_audit.render.charts.people import DASHES, RING, draw_person
 from recourse_audit.render.charts.ring_angles import spread_angles, tree_angles
@@ -16,7 +16,8 @@ OUTERMOST = 3  # whoever is further away is drawn here
 GAP, FIRST, SPACING, FLAT = 19.0, 84.0, 84.0, 1.3
 RADIUS, DIRECT = 5.5, 7.5
 LABEL, LETTERS = 12, 26
-DISC = 9.0
+DISC, LETTER = 9.0, 7.0
+PARTS = (0.5, 0.7, 0.35, 0.8)  # of a removed tie, where its number may stand
 MARGIN = 22.0
 
 Tie = tuple[int, int]
@@ -51,11 +52,12 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The places of marks, and the boxes of those labels that cover nothing."""
+    """The places of marks, of the discs on removed ties, and the boxes of labels that fit."""
 
     width: float
     height: float
     places: tuple[Place, ...]
+    discs: Mapping[Tie, Place]
     labels: Mapping[int, Box]
 
 
@@ -114,11 +116,12 @@ def _draw_ties(drawing: Drawing, found: Around, layout: Layout) -> None:
     for one, other in found.ties:
         if 0 in (one, other) and frozenset((one, other)) not in gone:
             drawing.line(*layout.places[one], *layout.places[other], "ink", stroke_width=1.5)
-    for (one, other), number in found.removed.items():
-        (x1, y1), (x2, y2) = layout.places[one], layout.places[other]
-        drawing.line(x1, y1, x2, y2, "no", stroke_width=2, stroke_dasharray=DASHES)
-        x, y = (x1 + x2) / 2, (y1 + y2) / 2
-        width = 2 * DISC + 7.0 * (len(number) - 1)
+    for one, other in found.removed:
+        ends = (*layout.places[one], *layout.places[other])
+        drawing.line(*ends, "no", stroke_width=2, stroke_dasharray=DASHES)
+    for tie, number in found.removed.items():
+        x, y = layout.discs[tie]
+        width = 2 * DISC + LETTER * (len(number) - 1)
         box = {"x": x - width / 2, "y": y - DISC, "width": width, "height": 2 * DISC, "rx": DISC}
         drawing.add("rect", fill="paper", stroke="no", stroke_width=1.5, **box)
         drawing.text(
@@ -151,20 +154,46 @@ def layout_of(found: Around) -> Layout:
     across = max(FLAT * radius + MARGIN, 150.0)
     down = radius + MARGIN
     placed = tuple((x + across, y + down) for x, y in places)
-    labels = _labels(found, placed, (2 * across, 2 * down))
-    return Layout(width=2 * across, height=2 * down, places=placed, labels=labels)
+    discs = _discs(found, placed)
+    return Layout(
+        width=2 * across,
+        height=2 * down,
+        places=placed,
+        discs=discs,
+        labels=_labels(found, placed, discs, (2 * across, 2 * down)),
+    )
 
 
-def _labels(found: Around, places: Sequence[Place], size: tuple[float, float]) -> dict[int, Box]:
+def _discs(found: Around, places: Sequence[Place]) -> dict[Tie, Place]:
+    """Where the number of each removed tie stands: in its middle, unless another stands there."""
+    discs: dict[Tie, Place] = {}
+    for tie in found.removed:
+        (x1, y1), (x2, y2) = (places[end] for end in tie)
+        wished = [(x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in PARTS]
+        free = (
+            one
+            for one in wished
+            if all(hypot(one[0] - x, one[1] - y) > 2 * DISC for x, y in discs.values())
+        )
+        discs[tie] = next(free, wished[0])
+    return discs
+
+
+def _labels(
+    found: Around,
+    places: Sequence[Place],
+    discs: Mapping[Tie, Place],
+    size: tuple[float, float],
+) -> dict[int, Box]:
     """The boxes of the labels that fit, in order: the subject, removed ties, direct ties."""
     marks = [
         _around(place, _radius(person) * (RING if not number else 1.3))
         for number, (place, person) in enumerate(zip(places, found.people, strict=True))
     ]
     taken = list(marks)
-    for one, other in found.removed:
-        (x1, y1), (x2, y2) = places[one], places[other]
-        taken.append(_around(((x1 + x2) / 2, (y1 + y2) / 2), DISC + 1))
+    for tie, number in found.removed.items():
+        (x, y), half = discs[tie], DISC + 1 + LETTER * (len(number) - 1) / 2
+        taken.append((x - half, y - DISC - 1, x + half, y + DISC + 1))
     ends = [end for tie in found.removed for end in tie]
     boxes: dict[int, Box] = {}
     for place in dict.fromkeys((0, *sorted(ends), *range(len(found.people)))):

@@ -180,9 +180,8 @@ class Watched:
         return drawing.picture()
 
     def _with_line(self) -> str:
-        how = "up_to" if self.better == "lower" else "from" if self.at_least else "above"
-        line = self.figure(self.line)
-        return self.words.say(f"subject.side.{how}", name=self.favourable, line=line)
+        sign = "≤" if self.better == "lower" else "≥" if self.at_least else ">"
+        return f"{self.favourable} ({sign}{NO_BREAK}{self.figure(self.line)})"
 
     def moved(self, before: float, after: float | None, alt: str, width: float = WIDE) -> Picture:
         """An arrow from one value to another; a ring alone where there is no other."""

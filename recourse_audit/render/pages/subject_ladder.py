@@ -178,7 +178,8 @@ def _outcome(one: OwnTie, watched: Watched, after: float | None) -> str:
     """The change and the decision after it: (+0.094), still denied."""
     change = ""
     if after is not None and watched.decided is not None:
-        change = f" ({watched.change(after - watched.decided)})"
+        said = watched.change(after - watched.decided)
+        change = f" ({said})" if said[0] in "+\N{MINUS SIGN}" else ""  # too small to be seen
     return f"{change}, {then(watched.words, one.found)}"
 
 
