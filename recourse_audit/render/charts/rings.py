@@ -15,7 +15,7 @@ from recourse_audit.render.charts.svg import Drawing, Picture, short, shortened,
 OUTERMOST = 3  # whoever is further away is drawn here
 GAP, FIRST, SPACING, FLAT = 19.0, 84.0, 84.0, 1.3
 RADIUS, DIRECT = 5.5, 7.5
-LABEL, LETTERS = 12, 26
+LABEL, LETTERS, SHORTER = 12, 26, (13, 7)
 DISC, LETTER = 9.0, 7.0
 PARTS = (0.5, 0.7, 0.35, 0.8)  # of a removed tie, where its number may stand
 MARGIN = 22.0
@@ -51,6 +51,14 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What is written at a mark, shortened if need be, and the box it takes up."""
+
+    words: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """The places of marks, of the discs on removed ties, and the boxes of labels that fit."""
 
@@ -58,7 +66,7 @@ class Layout:
     height: float
     places: tuple[Place, ...]
     discs: Mapping[Tie, Place]
-    labels: Mapping[int, Box]
+    labels: Mapping[int, Label]
 
 
 def rings(found: Around, alt: str) -> Picture:
@@ -79,8 +87,9 @@ def rings(found: Around, alt: str) -> Picture:
             subject=place == 0,
             within=group,
         )
-        box = layout.labels.get(place)
-        if box is not None:
+        label = layout.labels.get(place)
+        if label is not None:
+            box = label.box
             drawing.add(
                 "rect",
                 "",
@@ -96,7 +105,7 @@ def rings(found: Around, alt: str) -> Picture:
             drawing.text(
                 (box[0] + box[2]) / 2,
                 box[3] - 3.5,
-                shortened(person.label, LETTERS),
+                label.words,
                 within=group,
                 font_size=LABEL,
                 font_weight=None if place else 700,
@@ -184,7 +193,7 @@ def _labels(
     places: Sequence[Place],
     discs: Mapping[Tie, Place],
     size: tuple[float, float],
-) -> dict[int, Box]:
+) -> dict[int, Label]:
     """The boxes of the labels that fit, in order: the subject, removed ties, direct ties."""
     marks = [
         _around(place, _radius(person) * (RING if not number else 1.3))
@@ -195,19 +204,27 @@ def _labels(
         (x, y), half = discs[tie], DISC + 1 + LETTER * (len(number) - 1) / 2
         taken.append((x - half, y - DISC - 1, x + half, y + DISC + 1))
     ends = [end for tie in found.removed for end in tie]
-    boxes: dict[int, Box] = {}
+    labels: dict[int, Label] = {}
     for place in dict.fromkeys((0, *sorted(ends), *range(len(found.people)))):
-        label = found.people[place].label
-        if not label:
-            continue
-        for box in _candidates(places[place], shortened(label, LETTERS), first=place == 0):
+        others = [box for number, box in enumerate(taken) if number != place]
+        label = _fitting(found.people[place].label, places[place], others, size, first=not place)
+        if label is not None:
+            labels[place] = label
+            taken.append(label.box)
+    return labels
+
+
+def _fitting(
+    words: str, place: Place, others: Sequence[Box], size: tuple[float, float], *, first: bool
+) -> Label | None:
+    """A label that covers nothing, shortened further if it must be; None if there is no room."""
+    for letters in dict.fromkeys((LETTERS, *SHORTER)) if words else ():
+        said = shortened(words, letters)
+        for box in _candidates(place, said, first=first):
             inside = box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1]
-            others = (one for number, one in enumerate(taken) if number != place)
             if inside and not any(overlap(box, one) for one in others):
-                boxes[place] = box
-                taken.append(box)
-                break
-    return boxes
+                return Label(words=said, box=box)
+    return None
 
 
 def _around(place: Place, reach: float) -> Box:
