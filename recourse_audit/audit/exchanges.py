@@ -18,6 +18,7 @@ from recourse_audit.model.queries import Union, whole
 from recourse_audit.model.rounding import noise_of, same_answer
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.own_data import DEPENDS_ON_OTHERS, ONE_BY_ONE, RANDOM_ANSWERS
 from recourse_audit.recourse.context import neighbourhoods_suffice
 
 SALT = 71
@@ -87,10 +88,7 @@ class Exchanges:
         self._elsewhere = what_ifs_of(graph, batcher, probes) or WholeGraphEdits(graph, batcher)
         self.reason = ""
         if probes.sender_degree is None and _size(graph, batcher) > MOST_ARCS:
-            self.reason = (
-                "many changes cannot be put to this model in one question, and the graph is too "
-                "large to ask about the whole of it for each"
-            )
+            self.reason = ONE_BY_ONE
 
     def neither(self) -> Floats:
         """The answers with another person's data at yet another's place."""
@@ -142,12 +140,9 @@ class Isolation:
         self._alone = probes.packing and neighbourhoods_suffice(probes)
         self.reason = ""
         if not probes.deterministic:
-            self.reason = "the model's answers are random"
+            self.reason = RANDOM_ANSWERS
         elif not self._alone and _size(graph, batcher) > MOST_ARCS:
-            self.reason = (
-                "the model's answer for a person depends on who else is asked about, and the graph "
-                "is too large to ask about the whole of it for each person"
-            )
+            self.reason = DEPENDS_ON_OTHERS
 
     @property
     def cheap(self) -> bool:

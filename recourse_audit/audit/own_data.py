@@ -35,6 +35,8 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.own_data import (
+    OTHER_ANSWER,
+    TOO_FEW_DRAWS,
     AnswerAlone,
     FourAnswers,
     LargerPart,
@@ -49,8 +51,6 @@ from recourse_audit.settings.search import FEWEST_DRAWS
 CONFIDENCE = 0.95
 NO_EFFECT = 1e-6
 PEOPLE_TOGETHER = 2**16
-TOO_FEW = f"there are fewer than {FEWEST_DRAWS} usable draws of two other people"
-OTHER_ANSWER = "asked in one question with other changes, the model answers differently"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ class OwnDataReports:
             usable &= self._decisions.usable(answers)
         draws = int(usable.sum())
         if draws < FEWEST_DRAWS:
-            return replace(found, draws=draws, reason=TOO_FEW)
+            return replace(found, draws=draws, reason=TOO_FEW_DRAWS)
         elsewhere, here, neither = elsewhere[usable], here[usable], neither[usable]
         data, places = pairs.data[usable], pairs.place[usable]
         own = np.full(draws, subject)

@@ -4,8 +4,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
+from recourse_audit.settings.search import FEWEST_DRAWS
 
 LargerPart = Literal["own", "surroundings"]
+
+# Why something was not asked; a page says it in its own language.
+RANDOM_ANSWERS = "the model's answers are random"
+DEPENDS_ON_OTHERS = (
+    "the model's answer for a person depends on who else is asked about, and the graph is too "
+    "large to ask about the whole of it for each person"
+)
+ONE_BY_ONE = (
+    "many changes cannot be put to this model in one question, and the graph is too large to ask "
+    "about the whole of it for each"
+)
+OTHER_ANSWER = "asked in one question with other changes, the model answers differently"
+TOO_FEW_DRAWS = f"there are fewer than {FEWEST_DRAWS} usable draws of two other people"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

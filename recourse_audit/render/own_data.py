@@ -1,38 +1,39 @@
 """Own data and surroundings in words: for pages and the terminal. No sentence claims a cause."""
 
 from dataclasses import dataclass
+from functools import cache
 
-from recourse_audit.records.own_data import OwnData, Parts
+from recourse_audit.records.own_data import (
+    DEPENDS_ON_OTHERS,
+    ONE_BY_ONE,
+    OTHER_ANSWER,
+    RANDOM_ANSWERS,
+    TOO_FEW_DRAWS,
+    OwnData,
+    Parts,
+)
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.render.answers import amount
-from recourse_audit.render.text import number, plain, share
+from recourse_audit.render.page_words import SUBJECT_WORDS, PageWords, english
+from recourse_audit.render.text import plain
+from recourse_audit.settings.search import FEWEST_DRAWS
 
-NO_CAUSE = (
-    "This is the model's answer to a changed question; it does not say what caused the decision."
-)
-NO_CAUSES = (
-    "These are the model's answers to changed questions; they do not say what caused the decision."
-)
-ALONE = "Own data, no ties"
-CELLS = {
-    "as_is": "Own data, own place",
-    "own_data_elsewhere": "Own data, others' places",
-    "others_data_here": "Others' data, own place",
-    "neither": "Others' data, others' places",
-}
 HEADING = "Own data and surroundings"
-HOW_TO_READ = (
-    "Own data are the person's features; their place is their node with its ties, and what "
-    "surrounds it. One is exchanged with that of other people, drawn at random, while everybody "
-    "else stays as they are. Means over all draws, with 95 % intervals."
-)
+CELLS = ("as_is", "own_data_elsewhere", "others_data_here", "neither")
+REASONS = {
+    RANDOM_ANSWERS: "random",
+    DEPENDS_ON_OTHERS: "depends",
+    ONE_BY_ONE: "one_by_one",
+    OTHER_ANSWER: "other_answer",
+    TOO_FEW_DRAWS: "too_few",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRow:
     """One answer: a value with its interval, in words as well, and the share of favourable ones.
 
-    `favourable` is empty for the answer on own data alone, which is not a mean.
+    `favourable` is a decision for the answer as it is and for the one on own data alone, which are
+    no means.
     """
 
     name: str
@@ -43,96 +44,104 @@ class AnswerRow:
     favourable: str
 
 
-def watched_value(report: SubjectReport) -> str:
+@cache
+def english_words() -> PageWords:
+    """The words of a subject's report in English, for the terminal."""
+    return english(*SUBJECT_WORDS)
+
+
+def watched_value(report: SubjectReport, words: PageWords | None = None) -> str:
     """What the answers are about."""
-    return "score" if report.decision.scored else "probability of the favourable classes"
+    key = "score" if report.decision.scored else "favourable"
+    return (words or english_words()).say(f"subject.own.{key}")
 
 
-def answer_rows(report: SubjectReport, found: OwnData) -> list[AnswerRow]:
+def answer_rows(
+    report: SubjectReport, found: OwnData, words: PageWords | None = None
+) -> list[AnswerRow]:
     """The four answers, then the one on own data alone; as many as there are."""
+    words = words or english_words()
     rows = []
     scored = report.decision.scored
-    for key, name in CELLS.items() if found.cells is not None else ():
+    for key in CELLS if found.cells is not None else ():
         cell = getattr(found.cells, key)
-        words = _figure(cell.mean, scored=scored)
+        said = _figure(cell.mean, words, scored=scored)
+        favourable = words.say(f"subject.{'yes' if cell.favourable > 0 else 'no'}")
         if key != "as_is":
-            low, high = (_figure(end, scored=scored) for end in (cell.low, cell.high))
-            words = f"{words} ({low} to {high})"
-        favourable = f"{100 * cell.favourable:.0f} %"
+            low, high = (_figure(end, words, scored=scored) for end in (cell.low, cell.high))
+            said = f"{said} ({words.interval(low, high)})"
+            favourable = words.percent(cell.favourable)
         rows.append(
             AnswerRow(
-                name=name,
+                name=words.say(f"subject.own.{key}"),
                 mean=cell.mean,
                 low=cell.low,
                 high=cell.high,
-                words=words,
-                favourable=favourable if key != "as_is" else _decided(cell.favourable > 0),
+                words=said,
+                favourable=favourable,
             )
         )
     alone = found.alone
     if alone is not None and alone.value is not None:
         rows.append(
             AnswerRow(
-                name=ALONE,
+                name=words.say("subject.own.alone"),
                 mean=alone.value,
                 low=alone.value,
                 high=alone.value,
-                words=_figure(alone.value, scored=scored),
-                favourable=_decided(alone.favourable),
+                words=_figure(alone.value, words, scored=scored),
+                favourable=words.say(f"subject.{'yes' if alone.favourable else 'no'}"),
             )
         )
     return rows
 
 
-def _decided(favourable: bool) -> str:
-    return "yes" if favourable else "no"
-
-
-def own_data_sentences(report: SubjectReport) -> list[str]:
+def own_data_sentences(report: SubjectReport, words: PageWords | None = None) -> list[str]:
     """What the model decides without ties, which part is the larger one, and what was not asked."""
     found = report.own_data
     if found is None:
         return []
+    words = words or english_words()
     sentences = []
     if found.alone is not None:
         decided, now = plain(found.alone.decision), plain(report.subject.decision)
-        if not decided:
-            sentences.append("With all ties removed, the model gives no usable answer.")
-        elif decided == now:
-            sentences.append(f"With all ties removed, the model would still decide {decided}.")
-        else:
-            sentences.append(
-                f"With all ties removed, the model would decide {decided} instead of {now}."
-            )
+        key = "none" if not decided else "same" if decided == now else "other"
+        sentences.append(words.say(f"subject.own.without.{key}", decided=decided, now=now))
     if found.parts is not None:
-        sentences.append(_larger_sentence(report, found, found.parts))
+        sentences.append(_larger_sentence(report, found, found.parts, words))
     if sentences:
-        sentences.append(NO_CAUSE if found.parts is None else NO_CAUSES)
+        several = found.parts is not None
+        sentences.append(words.say(f"subject.own.no_cause{'s' if several else ''}"))
     if found.reason:
-        sentences.append(f"Not everything was asked: {plain(found.reason)}.")
+        sentences.append(words.say("subject.own.not_asked", reason=_reason(found.reason, words)))
     return sentences
 
 
-def _larger_sentence(report: SubjectReport, found: OwnData, parts: Parts) -> str:
+def _reason(reason: str, words: PageWords) -> str:
+    key = REASONS.get(reason)
+    if key is None:
+        return plain(reason)
+    return words.say(f"subject.own.reason.{key}", draws=words.number(FEWEST_DRAWS))
+
+
+def _larger_sentence(report: SubjectReport, found: OwnData, parts: Parts, words: PageWords) -> str:
     scored = report.decision.scored
     own, place, both = (
-        _signed(part.mean, scored=scored)
+        _signed(part.mean, words, scored=scored)
         for part in (parts.own, parts.surroundings, parts.interaction)
     )
-    sentence = (
-        f"Compared with other people's, this person's own data change the {watched_value(report)} "
-        f"by {own} and their surroundings by {place}; only the two together add {both}."
+    sentence = words.say(
+        "subject.own.parts",
+        watched=watched_value(report, words),
+        own=own,
+        place=place,
+        both=both,
     )
     if found.larger is not None:
-        larger = "own data weigh" if found.larger == "own" else "surroundings weigh"
-        smaller = "surroundings" if found.larger == "own" else "own data"
-        return f"{sentence} Their {larger} more than their {smaller}."
-    why = (
-        "what the two change only together is at least as much as what one of them changes alone"
-        if interacts(parts)
-        else f"{number(found.draws, 'draw')} are too few to tell them apart"
-    )
-    return f"{sentence} Neither is said to weigh more: {why}."
+        return f"{sentence} {words.say(f'subject.own.larger.{found.larger}')}"
+    if interacts(parts):
+        return f"{sentence} {words.say('subject.own.neither.interacts')}"
+    return f"{sentence} {words.say_count('subject.own.neither.few', found.draws)}"
 
 
 def interacts(parts: Parts) -> bool:
@@ -142,10 +151,11 @@ def interacts(parts: Parts) -> bool:
     return abs(both) >= min(sizes)
 
 
-def _figure(value: float, *, scored: bool) -> str:
-    return amount(value) if scored else share(value)
+def _figure(value: float, words: PageWords, *, scored: bool) -> str:
+    return words.amount(value) if scored else words.probability(value)
 
 
-def _signed(value: float, *, scored: bool) -> str:
-    sign = "+" if value >= 0 else ""
-    return f"{sign}{amount(value)}" if scored else f"{value:+.3f}"
+def _signed(value: float, words: PageWords, *, scored: bool) -> str:
+    size = abs(value)
+    decimals = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return words.signed(value, decimals if scored else 3)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from recourse_audit.records.model import ProbeReport
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 HELD_BACK = "held it back"
 PROBE_MEANINGS = {
     "deterministic": "the same question gets the same answer",
@@ -42,9 +43,14 @@ def columns(*names: str, show_header: bool = True, title: str | None = None) -> 
 
 
 def plain(text: str) -> str:
-    """A user's text with line breaks and control characters written out, so they do nothing."""
+    """A user's text with line breaks and control characters written out, so they do nothing.
+
+    A space that does not break a line does no harm, and stands between a number and its unit.
+    """
     return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        letter
+        if letter.isprintable() or letter == NO_BREAK
+        else letter.encode("unicode_escape").decode()
         for letter in text
     )
 

@@ -13,6 +13,8 @@ from recourse_audit.records.search import (
     WholeGraph,
 )
 from recourse_audit.render.answers import amount, figure, value_of, watched
+from recourse_audit.render.own_data import english_words
+from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.text import number, plain
 
 # Effects on a probability below this say nothing; of a score, below this share of its margin.
@@ -35,7 +37,31 @@ def then_decided(found: WholeGraph | CarryingSet) -> str:
 
 
 def disagreement(found: Counterfactual, report: SubjectReport, which: str = "these ties") -> str:
-    """One sentence if the explanation and the whole graph disagree; otherwise empty.
+    """One sentence if the explanation and the whole graph disagree; otherwise empty."""
+    key = comparison(found, report)
+    whole = found.whole_graph
+    if not key or whole is None:
+        return ""
+    before, after = value_of(report, found.explanation), value_of(report, found)
+    there = ", which changes the decision there" if _flips_inside(found, report) else ""
+    return (
+        f"Inside the explanation, removing {which} moves {watched(report)} from "
+        f"{figure(report, before)} to {figure(report, after)}{there}; on the whole graph it "
+        f"{_VERBS[key]} ({whole_effect(report, whole)}), and the decision {then_decided(whole)}."
+    )
+
+
+_VERBS = {
+    "hardly": "hardly moves it",
+    "less": "moves it far less",
+    "more": "moves it far more",
+    "opposite": "moves it the other way",
+    "decision": "moves it as well",
+}
+
+
+def comparison(found: Counterfactual, report: SubjectReport) -> str:
+    """How the whole graph disagrees with the explanation: the key of a word, or nothing.
 
     They disagree if removing the ties moves what effects are measured on in opposite directions,
     or less than a quarter as far on one of them, or changes the decision on one of them only.
@@ -43,32 +69,22 @@ def disagreement(found: Counterfactual, report: SubjectReport, which: str = "the
     whole = found.whole_graph
     if whole is None:
         return ""
-    before, after = value_of(report, found.explanation), value_of(report, found)
-    inside = after - before
+    inside = value_of(report, found) - value_of(report, found.explanation)
+    key = _compared(inside, whole.effect, _least(report))
     flips = _flips_inside(found, report)
-    verb = _compared(inside, whole.effect, _least(report))
-    if not verb:
-        if flips is None or flips == whole.flips:
-            return ""
-        verb = "moves it as well"
-    there = ", which changes the decision there" if flips else ""
-    return (
-        f"Inside the explanation, removing {which} moves {watched(report)} from "
-        f"{figure(report, before)} to {figure(report, after)}{there}; on the whole graph it {verb} "
-        f"({whole_effect(report, whole)}), and the decision {then_decided(whole)}."
-    )
+    return key or ("decision" if flips is not None and flips != whole.flips else "")
 
 
 def _compared(inside: float, whole: float, least: float) -> str:
-    """What the whole graph does differently, to follow "on the whole graph it"; or nothing."""
+    """How far the whole graph moves, compared with the explanation: a key, or nothing."""
     larger = max(abs(inside), abs(whole))
     if larger < least or not larger:
         return ""
     if abs(whole) < MUCH_SMALLER * larger:
-        return "hardly moves it" if abs(whole) < least else "moves it far less"
+        return "hardly" if abs(whole) < least else "less"
     if abs(inside) < MUCH_SMALLER * larger:
-        return "moves it far more"
-    return "moves it the other way" if inside * whole < 0 else ""
+        return "more"
+    return "opposite" if inside * whole < 0 else ""
 
 
 def _least(report: SubjectReport) -> float:
@@ -134,24 +150,26 @@ def carriers_sentence(report: SubjectReport, found: Carriers) -> str:
     )
 
 
-def carriers_coverage(found: Carriers) -> str:
+def carriers_coverage(found: Carriers, words: PageWords | None = None) -> str:
     """How far the search for these ties went."""
-    reach = number(found.ties_in_reach, "tie")
+    words = words or english_words()
+    reach = words.say_count("subject.ties", found.ties_in_reach)
     if found.coverage == "exhaustive":
         total = sum(one.tried for one in found.tried)
-        return f"All {total:,} sets of up to {found.max_ties} of the {reach} within reach tried."
-    sizes = ", ".join(
-        f"{number(one.size, 'tie')}: {one.tried:,} of {one.of:,}" for one in found.tried
+        return words.say(
+            "subject.sets.all",
+            total=words.number(total),
+            most=words.number(found.max_ties),
+            reach=reach,
+        )
+    sizes = "; ".join(
+        words.say_count("subject.sets.size", one.size, tried=words.out_of(one.tried, one.of))
+        for one in found.tried
     )
+    said = words.say("subject.sets.some", reach=reach, sizes=sizes)
     own = [one for one in found.tried if one.size <= 2 and one.own_of]
-    every = [str(one.size) for one in own if one.own_tried == one.own_of]
-    complete = (
-        f" Among them are all sets of {' and '.join(every)} of the subject's own "
-        f"{number(found.own_ties, 'tie')}."
-        if every
-        else ""
-    )
-    return (
-        f"Sets tried, out of all sets of the {reach} within reach: {sizes}. Where not all could be "
-        f"tried, the best smaller sets were extended.{complete}"
-    )
+    every = [words.number(one.size) for one in own if one.own_tried == one.own_of]
+    if not every:
+        return said
+    complete = words.say_count("subject.sets.own", found.own_ties, sizes=words.listed(every))
+    return f"{said} {complete}"

@@ -12,14 +12,13 @@ from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.render.charts.common_options import CommonOption, common_options
 from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
 from recourse_audit.render.charts.cut_off import CutOffBar, cut_off
-from recourse_audit.render.charts.histograms import Answer, histograms, looks_of
 from recourse_audit.render.charts.intervals import Gap, intervals
-from recourse_audit.render.charts.neighbourhood import neighbourhood_pair
+from recourse_audit.render.charts.mini_graph import TreeNode, mini_graph
 from recourse_audit.render.charts.objective_grid import objective_grid
+from recourse_audit.render.charts.rings import rings
 from recourse_audit.render.charts.rollout import rollout
 from recourse_audit.render.charts.svg import (
     COLOURS,
-    SHAPES,
     Drawing,
     Picture,
     apart,
@@ -30,6 +29,7 @@ from recourse_audit.render.charts.svg import (
     ticks,
     widened,
 )
+from recourse_audit.render.page_words import english
 from recourse_audit.render.templates import template_folder
 from tests.render.test_neighbourhood import made
 
@@ -37,13 +37,27 @@ SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</title></svg><script>alert(1)</script>{{7*7}}{% raw %}&\"'\x1b[31m\u202e"
 
 
-def some_histograms(name: str = "denied") -> Picture:
-    answers = (
-        Answer(graph="whole graph", probabilities={name: 0.982, "approved": 0.018}),
-        Answer(graph="explanation", probabilities={name: 0.9, "approved": 0.1}),
-        Answer(graph="counterfactual", probabilities={name: 0.49996, "approved": 0.50004}),
+def some_tree(name: str = "P{}") -> Picture:
+    nodes = [
+        TreeNode(name=name.replace("{}", str(place)), favourable=bool(place % 2), subject=not place)
+        for place in range(5)
+    ]
+    return mini_graph(
+        nodes,
+        [(0, 1), (0, 2), (0, 3), (3, 4)],
+        [(0, 3)],
+        word="removed",
+        alt=f"The explanation as a small graph. Removed: {nodes[0].name}",
     )
-    return histograms(answers, looks_of((name, "approved"), ("approved",)))
+
+
+def some_rings(name: str = "P{}") -> Picture:
+    named = name.replace("{", "{{").replace("}", "}}") if "{}" not in name else name
+    found = made(nx.path_graph(5), named)
+    return rings(found, f"{found.people[0].tip} in the middle, 1 person around, 3 more")
+
+
+WORDS = english("subject")
 
 
 def some_grid() -> Picture:
@@ -55,6 +69,7 @@ def some_grid() -> Picture:
             rows=20,
             counts=((0, 1), (5, 9), (31, 1234), (639, 2)),
         ),
+        WORDS,
         front=((-0.07, 1.75), (-0.03, 0.9), (0.0, 0.2)),
         front_size=3,
         choices=((-0.03, 0.9), (0.0, 0.2), (-0.001, 0.21)),
@@ -63,7 +78,7 @@ def some_grid() -> Picture:
 
 def some_rollout(name: str = "P{}") -> Picture:
     rolled = roll_out([(0, 1), (1, 0), (1, 2), (2, 1)], range(3), subject=0, removed=[2], depth=2)
-    return rollout(rolled, [name.replace("{}", str(node)) for node in range(3)])
+    return rollout(rolled, [name.replace("{}", str(node)) for node in range(3)], WORDS)
 
 
 def some_curves(name: str = "women") -> Picture:
@@ -117,26 +132,23 @@ def some_common(name: str = "drop a guarantor tie") -> Picture:
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
-    "histograms": some_histograms,
+    "tree": some_tree,
     "objective grid": some_grid,
     "roll-out": some_rollout,
     "cost curves": some_curves,
     "intervals": some_intervals,
     "cut off": some_cut_off,
     "common options": some_common,
-    "neighbourhood": lambda: neighbourhood_pair(made(nx.path_graph(5))).whole,
-    "explanation": lambda: neighbourhood_pair(made(nx.path_graph(5))).explanation,
+    "rings": some_rings,
 }
 WITH_A_NAME: dict[str, Callable[[str], Picture]] = {
-    "histograms": some_histograms,
+    "tree": some_tree,
     "roll-out": some_rollout,
     "cost curves": some_curves,
     "intervals": some_intervals,
     "cut off": some_cut_off,
     "common options": some_common,
-    "neighbourhood": lambda name: (
-        neighbourhood_pair(made(nx.path_graph(3), name.replace("{", "{{").replace("}", "}}"))).whole
-    ),
+    "rings": some_rings,
 }
 
 
@@ -215,28 +227,20 @@ def test_text_has_a_contrast_of_4_5_and_marks_one_of_3(mode: str) -> None:
         assert contrast(colours[mark], colours["paper"]) >= 3
 
 
-def test_every_class_has_a_shape_of_its_own_as_far_as_there_are_shapes() -> None:
-    classes = [f"class {place}" for place in range(8)]
-    looks = looks_of(classes, ["class 3"])
-    assert (looks["class 3"].colour, looks["class 3"].shape) == ("class-0", "circle")
-    assert (looks["class 0"].colour, looks["class 0"].shape) == ("class-1", "square")
-    assert len({look.shape for look in list(looks.values())[:6]}) == len(SHAPES)
-    assert looks["class 7"].colour == "class-other"
+def test_a_tree_draws_every_tie_once_and_removed_ones_dashed_with_a_word() -> None:
+    root = Xml.fromstring(some_tree().svg)
+    lines = [one.get("stroke-dasharray") for one in root.iter(f"{SVG}line")]
+    assert sorted(bool(one) for one in lines) == [False, False, False, True]
+    words = [one.text for one in root.iter(f"{SVG}text")]
+    assert sorted(words) == ["P0", "P1", "P2", "P3", "P4", "removed"]
 
 
-def test_histograms_put_every_figure_into_words_and_beside_its_bar() -> None:
-    picture = some_histograms()
-    assert "On the counterfactual: denied 0.500, approved 0.500." in picture.alt
-    assert picture.svg.count(">0.500<") == 2
-
-
-def test_histograms_say_how_many_classes_they_leave_out() -> None:
-    chances = {f"class {place}": (place + 1) / 66 for place in range(11)}
-    picture = histograms(
-        (Answer(graph="whole graph", probabilities=chances),), looks_of(list(chances), [])
-    )
-    assert "… and 3 more classes, each less likely on the whole graph" in picture.svg
-    assert "class 0 0.015" in picture.alt
+def test_no_two_people_of_a_tree_stand_in_one_place() -> None:
+    ties = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 5), (1, 6), (6, 7)]
+    nodes = [TreeNode(name=str(place), favourable=None) for place in range(8)]
+    root = Xml.fromstring(mini_graph(nodes, ties, [], word="", alt="").svg)
+    places = {(one.get("cx"), one.get("cy")) for one in root.iter(f"{SVG}circle")}
+    assert len(places) == 8
 
 
 def test_the_front_is_a_staircase_from_the_left_edge_to_the_bottom() -> None:
@@ -261,6 +265,7 @@ def test_a_grid_of_one_value_is_drawn_where_that_value_is() -> None:
             rows=20,
             counts=((0, 3),),
         ),
+        WORDS,
         front=((0.0, 0.4),),
         front_size=3,
         choices=((0.0, 0.4),),
@@ -275,9 +280,9 @@ def test_a_grid_of_one_value_is_drawn_where_that_value_is() -> None:
 
 def test_the_roll_out_marks_every_part_by_shape_and_word() -> None:
     picture = some_rollout()
-    assert "Treatment: the features of P2." in picture.alt
+    assert "Treatment: the data of P2." in picture.alt
     assert "Mediators: P1 at layer 1." in picture.alt
-    assert "Confounders: the features of P0 and the features of P1." in picture.alt
+    assert "Confounders: the data of P0 and the data of P1." in picture.alt
     assert "confounder: acts on both" in picture.svg
     assert "stroke-dasharray" in picture.svg
 

@@ -11,16 +11,17 @@ from recourse_audit.render.charts.svg import (
     Drawing,
     Picture,
     Scale,
-    figure,
     short,
     ticks,
     widened,
+    width_of,
 )
-from recourse_audit.render.text import number
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.wording import MINUS
 
-WIDTH, HEIGHT = 560, 392
+WIDTH, HEIGHT = 560, 416
 LEFT, RIGHT, TOP, BOTTOM = 62, 546, 18, 288
-SHADES = ((1, "1"), (2, "2 to 9"), (10, "10 to 99"), (100, "100 to 999"), (1000, "1,000 or more"))
+SHADES = (1, 2, 10, 100, 1000)  # the least number of pairs of each shade
 OPACITIES = (0.16, 0.3, 0.46, 0.66, 0.9)
 MARK = 10.0
 
@@ -28,49 +29,56 @@ Point = tuple[float, float]
 
 
 def objective_grid(
-    found: ObjectiveGrid, *, front: Sequence[Point], front_size: int, choices: Sequence[Point]
+    found: ObjectiveGrid,
+    words: PageWords,
+    *,
+    front: Sequence[Point],
+    front_size: int,
+    choices: Sequence[Point],
 ) -> Picture:
     """The pairs by both objectives: further right and further up is better.
 
     Points are simulatability, then relevance as an absolute value. `front_size` counts all pairs
     on the front; `front` may hold only the first of them.
     """
-    drawing = Drawing(WIDTH, HEIGHT, _words(found, front_size, choices))
+    drawing = Drawing(WIDTH, HEIGHT, _said(found, words, front_size, choices))
     low, high = widened(*found.simulatability)
     across = Scale(low=low, high=high, start=LEFT + MARK, end=RIGHT - MARK)
     low, high = widened(*found.relevance)
     up = Scale(low=low, high=high, start=BOTTOM - MARK, end=TOP + MARK)
-    _draw_axes(drawing, across, up)
+    _draw_axes(drawing, words, across, up)
     _draw_cells(drawing, found, across, up)
     if front:
         _draw_front(drawing, front, across, up)
     _draw_choices(drawing, [(across(x), up(y)) for x, y in choices])
-    _draw_key(drawing)
+    _draw_key(drawing, words)
     return drawing.picture()
 
 
-def _draw_axes(drawing: Drawing, across: Scale, up: Scale) -> None:
+def _draw_axes(drawing: Drawing, words: PageWords, across: Scale, up: Scale) -> None:
     along = ticks(across.low, across.high)
     for value in along:
         x = across(value)
         drawing.line(x, TOP, x, BOTTOM, "faint")
-        words = figure(value, along[1] - along[0] if len(along) > 1 else 1)
-        drawing.text(x, BOTTOM + 16, words, fill="muted", font_size=SMALL, text_anchor="middle")
+        at = _tick(value, along, words)
+        drawing.text(x, BOTTOM + 16, at, fill="muted", font_size=SMALL, text_anchor="middle")
     upright = ticks(up.low, up.high)
     for value in upright:
         y = up(value)
         drawing.line(LEFT, y, RIGHT, y, "faint")
-        words = figure(value, upright[1] - upright[0] if len(upright) > 1 else 1)
-        drawing.text(LEFT - 8, y + 4, words, fill="muted", font_size=SMALL, text_anchor="end")
+        at = _tick(value, upright, words)
+        drawing.text(LEFT - 8, y + 4, at, fill="muted", font_size=SMALL, text_anchor="end")
     drawing.line(LEFT, BOTTOM, RIGHT, BOTTOM, "muted")
     drawing.line(LEFT, TOP, LEFT, BOTTOM, "muted")
     middle = (LEFT + RIGHT) / 2
-    words = "simulatability ν (0: the answer of the whole graph)"
-    drawing.text(middle, BOTTOM + 36, words, fill="muted", font_size=SMALL, text_anchor="middle")
+    along_words = words.say("subject.grid.simulatability")
+    drawing.text(
+        middle, BOTTOM + 36, along_words, fill="muted", font_size=SMALL, text_anchor="middle"
+    )
     turned = f"translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)"
     drawing.add(
         "text",
-        "relevance |μ|",
+        words.say("subject.grid.relevance"),
         transform=turned,
         fill="muted",
         font_size=SMALL,
@@ -86,7 +94,7 @@ def _draw_cells(drawing: Drawing, found: ObjectiveGrid, across: Scale, up: Scale
     for cell, count in found.counts:
         row, column = divmod(cell, found.columns)
         x, y = left + column * width, bottom - (row + 1) * height
-        shade = max(place for place, (least, _) in enumerate(SHADES) if count >= least)
+        shade = max(place for place, least in enumerate(SHADES) if count >= least)
         paths[shade].append(
             f"M{short(x)} {short(y)}h{short(width)}v{short(height)}h{short(-width)}z"
         )
@@ -142,36 +150,63 @@ def _draw_choices(drawing: Drawing, choices: list[Point]) -> None:
         )
 
 
-def _draw_key(drawing: Drawing) -> None:
-    y, x = HEIGHT - 44.0, float(LEFT)
-    drawing.text(x, y, "pairs in a cell:", font_size=SMALL, fill="muted")
-    x += 92
-    for (_, words), opacity in zip(SHADES, OPACITIES, strict=True):
+def _draw_key(drawing: Drawing, words: PageWords) -> None:
+    y, x = HEIGHT - 68.0, float(LEFT)
+    cell = words.say("subject.grid.cell")
+    drawing.text(x, y, cell, font_size=SMALL, fill="muted")
+    x += width_of(cell, SMALL) * 0.86 + 8
+    for place, opacity in enumerate(OPACITIES):
+        said = _shade(place, words)
         drawing.add("rect", x=x, y=y - 10, width=12, height=12, fill="accent", fill_opacity=opacity)
-        drawing.text(x + 17, y, words, font_size=SMALL)
-        x += 30 + 6.6 * len(words)
+        drawing.text(x + 17, y, said, font_size=SMALL)
+        x += 30 + 6.6 * len(said)
     y += 26
     drawing.add(
         "path", d=f"M{LEFT} {short(y - 8)}h16v8h14", fill="none", stroke="ink", stroke_width=1.8
     )
-    drawing.text(LEFT + 38, y, "the front", font_size=SMALL)
-    drawing.add("circle", cx=LEFT + 120.0, cy=y - 4, r=8, fill="ink")
+    drawing.text(LEFT + 38, y, words.say("subject.grid.front"), font_size=SMALL)
+    y += 24
+    drawing.add("circle", cx=LEFT + 15.0, cy=y - 4, r=8, fill="ink")
     drawing.text(
-        LEFT + 120, y, "1", fill="paper", font_size=SMALL, font_weight=700, text_anchor="middle"
+        LEFT + 15, y, "1", fill="paper", font_size=SMALL, font_weight=700, text_anchor="middle"
     )
-    drawing.text(LEFT + 134, y, "the counterfactuals shown", font_size=SMALL)
+    drawing.text(LEFT + 38, y, words.say("subject.grid.shown"), font_size=SMALL)
 
 
-def _words(found: ObjectiveGrid, front_size: int, choices: Sequence[Point]) -> str:
+def _shade(place: int, words: PageWords) -> str:
+    """How many pairs a shade stands for: 1, 2 to 9, 1,000 or more."""
+    least = SHADES[place]
+    if place + 1 == len(SHADES):
+        return words.say("subject.grid.or_more", least=words.number(least))
+    most = SHADES[place + 1] - 1
+    if most == least:
+        return words.number(least)
+    return words.interval(words.number(least), words.number(most))
+
+
+def _tick(value: float, places: Sequence[float], words: PageWords) -> str:
+    step = places[1] - places[0] if len(places) > 1 else 1.0
+    small = step < 0.01
+    value = 0.0 if abs(value) < step / 1000 else value
+    return (words.amount(value) if small else words.number(value)).replace("-", MINUS)
+
+
+def _said(found: ObjectiveGrid, words: PageWords, front_size: int, choices: Sequence[Point]) -> str:
     total = sum(count for _, count in found.counts)
-    (low, high), (least, most) = found.simulatability, found.relevance
-    places = "; ".join(
-        f"counterfactual {place} at simulatability {x:.6f} and relevance {y:.6f}"
-        for place, (x, y) in enumerate(choices, start=1)
+    places = words.listed(
+        [
+            words.say(
+                "subject.grid.alt.place",
+                number=str(place),
+                simulatability=words.signed(x, 6),
+                relevance=words.signed(y, 6).removeprefix("+"),
+            )
+            for place, (x, y) in enumerate(choices, start=1)
+        ]
     )
-    return (
-        f"All {number(total, 'pair')} of the search by simulatability ({low:.6f} to {high:.6f}) "
-        f"and relevance ({least:.6f} to {most:.6f}), counted on a grid. "
-        f"{number(front_size, 'pair')} on the front, which no other pair dominates. "
-        f"Shown: {places or 'none'}."
+    return words.say(
+        "subject.grid.alt",
+        pairs=words.number(total),
+        front=words.number(front_size),
+        places=places or words.say("subject.none"),
     )

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 import networkx as nx
 
 from recourse_audit.caveats.rollout import RollOut, Variable
-from recourse_audit.render.charts.svg import SMALL, Drawing, Picture, listed, shortened
+from recourse_audit.render.charts.svg import SMALL, Drawing, Picture, shortened
+from recourse_audit.render.page_words import PageWords
 
 LIMIT_NODES, LIMIT_DEPTH = 12, 6
 LEFT, COLUMN, ROW, TOP = 110, 118, 44, 44
 LETTERS = 13
-# Role: colour, shape, words.
+# Role: colour, shape. The words of a role are `subject.role.<role>`.
 ROLES = {
-    "treatment": ("class-1", "square", "treatment: what is removed"),
-    "mediator": ("class-0", "diamond", "mediator: carries the effect"),
-    "confounder": ("class-2", "triangle", "confounder: acts on both"),
-    "outcome": ("ink", "circle", "outcome: the answer"),
-    "other": ("muted", "circle", "plays no part"),
+    "treatment": ("class-1", "square"),
+    "mediator": ("class-0", "diamond"),
+    "confounder": ("class-2", "triangle"),
+    "outcome": ("ink", "circle"),
+    "other": ("muted", "circle"),
 }
 
 
@@ -25,7 +26,7 @@ def fits(names: Sequence[str], depth: int) -> bool:
     return len(names) <= LIMIT_NODES and depth <= LIMIT_DEPTH
 
 
-def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
+def rollout(rolled: RollOut, names: Sequence[str], words: PageWords) -> Picture:
     """Variables as marks, one row per node and one column per layer; arcs point to the right.
 
     Nodes of the roll-out are places in `names`.
@@ -34,11 +35,15 @@ def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
     width = LEFT + COLUMN * depth + 60
     bottom = TOP + ROW * len(names)
     shown = [role for role in ROLES if any(_role(rolled, one) == role for one in rolled.graph)]
-    drawing = Drawing(max(width, 330), bottom + 22 * len(shown) + 2, _words(rolled, names))
+    drawing = Drawing(max(width, 330), bottom + 22 * len(shown) + 2, _said(rolled, names, words))
     for layer in range(depth + 1):
-        words = "own features" if layer == 0 else f"layer {layer}"
+        heading = (
+            words.say("subject.roll_out.layer", layer=str(layer))
+            if layer
+            else words.say("subject.roll_out.own")
+        )
         x, _ = _place((0, layer))
-        drawing.text(x, 14, words, font_size=SMALL, fill="muted", text_anchor="middle")
+        drawing.text(x, 14, heading, font_size=SMALL, fill="muted", text_anchor="middle")
     for row, name in enumerate(names):
         _, y = _place((row, 0))
         drawing.text(0, y + 4, shortened(name, LETTERS), font_size=SMALL)
@@ -48,7 +53,7 @@ def rollout(rolled: RollOut, names: Sequence[str]) -> Picture:
     for place, role in enumerate(shown):
         y = bottom + 10 + 22.0 * place
         _draw_variable(drawing, role, 13, y - 4)
-        drawing.text(32, y, ROLES[role][2], font_size=SMALL)
+        drawing.text(32, y, words.say(f"subject.role.{role}"), font_size=SMALL)
     return drawing.picture()
 
 
@@ -88,7 +93,7 @@ def _confounding(rolled: RollOut) -> set[tuple[Variable, Variable]]:
 
 
 def _draw_variable(drawing: Drawing, role: str, x: float, y: float) -> None:
-    colour, shape, _ = ROLES[role]
+    colour, shape = ROLES[role]
     if role == "other":
         drawing.add("circle", cx=float(x), cy=y, r=5, fill="paper", stroke="muted")
         return
@@ -112,19 +117,25 @@ def _role(rolled: RollOut, variable: Variable) -> str:
     return "confounder" if variable in rolled.confounders else "other"
 
 
-def _words(rolled: RollOut, names: Sequence[str]) -> str:
+def _said(rolled: RollOut, names: Sequence[str], words: PageWords) -> str:
     def named(variables: frozenset[Variable]) -> str:
         ordered = sorted(variables, key=lambda one: (one[1], one[0]))
-        return listed([_variable(names, one) for one in ordered] or ["none"])
+        return words.listed([_variable(names, one, words) for one in ordered]) or words.say(
+            "subject.none"
+        )
 
-    outcome = _variable(names, rolled.outcome)
-    return (
-        f"The computation on the explanation over {rolled.outcome[1]} layers. "
-        f"Treatment: {named(rolled.treatment)}. Outcome: {outcome}. "
-        f"Mediators: {named(rolled.mediators)}. Confounders: {named(rolled.confounders)}."
+    return words.say(
+        "subject.roll_out.alt",
+        layers=str(rolled.outcome[1]),
+        treatment=named(rolled.treatment),
+        outcome=_variable(names, rolled.outcome, words),
+        mediators=named(rolled.mediators),
+        confounders=named(rolled.confounders),
     )
 
 
-def _variable(names: Sequence[str], variable: Variable) -> str:
+def _variable(names: Sequence[str], variable: Variable, words: PageWords) -> str:
     node, layer = variable
-    return f"{names[node]} at layer {layer}" if layer else f"the features of {names[node]}"
+    if layer:
+        return words.say("subject.roll_out.at_layer", name=names[node], layer=str(layer))
+    return words.say("subject.roll_out.features", name=names[node])

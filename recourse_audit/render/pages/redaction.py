@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from recourse_audit.caveats.wording import confounder_caveat
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import (
@@ -38,33 +37,33 @@ from recourse_audit.records.search import (
     FrontPair,
     Tie,
 )
-from recourse_audit.render.answers import watched
+from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.text import printable
 
 Level = Literal["auditor", "reviewer", "subject"]
 LEVELS: tuple[Level, ...] = ("auditor", "reviewer", "subject")
-SAID: dict[Level, str] = {
-    "auditor": "Auditor's copy: nothing is left out.",
-    "reviewer": "Reviewer's copy: other people have numbers in place of their ids, and protected "
-    "attributes are left out.",
-    "subject": "Subject's copy: of other people it says nothing but kinds of ties and counts.",
-}
 SOMEBODY = "another person"
 PROTECTED = "a protected attribute"
 LEFT_TO_THE_AUDITOR = "Something went wrong for this subject; the auditor's copy says what."
 
 
-def redacted(report: SubjectReport, level: Level, protected: Iterable[str] = ()) -> SubjectReport:
+def redacted(
+    report: SubjectReport,
+    level: Level,
+    protected: Iterable[str] = (),
+    words: PageWords | None = None,
+) -> SubjectReport:
     """The report as one kind of reader may see it, with every text in it made plain.
 
     For a reviewer, other people are "person 1", "person 2" and so on, nearest first; for the
     subject each is "another person", and the ego network is left out. Protected attributes have no
-    name, and what went wrong is left to the auditor. Every field of the result is filled here, so
+    name, and what went wrong is left to the auditor. `words` say "person 1" in the language of the
+    page; without them it is English. Every field of the result is filled here, so
     a field that is new in the record is empty in a redacted report until somebody decides on it.
     """
     if level == "auditor":
         return printable(report)
-    return printable(_Redaction(report, level, protected).report())
+    return printable(_Redaction(report, level, protected, words).report())
 
 
 def people_of(report: SubjectReport) -> list[str]:
@@ -80,8 +79,15 @@ def people_of(report: SubjectReport) -> list[str]:
 class _Redaction:
     """One report on its way to one kind of reader."""
 
-    def __init__(self, report: SubjectReport, level: Level, protected: Iterable[str]) -> None:
+    def __init__(
+        self,
+        report: SubjectReport,
+        level: Level,
+        protected: Iterable[str],
+        words: PageWords | None,
+    ) -> None:
         self._report = report
+        self._words = words
         self._level = level
         self._protected = frozenset(protected)
         self._numbers: dict[str, int] = {}
@@ -118,9 +124,11 @@ class _Redaction:
     def _name(self, person: str) -> str:
         if person == self._report.subject.id:
             return person
+        words = self._words
         if self._level == "subject":
-            return SOMEBODY
-        return f"person {self._numbers.setdefault(person, len(self._numbers) + 1)}"
+            return SOMEBODY if words is None else words.say("subject.somebody")
+        number = str(self._numbers.setdefault(person, len(self._numbers) + 1))
+        return f"person {number}" if words is None else words.say("subject.person", number=number)
 
     def _names(self, people: Iterable[str]) -> tuple[str, ...]:
         return tuple(self._name(person) for person in people)
@@ -184,7 +192,8 @@ class _Redaction:
         return Carriers(
             front=tuple(self._carrying(one) for one in found.front),
             smallest_flip=None if flip is None else self._carrying(flip),
-            own=tuple(self._carrying(one) for one in found.own),
+            # Tie by tie, effects tell how each of the others was decided.
+            own=() if self._level == "subject" else tuple(map(self._carrying, found.own)),
             own_ties=found.own_ties,
             ties_in_reach=found.ties_in_reach,
             max_ties=found.max_ties,
@@ -321,29 +330,19 @@ class _Redaction:
         )
 
     def _caveat(self, caveat: Caveat, found: tuple[Counterfactual, ...]) -> Caveat:
-        """The caveat worded again with the new names; where that is not possible, as in letters."""
+        """The caveat as in letters, which name nobody; a reviewer also learns whose data act."""
         place = caveat.counterfactual
         if self._level == "reviewer" and place is None and not caveat.variables:
             return caveat
-        variables: tuple[str, ...] = ()
-        text = caveat.letter
-        if (
-            self._level == "reviewer"
-            and caveat.kind == "confounders"
-            and place is not None
-            and 1 <= place <= len(found)
-        ):
-            variables = self._names(caveat.variables)
-            about = watched(self._report).removeprefix("the ")
-            removed = found[place - 1].removed
-            text = confounder_caveat(place, removed, about, variables, caveat.effect).text
+        known = place is not None and 1 <= place <= len(found)
+        named = self._level == "reviewer" and caveat.kind == "confounders" and known
         return Caveat(
             kind=caveat.kind,
             grade=caveat.grade,
             counterfactual=place,
             about=caveat.about,
-            text=text,
+            text=caveat.letter,
             letter=caveat.letter,
-            variables=variables,
+            variables=self._names(caveat.variables) if named else (),
             effect=caveat.effect,
         )

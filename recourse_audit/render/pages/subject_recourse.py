@@ -1,209 +1,305 @@
-"""What could change a decision, and what must be said beside it, as a page shows them."""
+"""What could change a decision, as a page shows it: options by effort, and how they held."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from recourse_audit.caveats.rollout import roll_out
-from recourse_audit.records.caveats import Caveat, Grade
-from recourse_audit.records.recourse import Action, AskedOn, Option, Recourse, SetAction
+from recourse_audit.records.recourse import (
+    Certificate,
+    LeftOut,
+    Option,
+    Recourse,
+    Robustness,
+    SideEffects,
+    Survival,
+)
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.search import Counterfactual
-from recourse_audit.render.answers import margin_words, outcome_words
-from recourse_audit.render.charts.rollout import LIMIT_DEPTH, LIMIT_NODES, fits, rollout
+from recourse_audit.render.charts.strips import Axis, Strip, axis_row
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.pages.redaction import Level
-from recourse_audit.render.pages.tables import Column, Table, cells
-from recourse_audit.render.status import (
-    SEARCHED,
-    STATUS_WORDS,
-    certificate_sentence,
-    status_sentence,
-    verified_words,
-)
-from recourse_audit.render.terminal.recourse import (
-    robustness_lines,
-    side_effect_lines,
-    worded,
-)
-from recourse_audit.render.text import number
+from recourse_audit.render.page_words import FRAGILE, PageWords
+from recourse_audit.render.pages.redaction import LEFT_TO_THE_AUDITOR, Level
+from recourse_audit.render.pages.subject_axis import NARROW, SMALL, Watched
+from recourse_audit.render.pages.subject_changes import change_words, name_words
+from recourse_audit.render.pages.subject_findings import Said
+from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.status import SEARCHED
 
-SOURCES = {
-    "counterfactual": "a counterfactual",
-    "effect": "order of effect",
-    "exhaustive": "exhaustive search",
-    "common action": "common actions",
-}
-ASKED_ON: dict[AskedOn, str] = {
-    "neighbourhood": "on the subject's neighbourhood, after checking that it gives the same answer "
-    "as the whole graph",
-    "whole graph": "on the whole graph",
-}
+NAMES_SHOWN = 4
+HALVES = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRow:
+    """In how many tests of one kind an option still worked, with its interval drawn."""
+
+    label: str
+    picture: Picture
+    figure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRow:
+    """One option: its changes, its effort, the value before and after, and how it held."""
+
+    number: str
+    changes: tuple[str, ...]
+    remarks: tuple[str, ...]
+    effort: str
+    figure: str
+    words: str
+    picture: Picture | None
+    strength: str
+    fragile: bool
+    tests: tuple[TestRow, ...]
+    others: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecourseView:
-    """Whether something could change the decision, what, and how sure that is."""
+    """Whether something could change the decision, what, and how sure that is.
 
-    status: str
-    favourable: bool
-    sentence: str
-    options: Table | None
-    certificate: str
-    checked: str
+    `head` has the headings of the columns of options, `axis` and `shares` the figures below them.
+    """
+
+    heading: str
+    sentences: tuple[Said, ...]
+    head: tuple[str, ...]
+    options: tuple[OptionRow, ...]
+    axis: Picture | None
+    shares: Picture | None
+    tried: tuple[Said, ...]
 
 
-def recourse_view(shown: SubjectReport, recourse: Recourse, level: Level) -> RecourseView:
-    """The status in a sentence, the options by cost, and the certificate; names are redacted."""
-    searched = recourse.status in SEARCHED
-    sentence = status_sentence(recourse)
+def recourse_view(
+    shown: SubjectReport, recourse: Recourse, level: Level, watched: Watched, facts: AuditFacts
+) -> RecourseView:
+    """The options by effort, or that there is none and how far was looked; names are redacted."""
+    words = watched.words
+    drawn = Axis(low=0.0, high=1.0, ticks=HALVES, width=SMALL)
+    shares = axis_row(
+        drawn,
+        [words.whole_percent(0.0), "", words.whole_percent(1.0)],
+        words.say("subject.options.shares"),
+    )
+    options = recourse.options
+    decimals = max((_decimals(option.cost) for option in options), default=0)
     return RecourseView(
-        status=STATUS_WORDS[recourse.status].heading,
-        favourable=recourse.status in ("already_favourable", "verified"),
-        sentence=sentence if sentence.endswith(".") else f"{sentence}.",
-        options=_options(shown, recourse.options, level) if recourse.options else None,
-        certificate=certificate_sentence(recourse) if searched else "",
-        checked=_checked(recourse) if searched else "",
+        heading=_heading(recourse, words),
+        sentences=(
+            *_sentences(shown, recourse, words),
+            *((_others_sentence(options, words),) if options and level != "subject" else ()),
+        ),
+        head=tuple(
+            words.say(f"subject.options.{name}")
+            for name in ("number", "change", "effort", "answer", "held")
+        ),
+        options=tuple(
+            _row(place, option, shown, level, watched, facts, drawn, decimals)
+            for place, option in enumerate(options, start=1)
+        ),
+        axis=watched.small_figures() if options else None,
+        shares=shares if options else None,
+        tried=tuple(_tried(recourse, words, facts)) if recourse.status in SEARCHED else (),
     )
 
 
-def _checked(recourse: Recourse) -> str:
-    asked = number(recourse.evaluations, "evaluation")
-    if recourse.evaluated_on is None:
-        return f"{asked}."
-    return f"{asked} by the deployed model, {ASKED_ON[recourse.evaluated_on]}."
+def _heading(recourse: Recourse, words: PageWords) -> str:
+    if recourse.options:
+        return words.say_count("subject.options.heading", len(recourse.options))
+    return words.say(f"subject.options.heading.{recourse.status}")
 
 
-def _options(shown: SubjectReport, options: Sequence[Option], level: Level) -> Table:
-    headings = [
-        Column(heading="No."),
-        Column(heading="Change"),
-        Column(heading="Cost", kind="figures"),
-        Column(heading="Decision"),
-        Column(heading="Margin", kind="figures"),
-        Column(heading="Still works if the neighbourhood changes (draws, 95 % interval)"),
-        Column(heading="Checked"),
-        Column(heading="Found by"),
+def _sentences(shown: SubjectReport, recourse: Recourse, words: PageWords) -> Iterable[Said]:
+    """What the heading means: how many combinations were tried, or why none was."""
+    found = recourse.certificate
+    match recourse.status:
+        case "already_favourable":
+            yield Said(text=words.say("subject.options.favourable"))
+        case "model_disagrees":
+            yield Said(
+                text=words.say(
+                    "subject.options.disagrees",
+                    recorded=shown.decision.recorded or "",
+                    decision=shown.subject.decision,
+                )
+            )
+        case "error" if recourse.reason == LEFT_TO_THE_AUDITOR:
+            yield Said(text=words.say("subject.error.left"))
+        case "error":
+            yield Said(text=words.say("subject.options.failed"), quote=recourse.reason)
+        case _ if not found.possible:
+            yield Said(text=words.say("subject.tried.nothing"))
+        case "verified":
+            yield Said(text=_covered(found, words))
+        case "certified_infeasible":
+            key = "all" if found.tried == found.possible else "all_but"
+            yield Said(text=_counted(f"subject.options.none.{key}", found, words))
+        case "not_found_within_budget":
+            yield Said(text=_counted("subject.options.open", found, words))
+
+
+def _counted(key: str, found: Certificate, words: PageWords) -> str:
+    return words.say_count(
+        key,
+        found.max_changes,
+        tried=words.number(found.tried),
+        possible=words.number(found.possible),
+        left=words.number(found.possible - found.tried),
+    )
+
+
+def _covered(found: Certificate, words: PageWords) -> str:
+    """How far the search that found options looked."""
+    if found.tried == found.possible:
+        return _counted("subject.covered.all", found, words)
+    key = "part" if not found.exhaustive else "most" if found.left_out.total == 0 else "most_ruled"
+    return _counted(f"subject.covered.{key}", found, words)
+
+
+def _tried(recourse: Recourse, words: PageWords, facts: AuditFacts) -> Iterable[Said]:
+    """What was permitted, what was left out and why, and on what the model was asked."""
+    found = recourse.certificate
+    if found.complete_up_to and not found.exhaustive:
+        yield Said(text=words.say_count("subject.tried.complete", found.complete_up_to))
+    permitted = [
+        words.say_count(f"subject.tried.{name}", count)
+        for name, count in (("drop", found.permitted.drop), ("add", found.permitted.add))
+        if count
     ]
-    if level != "subject":
-        headings.append(Column(heading="Other decisions it changes"))
-    decimals = max(_decimals(option.cost) for option in options)
-    rows = []
-    for place, option in enumerate(options, start=1):
-        row = cells(
-            str(place),
-            tuple(_change(action, shown.subject.id, level) for action in option.actions),
-            f"{option.cost:.{decimals}f}",
-            (option.decision, outcome_words(shown, option)),
-            margin_words(shown.decision, option.margin),
-            robustness_lines(option.robustness),
-            (verified_words(option), _minimal(option)),
-            SOURCES.get(option.source, option.source),
-        )
-        others = cells(side_effect_lines(option.side_effects)) if level != "subject" else ()
-        rows.append(row + others)
-    return Table(caption="Options, cheapest first", columns=tuple(headings), rows=tuple(rows))
+    permitted += [
+        words.say_count("subject.tried.levels", count, name=name_words(name, words, facts))
+        for name, count in found.permitted.set.items()
+    ]
+    if permitted:
+        yield Said(text=words.say("subject.tried.permitted", changes=words.listed(permitted)))
+    if found.denied:
+        yield Said(text=words.say_count("subject.tried.denied", found.denied))
+    yield from _left_out(found.left_out, words)
+    if found.reason and found.possible:
+        yield Said(text="", quote=found.reason)
+    asked = recourse.evaluated_on
+    if asked is not None:
+        place = asked.replace(" ", "_")
+        yield Said(text=words.say_count(f"subject.tried.{place}", recourse.evaluations))
 
 
-def _change(action: Action, subject: str, level: Level) -> str:
-    """One change; in the subject's own copy a tie is described by its kind only."""
-    if isinstance(action, SetAction) or level != "subject":
-        return worded(action)
-    kind = f"{action.kind} tie" if action.kind else "tie"
-    if subject not in action.tie:
-        return f"{action.do} a {kind} between two other people"
-    return f"{action.do} one of your {kind}s" if action.do == "drop" else f"add a {kind}"
+def _left_out(found: LeftOut, words: PageWords) -> Iterable[Said]:
+    for name, count in (
+        ("implications", found.implications),
+        ("conditions", found.conditions),
+        ("formulas", found.formulas),
+    ):
+        if count is None:
+            yield Said(text=words.say(f"subject.left_out.{name}.many"))
+        elif count:
+            yield Said(text=words.say_count(f"subject.left_out.{name}", count))
+    if found.why:
+        yield Said(text=words.say("subject.left_out.why"), quote="; ".join(found.why))
 
 
-def _minimal(option: Option) -> str:
-    return "no part of it suffices" if option.minimal else "a part of it may suffice"
+def _row(
+    place: int,
+    option: Option,
+    shown: SubjectReport,
+    level: Level,
+    watched: Watched,
+    facts: AuditFacts,
+    drawn: Axis,
+    decimals: int,
+) -> OptionRow:
+    words, tests = watched.words, option.robustness
+    before, after = watched.decided, watched.value(option)
+    figure = watched.pair(before, after)
+    picture = None
+    if before is not None and after is not None:
+        picture = watched.moved(before, after, f"{watched.name}: {figure}", NARROW)
+    fragile = tests is not None and tests.held_share <= FRAGILE
+    named = words.say("subject.tests.none") if tests is None else words.strength(tests)
+    return OptionRow(
+        number=str(place),
+        changes=tuple(change_words(one, shown, level, words, facts) for one in option.actions),
+        remarks=tuple(_remarks(option, words)),
+        effort=words.signed(option.cost, decimals).removeprefix("+"),
+        figure=figure if after is not None else option.decision,
+        words=_beyond(option, watched),
+        picture=picture,
+        strength=f"▲ {named}" if fragile else named,
+        fragile=fragile,
+        tests=() if tests is None else _tests(tests, drawn, words),
+        others=_others(option.side_effects, words) if level != "subject" else "",
+    )
 
 
 def _decimals(value: float) -> int:
-    words = f"{value:g}"
-    return len(words.partition(".")[2]) if "e" not in words else 6
+    said = f"{value:g}"
+    return len(said.partition(".")[2]) if "e" not in said else 6
 
 
-GRADES: dict[Grade, str] = {
-    "holds": "the effect holds",
-    "weakens": "the effect weakens",
-    "no_effect": "no effect to speak of",
-    "reverses": "the effect reverses",
-    "not_settled": "not settled",
-}
-DEPENDS = "depends on whom"
-TOO_LARGE = (
-    f"The roll-out is not drawn: a picture has room for {LIMIT_NODES} nodes and {LIMIT_DEPTH} "
-    "layers."
-)
-DIRECTED = (
-    "The roll-out is not drawn: messages travel one way along some ties, and the report does not "
-    "say which."
-)
+def _remarks(option: Option, words: PageWords) -> Iterable[str]:
+    """What the reader must know of an option that is not as options should be."""
+    if not option.verified:
+        yield words.say("subject.options.not_verified")
+    elif option.verified_on == "neighbourhood":
+        yield words.say("subject.options.neighbourhood")
+    if not option.minimal:
+        yield words.say("subject.options.not_minimal")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaveatView:
-    """One caveat; `grade` is empty if none was measured, and `limit` says why there is no picture.
-
-    `depends` is empty unless the grade depends on whose features are drawn. Both `picture` and
-    `limit` are empty where there is nothing to draw.
-    """
-
-    title: str
-    grade: str
-    depends: str
-    text: str
-    picture: Picture | None
-    limit: str
+def _beyond(option: Option, watched: Watched) -> str:
+    """How far beyond the line: (0.500 + 0.027); nothing where a copy does not tell the line."""
+    after = watched.value(option)
+    if watched.line is None or after is None:
+        return ""
+    beyond = after - watched.line
+    sign = "+" if beyond >= 0 else "\N{MINUS SIGN}"
+    amount = watched.change(abs(beyond)).removeprefix("+")
+    return f"({watched.figure(watched.line)} {sign} {amount})"
 
 
-def caveat_views(shown: SubjectReport, level: Level) -> tuple[CaveatView, ...]:
-    """Every caveat of a redacted report, in its order."""
-    return tuple(_view(caveat, shown, level) for caveat in shown.caveats)
-
-
-def _view(caveat: Caveat, shown: SubjectReport, level: Level) -> CaveatView:
-    picture, limit = None, ""
-    about = _counterfactual(caveat, shown)
-    if about is not None and level != "subject":
-        picture, limit = _drawn(caveat, about, shown)
-    return CaveatView(
-        title="Caution" if caveat.kind == "general" else caveat.about.capitalize(),
-        grade="" if caveat.grade is None else GRADES[caveat.grade],
-        depends=DEPENDS if caveat.effect is not None and caveat.effect.depends_on_whom else "",
-        text=caveat.text,
-        picture=picture,
-        limit=limit,
+def _tests(found: Robustness, drawn: Axis, words: PageWords) -> tuple[TestRow, ...]:
+    return tuple(
+        _test(words.say(f"subject.tests.{name}"), one, found.draws, drawn, words)
+        for name, one in (("ties", found.ties), ("data", found.attributes))
     )
 
 
-def _counterfactual(caveat: Caveat, shown: SubjectReport) -> Counterfactual | None:
-    """The counterfactual that a caveat on confounders is about."""
-    place = caveat.counterfactual
-    if caveat.kind != "confounders" or place is None:
-        return None
-    return shown.counterfactuals[place - 1] if place <= len(shown.counterfactuals) else None
+def _test(label: str, found: Survival, draws: int, drawn: Axis, words: PageWords) -> TestRow:
+    figure = words.out_of(found.count, draws)
+    between = words.interval(words.percent(found.low), words.percent(found.high))
+    strip = Strip(drawn, f"{label}: {figure} ({between})", height=18)
+    steady = found.low > FRAGILE
+    return TestRow(
+        label=label,
+        picture=strip.interval(found.share, found.low, found.high, filled=steady).picture(),
+        figure=figure,
+    )
 
 
-def _drawn(
-    caveat: Caveat, about: Counterfactual, shown: SubjectReport
-) -> tuple[Picture | None, str]:
-    """The roll-out behind a caveat; drawn only if it has the confounders that the audit found."""
-    depth, subject = shown.probes.depth, shown.subject.id
-    nodes = [subject, *(node for node in about.explanation.nodes if node != subject)]
-    if depth is None:
-        return None, ""
-    if not fits(nodes, depth):
-        return None, TOO_LARGE
-    number = {node: place for place, node in enumerate(nodes)}
-    arcs = [
-        (number[one], number[other])
-        for a, b in about.explanation.edges
-        for one, other in ((a, b), (b, a))
-    ]
-    kept = {subject, *(end for tie in about.kept for end in tie)}
-    removed = [number[node] for node in nodes if node not in kept]
-    rolled = roll_out(arcs, range(len(nodes)), subject=0, removed=removed, depth=depth)
-    if {nodes[one] for one in rolled.confounding_nodes} != set(caveat.variables):
-        return None, DIRECTED
-    return rollout(rolled, nodes), ""
+def _others_sentence(options: Sequence[Option], words: PageWords) -> Said:
+    """Whether any option changes somebody else's decision, as far as that was measured."""
+    effects = [option.side_effects for option in options]
+    if any(_touched(one) for one in effects):
+        return Said(text=words.say("subject.others.some"))
+    if all(one.measured for one in effects):
+        return Said(text=words.say("subject.others.nobody"))
+    return Said(text=words.say("subject.others.not_measured"))
+
+
+def _touched(found: SideEffects) -> tuple[str, ...]:
+    return (*found.to_favourable, *found.to_unfavourable, *found.other)
+
+
+def _others(found: SideEffects, words: PageWords) -> str:
+    """Whose other decisions an option changes; empty if nobody's."""
+    said = []
+    for name, people in (
+        ("better", found.to_favourable),
+        ("worse", found.to_unfavourable),
+        ("other", found.other),
+    ):
+        if people:
+            listed = list(people[:NAMES_SHOWN])
+            more = len(people) - NAMES_SHOWN
+            if more > 0:
+                listed.append(words.say_count("subject.others.more", more))
+            said.append(words.say(f"subject.others.{name}", people=words.listed(listed)))
+    return " ".join(said)

@@ -1,7 +1,7 @@
 """Tables, lists and the facts about an audit as a page shows them; every cell is finished text."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from recourse_audit.records.manifest import Fingerprint
@@ -59,11 +59,15 @@ class ChartRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartTable:
-    """A chart: a table with one drawing per row on one axis; its title is a finding."""
+    """A chart: a table with one drawing per row on one axis; its title is a finding.
+
+    `top` names what lies on either side of the axis's line, `axis` has the figures at its ticks.
+    """
 
     title: str
     rows: tuple[ChartRow, ...]
     axis: Picture | None = None
+    top: Picture | None = None
     head: tuple[str, ...] = ()
     note: str = ""
 
@@ -75,7 +79,11 @@ def cells(*values: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`."""
+    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`.
+
+    `names` are the user's words for attributes and units by language, `currencies` the codes of
+    units that are money.
+    """
 
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
@@ -86,6 +94,8 @@ class AuditFacts:
     seed: int
     versions: Mapping[str, str]
     prefer: Literal["paper", "whole_graph"] = "paper"
+    names: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    currencies: Mapping[str, str] = field(default_factory=dict)
 
 
 def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
@@ -100,6 +110,8 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         seed=fingerprint.seed,
         versions=fingerprint.versions,
         prefer=settings.search.prefer,
+        names=settings.letters.words,
+        currencies=settings.letters.currencies,
     )
 
 
