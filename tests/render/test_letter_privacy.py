@@ -23,7 +23,7 @@ from recourse_audit.render.letters import letter as letters
 from recourse_audit.render.letters import source as sources
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import LetterSource, Vocabulary, letter_source
-from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
