@@ -55,8 +55,7 @@ class LetterSettings(Section):
     parts: tuple[Literal["notice", "options"], ...] = Field(
         default=("notice", "options"),
         min_length=1,
-        description="What a letter contains: the notice of the decision (part A), the options "
-        "(part B), or both.",
+        description="What a letter contains: the notice of the decision, the options, or both.",
     )
     slots: dict[str, str] = Field(
         default_factory=dict, description="Text for the slots that the profile leaves open."

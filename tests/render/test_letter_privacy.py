@@ -87,7 +87,7 @@ def test_each_text_is_made_in_one_place() -> None:
     folder = Path(letters.__file__).parents[1]
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
-        "letter_inputs.py": {"Reason", "AddressLine"},
+        "letter_inputs.py": {"Reason", "AddressLine", "Signer"},
         "source.py": {
             *("Reference", "Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass"),
         },
