@@ -132,11 +132,7 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
     if signed:
         before = f" ({made.signed_before:,} of them before)" if made.signed_before else ""
         what = f"{number(signed, 'letter')} signed off{before}, {what}"
-    say(
-        f"{bundle / 'letters'}: {what}, for {people}"
-        if signed
-        else f"{bundle / 'letters'}: {what} for {people}"
-    )
+    say(f"{bundle / 'letters'}: {what} for {people}")
     _say_refused(made)
     for names, sentence in (
         (made.open_slots, "letters stay drafts until these are filled in"),
@@ -161,15 +157,15 @@ def _say_refused(made: "WrittenLetters") -> None:
 
 
 def _refusal(bundle: Path, made: "WrittenLetters") -> str:
-    from recourse_audit.render.text import number
-
-    asked = len(made.refused) + len(made.signed)
-    accepted = sorted({cause for causes in made.refused.values() for cause in causes})
+    count = len(made.refused)
+    stay = "1 letter was not signed off and stays a draft"
+    if count > 1:
+        stay = f"{count:,} letters were not signed off and stay drafts"
+    causes = sorted({cause for causes in made.refused.values() for cause in causes})
     return (
-        f"{len(made.refused):,} of {number(asked, 'letter')} not signed off, and still drafts: "
-        f"{bundle / 'letters' / 'signing.csv'} says why; give what is missing (--reasons, "
-        "--reviewed), or name these letters with --ids and accept each cause with "
-        f"{' '.join(f'--accept {cause}' for cause in accepted)}"
+        f"{stay}; {bundle / 'letters' / 'signing.csv'} says why: give what is missing (--reasons, "
+        "--reviewed), or name letters with --ids and accept each cause with "
+        f"{' '.join(f'--accept {cause}' for cause in causes)}"
     )
 
 

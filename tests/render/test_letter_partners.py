@@ -16,8 +16,7 @@ WORDS = {
         "We tested this with one particular person; with someone else it may not work.",
         "We tested this with 3 particular people, and it worked with each of them;",
         "We tested this with particular people;",
-        "We tested ending one particular connection; another may not have the same effect. To "
-        "protect other people we do not name it here: please ask us first.",
+        "We tested ending one particular connection; another may not have the same effect.",
     ),
     "de": (
         "Wir haben das mit einer bestimmten Person getestet; mit jemand anderem klappt es",
@@ -26,10 +25,10 @@ WORDS = {
         "wenn eine bestimmte Verbindung endet; bei einer anderen kann die Wirkung ausbleiben.",
     ),
     "fr": (
-        "Nous l’avons testé avec une personne précise ; avec une autre, cela peut ne pas marcher.",
-        "Nous l’avons testé avec 3 personnes précises, et cela a marché avec chacune d’elles ;",
-        "Nous l’avons testé avec des personnes précises ;",
-        "Nous avons testé la fin d’un lien précis ; un autre peut ne pas avoir le même effet.",
+        "Nous l'avons testé avec une personne précise ; avec une autre, cela peut ne pas marcher.",
+        "Nous l'avons testé avec 3 personnes précises, et cela a marché avec chacune d'elles ;",
+        "Nous l'avons testé avec des personnes précises ;",
+        "Nous avons testé la fin d'un lien précis ; un autre peut ne pas avoir le même effet.",
     ),
     "es": (
         "Lo probamos con una persona determinada; con otra puede que no funcione.",
@@ -41,7 +40,7 @@ WORDS = {
 ASKS = {
     "en": "please ask us first, also if you have someone else in mind",
     "de": "Bitte fragen Sie uns zuerst, auch wenn Sie an jemand anderen denken",
-    "fr": "demandez-nous d’abord, même si vous pensez à quelqu’un d’autre",
+    "fr": "demandez-nous d'abord, même si vous pensez à quelqu'un d'autre",
     "es": "pregúntenos antes, también si piensa en otra persona",
 }
 ALIKE = {
@@ -53,7 +52,7 @@ ALIKE = {
 ENDING_SEVERAL = {
     "en": "We tested ending particular connections; others may not have the same effect.",
     "de": "wenn bestimmte Verbindungen enden; bei anderen kann die Wirkung ausbleiben.",
-    "fr": "Nous avons testé la fin de liens précis ; d’autres peuvent ne pas avoir le même effet.",
+    "fr": "Nous avons testé la fin de liens précis ; d'autres peuvent ne pas avoir le même effet.",
     "es": "Probamos a poner fin a relaciones concretas; otras pueden no tener el mismo efecto.",
 }
 
@@ -61,7 +60,8 @@ ENDING_SEVERAL = {
 def text_of(found: SubjectReport, **letters: Any) -> str:
     by = writer(**letters)
     text = by.html(written(found, by)).split("</style>")[1]
-    return unescape(text).replace("\N{NO-BREAK SPACE}", " ")
+    plain = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{RIGHT SINGLE QUOTATION MARK}": "'"})
+    return unescape(text).translate(plain)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -103,6 +103,8 @@ def test_a_tie_to_end_is_said_to_be_a_particular_one(language: str) -> None:
     text = text_of(report(option(drop("P1000")), ties=MANY), language=language)
     assert WORDS[language][3] in text
     assert WORDS[language][0] not in text
+    if language == "en":
+        assert "To protect other people we do not name it here: please ask us first." in text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

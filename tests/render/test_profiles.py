@@ -56,8 +56,8 @@ def test_a_notice_on_credit_has_all_that_regulation_b_asks_for() -> None:
         facts={"consumer_report": False, "other_information": False},
     )
     for words in (
-        "We have declined your application.</strong> This is the decision of Example Savings Bank, "
-        "12 Market Street, 10115 Berlin.",
+        "We have declined your application.</strong> This is the decision of",
+        "Example Savings Bank, 12 Market Street, 10115 Berlin.",
         "The Federal Equal Credit Opportunity Act prohibits creditors from discriminating",
         "Agency of Agencies",
         "within 60 days",

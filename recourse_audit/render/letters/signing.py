@@ -53,10 +53,10 @@ class Signing:
             )
         if self.ids is None and (self.by is not None or self.reopen):
             word = "--reopen" if self.reopen else "--sign-off"
-            everything = "" if self.reopen else ", which signs every letter without any cause"
+            every = "all of them" if self.reopen else "every letter that nothing speaks against"
             raise InputError(
-                f"{word} needs the letters that it is for: name them with --ids P0012,P0034 or "
-                f"with --ids-file FILE, or give --all{everything}"
+                f"{word} needs to know which letters: name them with --ids P0012,P0034 or with "
+                f"--ids-file FILE, or give --all for {every}"
             )
         if self.ids == ():
             raise InputError("no letter is named; give at least one id")
