@@ -1,7 +1,7 @@
 """`Bundle`: what an audit of many found, and what can be made from it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recourse_audit.records.report import SubjectReport
     from recourse_audit.render.batch import RenderOptions
     from recourse_audit.render.letters.letter import SignOff
+    from recourse_audit.render.letters.signing import Ids
     from recourse_audit.render.letters.write_letters import WrittenLetters
     from recourse_audit.render.pages.write_pages import WrittenPages
 
@@ -141,6 +142,10 @@ class Bundle:
         language: str | None = None,
         sign_off: str | None = None,
         day: date | None = None,
+        ids: "Iterable[str] | Literal['all'] | None" = None,
+        accept: Iterable[str] = (),
+        reopen: bool = False,
+        reviewed: Path | str | None = None,
         settings: Path | str | None = None,
         reasons: Path | str | None = None,
         addresses: Path | str | None = None,
@@ -153,12 +158,25 @@ class Bundle:
     ) -> "WrittenLetters":
         """Write letters to the subjects into `letters/`: drafts, unless somebody signs them off.
 
+        Letters that were signed off before stay as they are; if they would now read differently,
+        nothing is written.
+
         Parameters
         ----------
         language
             In place of `letters.language` of the settings.
         sign_off, day
-            Who answers for the letters, and the day on them (today if not given).
+            Who answers for the letters in `ids`, and the day on them (today if not given).
+        ids
+            The subjects whose letters are signed off; "all" is every letter without a cause
+            against it. What is refused is in `refused` of the result.
+        accept
+            Causes that do not keep the letters in `ids` from being signed off: "fragile",
+            "no-reason", "unreviewed".
+        reopen
+            Make the letters in `ids` drafts again.
+        reviewed
+            CSV: who has read whose draft (`id`, `reviewer`, `reviewed`, and perhaps `draft`).
         settings
             An `audit.toml` whose [letters] replace those of the bundle.
         reasons, addresses
@@ -166,6 +184,7 @@ class Bundle:
         names
             CSV with everybody's id and names: reasons that name somebody else are refused.
         """
+        from recourse_audit.render.letters.signing import Signing
         from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
 
         options = LetterOptions(
@@ -175,7 +194,13 @@ class Bundle:
             reasons=_path(reasons),
             addresses=_path(addresses),
             names=_path(names),
-            sign_off=_sign_off(sign_off, day),
+            reviewed=_path(reviewed),
+            signing=Signing(
+                by=_sign_off(sign_off, day),
+                ids=_ids(ids),
+                accept=frozenset(accept),
+                reopen=reopen,
+            ),
         )
         with _render_options("Writing letters", workers, sign, again, progress) as work:
             return write_letters(self.folder, options, work)
@@ -240,6 +265,13 @@ def _render_options(
 
 def _path(given: Path | str | None) -> Path | None:
     return None if given is None else Path(given)
+
+
+def _ids(given: "Iterable[str] | None") -> "Ids":
+    """The ids of letters; a text other than "all" is one id, and not a list of characters."""
+    if given is None or given == "all":
+        return given
+    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
 
 
 def _sign_off(name: str | None, day: date | None) -> "SignOff | None":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recourse_audit.render.letters.write_letters import WrittenLetters
 
 MOST_NAMED = 5
+MOST_REFUSED = 20
 BOXES = (
     "letters to these people contain characters that no font on this machine has, and print boxes "
     "instead; install a font that has them, such as Noto, and make the letters again"
@@ -32,8 +33,35 @@ def letters(
     bundle: BundleArgument,
     sign_off: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Who answers for the letters; without it, drafts."),
+        typer.Option(
+            metavar="NAME",
+            help="Who answers for the letters that are named; all others are drafts.",
+        ),
     ] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(metavar="ID,ID", help="The letters to sign off, or to reopen."),
+    ] = None,
+    ids_file: Annotated[
+        Path | None, typer.Option(help="The same: one id per line, or a CSV with a column id.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="The same: every letter that nothing speaks against.")
+    ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CAUSE",
+            help="Sign off in spite of this: fragile, no-reason, unreviewed. Repeat for more.",
+        ),
+    ] = None,
+    reviewed: Annotated[
+        Path | None,
+        typer.Option(help="CSV: id,reviewer,reviewed. Who has read which draft, and when."),
+    ] = None,
+    reopen: Annotated[
+        bool, typer.Option("--reopen", help="Make signed letters that are named drafts again.")
+    ] = False,
     day: Annotated[
         str | None,
         typer.Option("--date", help="The date on the letters, as 2026-03-31. [default: today]"),
@@ -58,7 +86,10 @@ def letters(
     workers: Workers = None,
     sign: Sign = None,
 ) -> None:
-    """Make the letters of a bundle, as HTML and PDF. Existing letters are replaced."""
+    """Make the letters of a bundle, as HTML and PDF. Existing drafts are replaced.
+
+    Letters are signed off by name. Those that were signed off before stay as they are.
+    """
     from recourse_audit.api.bundle import Bundle
 
     if day is not None and sign_off is None:
@@ -68,6 +99,10 @@ def letters(
             language=language,
             sign_off=sign_off,
             day=None if day is None else _date(day),
+            ids=_named(ids, ids_file, every=every),
+            accept=accept or (),
+            reopen=reopen,
+            reviewed=reviewed,
             settings=settings,
             reasons=reasons,
             addresses=addresses,
@@ -77,20 +112,28 @@ def letters(
             sign=sign,
             progress=True,
         )
-    say_letters(bundle, made, drafts=sign_off is None)
+    say_letters(bundle, made)
+    if made.refused:
+        raise InputError(_refusal(bundle, made))
     if made.trouble:
         raise PaperError(made.trouble)
 
 
-def say_letters(bundle: Path, made: "WrittenLetters", *, drafts: bool) -> None:
+def say_letters(bundle: Path, made: "WrittenLetters") -> None:
     """Print where the letters are and what they lack; of those kept, that was said before."""
     from recourse_audit.render.text import number
 
-    what = number(made.letters, "draft" if drafts and not made.kept else "letter")
-    kept = f", {KEPT}" if made.kept else ""
-    say(f"{bundle / 'letters'}: {what} for {number(made.subjects, 'subject')}{kept}")
+    people = number(made.subjects, "subject")
     if made.kept:
+        say(f"{bundle / 'letters'}: {number(made.letters, 'letter')} for {people}, {KEPT}")
         return
+    signed = len(made.signed) + made.signed_before
+    what = number(made.letters - signed, "draft")
+    if signed:
+        before = f" ({made.signed_before:,} of them before)" if made.signed_before else ""
+        what = f"{number(signed, 'letter')} signed off{before}, {what}"
+    say(f"{bundle / 'letters'}: {what} for {people}")
+    _say_refused(made)
     for names, sentence in (
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [letters]"),
@@ -102,6 +145,41 @@ def say_letters(bundle: Path, made: "WrittenLetters", *, drafts: bool) -> None:
             say(f"! {sentence}: {_listed(names)}")
     if made.ids_only:
         say(IDS_ONLY)
+
+
+def _say_refused(made: "WrittenLetters") -> None:
+    from recourse_audit.render.text import plain
+
+    for own, causes in list(made.refused.items())[:MOST_REFUSED]:
+        say(f"! not signed off: {plain(own)} ({', '.join(causes)})")
+    if len(made.refused) > MOST_REFUSED:
+        say(f"! and {len(made.refused) - MOST_REFUSED:,} more")
+
+
+def _refusal(bundle: Path, made: "WrittenLetters") -> str:
+    count = len(made.refused)
+    stay = "1 letter was not signed off and stays a draft"
+    if count > 1:
+        stay = f"{count:,} letters were not signed off and stay drafts"
+    causes = sorted({cause for causes in made.refused.values() for cause in causes})
+    return (
+        f"{stay}; {bundle / 'letters' / 'signing.csv'} says why: give what is missing (--reasons, "
+        "--reviewed), or name letters with --ids and accept each cause with "
+        f"{' '.join(f'--accept {cause}' for cause in causes)}"
+    )
+
+
+def _named(ids: str | None, file: Path | None, *, every: bool) -> "tuple[str, ...] | str | None":
+    """The ids that were given in one of three ways; an id with a comma must be in a file."""
+    from recourse_audit.render.letters.letter_inputs import read_ids
+
+    if sum((ids is not None, file is not None, every)) > 1:
+        raise InputError("give one of --ids, --ids-file and --all")
+    if every:
+        return "all"
+    if file is not None:
+        return read_ids(file)
+    return None if ids is None else tuple(one.strip() for one in ids.split(",") if one.strip())
 
 
 def _date(text: str) -> date:

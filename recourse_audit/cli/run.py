@@ -131,7 +131,7 @@ def _checked(settings: Path, *, pages: bool, gap: bool) -> "Settings":
             "nothing to test; name some, or leave --fail-on out"
         )
     if pages:
-        from recourse_audit.render.letters.write_letters import LetterWriter
+        from recourse_audit.render.letters.writer import LetterWriter
         from recourse_audit.render.templates import Templates
 
         try:
@@ -152,7 +152,7 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
         letters = bundle.write_letters(
             settings=settings, workers=workers, sign=sign, again=False, progress=True
         )
-        say_letters(bundle.folder, letters, drafts=True)
+        say_letters(bundle.folder, letters)
         pages = bundle.write_pages(workers=workers, sign=sign, again=False, progress=True)
     say_pages(bundle.folder, pages)
     return pages.trouble

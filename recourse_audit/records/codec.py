@@ -34,6 +34,8 @@ from recourse_audit.records.model import FORMAT as INSPECTION_FORMAT
 from recourse_audit.records.model import ModelReport
 from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
 from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.signing import FORMAT as SIGNING_FORMAT
+from recourse_audit.records.signing import SignedLetter
 from recourse_audit.records.upgrades import (
     inspection_from_2,
     inspection_from_3,
@@ -178,6 +180,7 @@ INSPECTION = Document(
     format=INSPECTION_FORMAT,
     upgrades=(inspection_from_2, inspection_from_3),
 )
+SIGNED_LETTER = Document("signed letter", SignedLetter, format=SIGNING_FORMAT)
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from recourse_audit.settings.section import Section
 
@@ -55,8 +55,7 @@ class LetterSettings(Section):
     parts: tuple[Literal["notice", "options"], ...] = Field(
         default=("notice", "options"),
         min_length=1,
-        description="What a letter contains: the notice of the decision (part A), the options "
-        "(part B), or both.",
+        description="What a letter contains: the notice of the decision, the options, or both.",
     )
     slots: dict[str, str] = Field(
         default_factory=dict, description="Text for the slots that the profile leaves open."
@@ -93,8 +92,20 @@ class LetterSettings(Section):
         default=0.8,
         ge=0,
         le=1,
-        description="An option that still works in a smaller share of draws than this is described "
-        "as easily upset.",
+        description="An option that still works in at least this share of draws is said to have "
+        "usually still worked.",
+    )
+    fragile_share: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="An option that still works in at most this share of draws is said to have "
+        "often stopped working, comes last, and is not signed off without --accept fragile.",
+    )
+    decided: dict[str, dict[str, str]] = Field(
+        default_factory=dict,
+        description="For each language and unfavourable class, the sentence that a letter begins "
+        "with, such as 'We have declined your application for a loan.'",
     )
     currencies: dict[str, str] = Field(
         default_factory=dict,
@@ -158,6 +169,25 @@ class LetterSettings(Section):
             return datetime.date.fromisoformat(day).isoformat() if day else ""
         except ValueError:
             raise ValueError(f"must be a date such as 2026-03-31 (got {day!r})") from None
+
+    @field_validator("fragile_share")
+    @classmethod
+    def _fragile_is_not_steady(cls, share: float, info: ValidationInfo) -> float:
+        steady = info.data.get("steady_share", 1.0)
+        if share > steady:
+            raise ValueError(f"must not be larger than steady_share, {steady} (got {share})")
+        return share
+
+    @field_validator("decided")
+    @classmethod
+    def _sentences(cls, decided: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        for language, table in decided.items():
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
+            for name, sentence in table.items():
+                if not sentence.strip():
+                    raise ValueError(f"needs a sentence for {language}.{name}")
+        return decided
 
     @field_validator("currencies")
     @classmethod

@@ -32,7 +32,7 @@ from recourse_audit.records.report import (
 )
 from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
-from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 

@@ -12,7 +12,7 @@ from recourse_audit.groups.cut_off import options_by_subject
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import Certificate, LeftOut, Move, Recourse, SetAction
 from recourse_audit.render.letters.sentences import unworded
-from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.status import certificate_sentence
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.recourse import worded
@@ -71,7 +71,7 @@ def test_a_letter_uses_the_users_words_for_categories() -> None:
 def test_categories_without_a_word_are_listed() -> None:
     given = TABLES | {"recourse": {"attributes": [HOUSING]}, "letters": LETTERS}
     settings = parse_settings(given, folder=Path(), origin="audit.toml")
-    assert {"housing", "rent", "own_flat"} <= set(unworded(settings))
+    assert {"housing", "rent", "own_flat"} <= set(unworded(settings, names_class=True))
 
 
 def test_the_terminal_names_categories() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import Wording
 from recourse_audit.settings import parse_settings, settings_schema

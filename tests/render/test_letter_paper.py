@@ -1,4 +1,4 @@
-"""A letter on paper is read in order by a machine, fits two pages, and needs no colour."""
+"""A letter on paper is read in order by a machine, fits one page, and needs no colour."""
 
 import io
 from collections.abc import Callable
@@ -59,6 +59,14 @@ NEW_TIES = report(
     option(drop("P1000", "hobby")),
     ties={"guarantor": 4},
 )
+# As in the sample: three options of up to two changes, one of them fragile, with a caution.
+ORDINARY = report(
+    option(drop("P1000"), holds=0.2),
+    option(drop("P1000"), move("savings", 2000.0, 17000.0)),
+    option(move("loan_amount", 9e4, 8e4), move("savings", 2000.0, 9000.0), holds=0.7),
+    ties={"guarantor": 4},
+    caveats=(("general", None), ("confounders", "weakens")),
+)
 # Letters that the fonts and styles bundled with the program must cope with.
 ADDRESS = {"address": ["12 Market Street", "Łódź žluťoučký"]}
 LETTERS: dict[str, tuple[SubjectReport, bool, dict[str, Any]]] = {
@@ -67,6 +75,10 @@ LETTERS: dict[str, tuple[SubjectReport, bool, dict[str, Any]]] = {
     "eu": (THREE_OPTIONS, True, {"profile": "eu", **EU}),
     "us-credit": (THREE_OPTIONS, True, {"profile": "us-credit", **US}),
     "new ties": (NEW_TIES, False, {}),
+    "ordinary draft": (ORDINARY, False, {}),
+    "ordinary": (ORDINARY, True, {}),
+    "none exists": (report(status="certified_infeasible", ties={"payment": 4}), True, {}),
+    "none found": (report(status="not_found_within_budget"), True, {}),
 }
 Read = Callable[..., Reading]
 
@@ -124,45 +136,54 @@ def test_a_letter_is_headings_paragraphs_lists_and_a_table(read: Read) -> None:
 
 def test_headings_go_down_one_level_at_a_time(read: Read) -> None:
     levels = [int(role[1]) for role, _ in read("draft").blocks if role.startswith("H")]
-    assert levels == [1, 2, 2, 3, 3, 3, 3, 2]
+    assert levels == [1, 2, 3, 3, 3, 2]
 
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_the_structure_reads_in_the_order_of_the_page(read: Read, signed: bool) -> None:
-    text = read("signed" if signed else "draft").text
+    text = read("signed" if signed else "draft").text.replace("\N{NO-BREAK SPACE}", " ")
     expected = [
         "Example Savings Bank",
         f"Reference {OWN}",
-        "Customer Care +49 30 1234 5678",
         *([] if signed else ["DRAFT. This is a draft."]),
         "Your application for a loan",
         "Dear Sir or Madam,",
-        "Part A: Our decision",
-        "The result is: declined.",
-        "You can ask us for the main reasons.",
-        "Part B: What could change the result",
-        "Option 1 (2 changes, made together)",
-        "Guarantors: end one of your connections of this kind",
-        "Option 2 (3 changes, made together)",
+        "We have declined your application.",
+        "You can ask us for the main reasons;",
+        "What could change the result",
+        "We found 4 options.",
+        "Option 1 (3 changes, made together)",
         "Savings: raise from €2,000 to €17,000",
+        "Option 2 (2 changes, made together)",
+        "this usually still worked.",
         "Option 3 (2 changes, made together)",
-        "There is one more option that we cannot describe in this letter",
-        "Please keep in mind",
-        "This is not a promise.",
-        "the opposite effect",
+        "Guarantors: end one of your connections of this kind",
+        "this often stopped working: please talk to us first.",
+        "We tested ending particular connections;",
+        "We cannot describe one more option here",
         "What you can do",
-        "Correct your data.",
+        "Contact: Customer Care, +49 30 1234 5678",
+        "Review by a person.",
+        "Correction.",
+        "Complaint.",
+        "This is not a promise.",
+        "What would change the result may not be what led to it.",
+        "the opposite effect",
         "Yours faithfully,",
         "Signed off by A. Example" if signed else "Not signed off yet",
     ]
-    places = [text.index(words) for words in expected]
-    assert places == sorted(places)
+    place = 0
+    for words in expected:
+        found = text.find(words, place)
+        assert found >= place, words
+        place = found + len(words)
 
 
 def test_all_text_is_in_the_tree_except_in_the_margins(read: Read) -> None:
     reading = read("draft")
     assert reading.untagged == ()
-    margins = [text for page in (1, 2) for text in ("DRAFT", OWN, f"{page} / 2")]
+    count = reading.pages
+    margins = [text for page in range(count) for text in ("DRAFT", OWN, f"{page + 1} / {count}")]
     assert sorted(reading.outside) == sorted(margins)
 
 
@@ -175,9 +196,15 @@ def test_draft_is_across_every_page_until_the_letter_is_signed_off(read: Read) -
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["ordinary draft", "ordinary", "none exists", "none found"])
+def test_an_ordinary_letter_fits_one_page(read: Read, name: str, language: str) -> None:
+    assert read(name, language).pages == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["draft", "eu", "new ties"])
-def test_three_options_fit_two_pages(read: Read, name: str, language: str) -> None:
-    assert read(name, language).pages == 2
+def test_the_longest_letters_fit_two_pages(read: Read, name: str, language: str) -> None:
+    assert read(name, language).pages <= 2
 
 
 @pytest.mark.parametrize("language", ["en", "es"])

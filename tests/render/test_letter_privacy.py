@@ -23,7 +23,7 @@ from recourse_audit.render.letters import letter as letters
 from recourse_audit.render.letters import source as sources
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import LetterSource, Vocabulary, letter_source
-from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
@@ -87,7 +87,7 @@ def test_each_text_is_made_in_one_place() -> None:
     folder = Path(letters.__file__).parents[1]
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
-        "letter_inputs.py": {"Reason", "AddressLine"},
+        "letter_inputs.py": {"Reason", "AddressLine", "Signer"},
         "source.py": {
             *("Reference", "Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass"),
         },

@@ -14,6 +14,7 @@ from recourse_audit.records.caveats import Grade
 from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import NoLetter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import Wording
 from tests.render.letters import (
@@ -120,14 +121,14 @@ def test_what_is_between_others_or_protected_is_left_to_staff() -> None:
     letter = written(found, writer(known_kinds=["payment"]))
     assert (len(letter.options), letter.withheld) == (1, 3)
     text = text_of(found)
-    assert "There are 3 more options that we cannot describe in this letter" in text
+    assert "We cannot describe 3 more options here, to protect other people" in text
     assert "origin" not in text
 
 
 def test_options_that_read_alike_are_one() -> None:
     steady, upset = option(drop("P1000")), option(drop("P1001"), holds=0.3)
     letter = written(report(steady, upset, ties=MANY), writer())
-    assert [one.steadiness for one in letter.options] == ["easily_upset"]
+    assert [one.steadiness for one in letter.options] == ["fragile"]
     assert not letter.withheld
 
 
@@ -150,10 +151,9 @@ def test_nobody_gets_a_letter_about_a_favourable_decision_or_none() -> None:
 def test_that_none_exists_and_that_none_was_found_are_different_letters() -> None:
     exists = text_of(report(status="certified_infeasible", ties=MANY))
     found = text_of(report(status="not_found_within_budget"))
-    assert "there is no option. We tried every combination of up to 3 of the changes" in exists
-    assert "some of your connections with other people" in exists
-    assert "loan amount" in exists
-    assert "We did not try every combination of changes, so there may be one" in found
+    assert "No option exists within the limits of our check: we tried every combination" in exists
+    assert "to the following: some of your connections with other people, savings, and" in exists
+    assert "We have not found an option yet. We could not try every combination of" in found
     assert "some of your connections" not in found
 
 
@@ -179,20 +179,20 @@ def test_where_the_options_went_wrong_a_person_is_named(how: str) -> None:
 @pytest.mark.parametrize(
     ("caveats", "words"),
     [
-        ((("general", None), ("confounders", "holds")), "at least half as strongly"),
-        ((("confounders", "holds"), ("confounders", None)), "could not check how far"),
+        ((("general", None), ("confounders", "holds")), "still had at least half its effect"),
+        ((("confounders", "holds"), ("confounders", None)), "could not test how far"),
         ((("confounders", "not_settled"), ("confounders", "holds")), "the result was not clear"),
         ((("confounders", "not_settled"), ("confounders", "weakens")), "it may count for less"),
         ((("confounders", "weakens"), ("confounders", "no_effect")), "hardly any difference"),
         ((("confounders", "no_effect"), ("confounders", "reverses")), "the opposite effect"),
-        ((("unknown_reach", None),), "could not check how far"),
+        ((("unknown_reach", None),), "could not test how far"),
     ],
 )
 def test_the_gravest_caveat_is_said_beside_options_about_ties(caveats: Caveats, words: str) -> None:
     assert words in text_of(report(option(drop("P1000")), ties=MANY, caveats=caveats))
     own = report(option(move("savings", 1.0, 2.0)), caveats=caveats)
     assert words not in text_of(own)
-    assert "The true cause may be something else." in text_of(own)
+    assert "What would change the result may not be what led to it." in text_of(own)
 
 
 CAUTIONS: dict[str, Caveats] = {
@@ -220,7 +220,7 @@ def test_a_grade_of_an_earlier_format_is_not_said_to_be_about_the_average() -> N
     found = report(option(drop("P1000")), ties=MANY, caveats=(("confounders", former),))
     text = text_of(found)
     assert "on average" not in text
-    assert "We could not check how far" in text
+    assert "We could not test how far" in text
 
 
 REVERSES: Caveats = (("general", None), ("confounders", "reverses"))
@@ -254,8 +254,8 @@ def test_an_option_that_is_not_told_brings_no_caution() -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "About Option 1 and Option 3: With other information"),
-        ("de", "Zu Möglichkeit 1 und Möglichkeit 3: Mit anderen Angaben"),
+        ("en", "About Option 1 and Option 3: With other data"),
+        ("de", "Zu Möglichkeit 1 und Möglichkeit 3: Mit anderen Daten"),
         ("fr", "Pour Possibilité 1 et Possibilité 3 : Avec d"),
         ("es", "Sobre Opción 1 y Opción 3: Con otros datos"),
     ],
@@ -302,7 +302,7 @@ def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
     # The day is the letter's own, and nobody says that it was signed off on that day.
     assert "<br>Signed off by A. Example</p>" in text
     assert "We used the program and the data as of October 31, 2026." in text
-    assert "Please do not rely on this after December 16, 2026" in text
+    assert "Do not rely on it for more than 30 days, that is, after December 16, 2026." in text
     assert "DRAFT" not in text
     assert "draft" not in text.split("</style>")[1]
 
@@ -318,8 +318,13 @@ def test_what_is_not_filled_in_keeps_letters_drafts() -> None:
 def test_a_letter_may_hold_one_part_only() -> None:
     found = report(option(move("savings", 1.0, 2.0)))
     notice, options = text_of(found, parts=["notice"]), text_of(found, parts=["options"])
-    assert ("Part A:" in notice, "Part B:" in notice) == (True, False)
-    assert ("Part A:" in options, "Part B:" in options) == (False, True)
+    decided, changes = "We have declined your application.", "What could change the result"
+    assert (decided in notice, changes in notice) == (True, False)
+    assert (decided in options, changes in options) == (False, True)
+    assert ("This is not a promise." in notice, "This is not a promise." in options) == (
+        False,
+        True,
+    )
     assert "What you can do" in notice
     assert "What you can do" in options
 
@@ -327,9 +332,24 @@ def test_a_letter_may_hold_one_part_only() -> None:
 def test_names_without_a_word_are_listed_for_the_user() -> None:
     assert writer(language="de").unworded == ()
     missing = writer(language="fr").unworded
-    assert set(missing) == {
-        *("guarantor", "payment", "savings", "debt_ratio", "loan_amount", "denied")
-    }
+    assert set(missing) == {"guarantor", "payment", "savings", "debt_ratio", "loan_amount"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "decided", "listed"),
+    [
+        (["denied", "approved"], {}, False),
+        (["denied", "later", "approved"], {}, True),
+        (["denied", "later", "approved"], {"fr": {"denied": "Non.", "later": "Plus tard."}}, False),
+    ],
+)
+def test_a_class_without_a_word_is_listed_only_where_a_letter_names_it(
+    classes: list[str], decided: dict[str, dict[str, str]], listed: bool
+) -> None:
+    given = settings(language="fr", decided=decided)
+    decision = given.decision.model_copy(update={"classes": tuple(classes)})
+    missing = LetterWriter(given.model_copy(update={"decision": decision}), Templates()).unworded
+    assert ("denied" in missing) == listed
 
 
 def reasons_file(folder: Path, text: str, name: str = "reasons.csv") -> Path:
@@ -358,7 +378,7 @@ def test_confirmed_reasons_take_the_place_of_the_right_to_ask(
 def test_without_reasons_nothing_is_given_as_one() -> None:
     text = text_of(report(option(drop("P1000")), ties=MANY))
     notice = text.split('<section class="notice">')[1].split("</section>")[0]
-    assert "You can ask us for the main reasons." in notice
+    assert "You can ask us for the main reasons;" in notice
     assert "Guarantor" not in notice
 
 

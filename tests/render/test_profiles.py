@@ -10,7 +10,7 @@ import pytest
 
 from recourse_audit.errors import SettingsError, TemplateError
 from recourse_audit.render.letters.profiles import Profile, load_profile
-from recourse_audit.render.letters.write_letters import LetterWriter
+from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates, template_folder
 from recourse_audit.settings import load_settings
 from tests.render.letters import LANGUAGES, OWN, SIGNED, report, settings, writer, written
@@ -56,8 +56,8 @@ def test_a_notice_on_credit_has_all_that_regulation_b_asks_for() -> None:
         facts={"consumer_report": False, "other_information": False},
     )
     for words in (
-        "Example Savings Bank, 12 Market Street, 10115 Berlin, has taken this action",
-        "declined",
+        "We have declined your application.</strong> This is the decision of",
+        "Example Savings Bank, 12 Market Street, 10115 Berlin.",
         "The Federal Equal Credit Opportunity Act prohibits creditors from discriminating",
         "Agency of Agencies",
         "within 60 days",
@@ -71,7 +71,7 @@ def test_a_notice_on_credit_has_all_that_regulation_b_asks_for() -> None:
 def test_outside_information_is_told_only_where_it_was_used() -> None:
     report = text_of(profile="us-credit", facts={"consumer_report": True})
     assert "free copy of your report" in report
-    assert "[to be filled in: The consumer reporting agency" in report
+    assert "[to be filled in: letters.slots.reporting_agency]" in report
     other = text_of(profile="us-credit", facts={"other_information": True})
     assert "what kind of information it was" in other
     assert "free copy" not in other
@@ -140,10 +140,10 @@ def test_no_letter_is_signed_off_before_every_fact_is_declared(
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "[to be declared, true or false: letters.facts.solely_automated, “No person"),
-        ("de", "[noch anzugeben, true oder false: letters.facts.solely_automated, „No person"),
-        ("fr", "[à déclarer, true ou false : letters.facts.solely_automated, « No person"),
-        ("es", "[por declarar, true o false: letters.facts.solely_automated, «No person"),
+        ("en", "[to be declared, true or false: letters.facts.solely_automated]"),
+        ("de", "[noch anzugeben, true oder false: letters.facts.solely_automated]"),
+        ("fr", "[à déclarer, true ou false : letters.facts.solely_automated]"),
+        ("es", "[por declarar, true o false: letters.facts.solely_automated]"),
     ],
 )
 def test_a_draft_claims_nothing_of_a_fact_that_is_not_declared(language: str, words: str) -> None:
@@ -151,7 +151,7 @@ def test_a_draft_claims_nothing_of_a_fact_that_is_not_declared(language: str, wo
     assert text.count(words) == 1
     for block in loaded("eu").blocks:
         if block.fact is not None:
-            assert block.text[language].rpartition("{decision}.")[2] not in text
+            assert block.text[language].removeprefix("{decided} ") not in text
 
 
 def test_a_language_that_a_profile_lacks_is_refused() -> None:
@@ -185,8 +185,8 @@ def test_what_the_profile_does_not_know_is_refused(key: str, value: Any, words: 
         ("max_reasons = 4", "max_reason = 4", "max_reason: is not a known key; did you mean max"),
         ('part = "notice"', 'part = "notices"', r"blocks\[0\]\.part: must be 'notice', 'reasons'"),
         ('when = "reasons"', 'when = "rain"', r"blocks\[1\]\.when: must be one of always, reas"),
-        ("{sender} has decided", "{sendr} has decided", r"text\.en: {sendr} is not among the sl"),
-        ("{sender} hat entsch", "Wer hat entsch", r"blocks\[0\]\.text\.de: has other slots than"),
+        ('en = "{decided} The', 'en = "{decide} The', r"text\.en: {decide} is not among the sl"),
+        ("{decided} Die Ent", "Die Ent", r"blocks\[0\]\.text\.de: has other slots than"),
         ('part = "notice"', 'part = "notice"\nsource = "x"', r"source: 'x' is not among the sour"),
         ('title = "Generic"', "title = Generic", "is not valid TOML"),
     ],
@@ -204,7 +204,7 @@ def test_a_mistake_in_a_profile_is_named(old: str, new: str, words: str, tmp_pat
 
 def test_a_profile_of_the_user_is_used(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
-    text = GENERIC.replace("{sender} has decided.", "Hear, hear: {sender} has decided.")
+    text = GENERIC.replace('en = "{decided}', 'en = "Hear, hear: {decided}')
     (tmp_path / "profiles" / "mine.toml").write_text(text, encoding="utf-8")
     profile = loaded("mine", Templates(tmp_path))
     assert profile.blocks[0].text["en"].startswith("Hear, hear")

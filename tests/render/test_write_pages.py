@@ -37,6 +37,7 @@ SEALS = ("manifest.json", "checksums.txt")
 TWO_WORKERS = RenderOptions(workers=2)
 # Worker processes take a while to start; only where they are tested are there any.
 ALONE = ("--workers", "1")
+ACCEPT = ("--accept", "fragile", "--accept", "no-reason", "--accept", "unreviewed")
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +121,9 @@ def test_a_run_refuses_letters_without_a_text_in_their_language_before_it_starts
 def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path) -> None:
     path = tmp_path / "audit.toml"
     text = (audited / "audit.toml").read_text(encoding="utf-8")
-    text = text.replace('language = "en"', 'language = "de"').replace('denied = "abgelehnt"\n', "")
+    text = text.replace('language = "en"', 'language = "de"').replace(
+        'savings = "Ersparnisse"\n', ""
+    )
     path.write_text(re.sub(r"(?m)^contact = .*$", "", text), encoding="utf-8")
     for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
         shutil.copy(audited / name, tmp_path)
@@ -130,7 +133,7 @@ def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path)
     warnings = [line for line in first.err.splitlines() if line.startswith("! letters")]
     assert warnings == [
         "! letters stay drafts until these are filled in: letters.contact",
-        "! letters use these names as they are; give words for them in [letters]: denied",
+        "! letters use these names as they are; give words for them in [letters]: savings",
     ]
     assert "! letters" not in second.err
 
@@ -244,7 +247,9 @@ def test_a_second_run_keeps_letters_that_are_signed_off_and_pages_for_reviewers(
 ) -> None:
     bundle = tmp_path / "bundle"
     shutil.copytree(made, bundle)
-    signed = ("--sign-off", "A. Clerk", "--date", "2026-03-31")
+    with open_finished_audit(bundle) as stored:
+        first, _ = stored.names().values()
+    signed = ("--sign-off", "A. Clerk", "--date", "2026-03-31", "--ids", first, *ACCEPT)
     assert command("letters", bundle, *signed, *ALONE).code == 0
     assert command("report", bundle, "--level", "reviewer", *ALONE).code == 0
     before = contents(bundle)
@@ -434,7 +439,7 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     filled.write_text(named, encoding="utf-8")
     finished = command(
         *("letters", bundle, "--sign-off", "A. Clerk", "--date", "2026-03-31"),
-        *("--settings", filled),
+        *("--ids-file", bundle / "data" / "subjects.csv", *ACCEPT, "--settings", filled),
         *ALONE,
     )
     assert finished.code == 0, finished.err

@@ -2,8 +2,9 @@
 
 A kind of tie is named only if the person has ties of that kind with at least `letters.k` people and
 not all of them are meant, or if `letters.known_kinds` lists it. Options that read the same are told
-once, with their number. Options that may not be told, or for which there is no room, are counted,
-and the person is referred to staff. Together the counts add up to the options that were found.
+once, with their number; fragile ones come last. Options that may not be told, or for which there is
+no room, are counted, and the person is referred to staff. Together the counts add up to the options
+that were found.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from recourse_audit.settings import LetterSettings
 Reason = NewType("Reason", str)
 AddressLine = NewType("AddressLine", str)
 Signer = NewType("Signer", str)
-Steadiness = Literal["steady", "easily_upset", "unmeasured"]
+Steadiness = Literal["steady", "unsteady", "fragile", "unmeasured"]
 MOST_OPTIONS = 3
 
 
@@ -61,7 +62,7 @@ class TieChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterOption:
-    """Changes to be made together, and how easily their result is upset.
+    """Changes to be made together, and how often their result held when other data changed.
 
     `alike` counts the options that are told as this one, because they differ only in who the other
     people are. If exactly one new tie is among the changes, `partners` is the number of people with
@@ -95,6 +96,7 @@ class Letter:
     reference: Reference
     recipient: tuple[AddressLine, ...]
     decision: DecisionClass
+    only_refusal: bool
     reasons: tuple[Reason, ...]
     outcome: Outcome
     options: tuple[LetterOption, ...]
@@ -117,10 +119,15 @@ class Letter:
         return sum(option.alike for option in self.options) + self.withheld + self.unlisted
 
     @property
-    def leaves_open_which(self) -> bool:
-        """Whether an option ends a tie without saying which of several."""
+    def is_fragile(self) -> bool:
+        """Whether an option that the letter tells is fragile."""
+        return any(option.steadiness == "fragile" for option in self.options)
+
+    @property
+    def unnamed_ties(self) -> int:
+        """How many ties options end without saying which of several is meant."""
         ties = (tie for option in self.options for tie in option.ties)
-        return any(tie.do == "drop" and not tie.only for tie in ties)
+        return sum(tie.count for tie in ties if tie.do == "drop" and not tie.only)
 
 
 def compose_letter(
@@ -133,8 +140,9 @@ def compose_letter(
     """Choose from what was found what this letter may say."""
     tellable = [option for option in source.options if _may_tell(option.ties, settings)]
     withheld = source.untellable + len(source.options) - len(tellable)
-    distinct = _distinct(tellable, settings)
-    options = distinct[:MOST_OPTIONS]
+    # The least effort first, but whatever often stopped working after everything else.
+    distinct = sorted(_distinct(tellable, settings), key=lambda one: one.steadiness == "fragile")
+    options = tuple(distinct[:MOST_OPTIONS])
     outcome: Outcome = source.outcome
     if outcome == "options" and not options:
         outcome = "staff" if withheld else "not_worked_out"
@@ -142,6 +150,7 @@ def compose_letter(
         reference=source.reference,
         recipient=inputs.recipient,
         decision=source.decision,
+        only_refusal=source.only_refusal,
         reasons=inputs.reasons,
         outcome=outcome,
         options=options,
@@ -182,18 +191,22 @@ def _distinct(
 def _merged(same: Sequence[SourceOption], settings: LetterSettings) -> LetterOption:
     """Options that read the same as one, which is only as steady as the least steady of them."""
     shares = [option.robustness for option in same if option.robustness is not None]
-    steadiness: Steadiness = "unmeasured"
-    if shares:
-        steadiness = "steady" if min(shares) >= settings.steady_share else "easily_upset"
     added = [tie for option in same for tie in option.ties if tie.do == "add"]
     return LetterOption(
         ties=_tie_changes(same[0]),
         attributes=same[0].attributes,
-        steadiness=steadiness,
+        steadiness=_steadiness(min(shares), settings) if shares else "unmeasured",
         alike=len(same),
         partners=len(frozenset().union(*(tie.partners for tie in added))),
         caution=gravest(option.caution for option in same),
     )
+
+
+def _steadiness(share: float, settings: LetterSettings) -> Steadiness:
+    """How an option is described that still worked in this share of draws."""
+    if share <= settings.fragile_share:
+        return "fragile"
+    return "steady" if share >= settings.steady_share else "unsteady"
 
 
 def _tie_changes(option: SourceOption) -> tuple[TieChange, ...]:

@@ -1,22 +1,30 @@
-"""Files that staff write for letters: reasons they confirm, addresses, and other people's names.
+"""Files that staff write for letters: confirmed reasons, addresses, names, ids and reviews.
 
 Reasons come as CSV (`id`, then columns whose names start with `reason`; a person may have several
 rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`). What looks like another person's name
 and is not can be allowed: in the CSV column `allow`, with semicolons between words, or in the TOML
 table `[allow]`. Addresses come as CSV: `id`, then one column per line of the address. Names come
-as CSV: `id`, and columns of names.
+as CSV: `id`, and columns of names. The letters to sign off come as ids, and reviews as CSV.
 """
 
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from datetime import date
 from pathlib import Path
 from unicodedata import category
 
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.records.signing import Review, SignedLetter
 from recourse_audit.records.spreadsheets import unguarded
-from recourse_audit.render.letters.letter import AddressLine, Reason
+from recourse_audit.render.letters.letter import (
+    AddressLine,
+    LetterInputs,
+    Reason,
+    Signer,
+    SignOff,
+)
 from recourse_audit.settings.toml import read_toml
 
 LONGEST = 200
@@ -79,6 +87,68 @@ def read_names(path: Path, columns: Collection[str]) -> dict[str, tuple[str, ...
     return names
 
 
+def read_ids(path: Path) -> tuple[str, ...]:
+    """The ids in a file: one per line, or the column `id` of a CSV file."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from None
+    if lines and "id" in next(csv.reader(lines[:1]), []):
+        return tuple(dict.fromkeys(own for _, own, _ in _csv(path, "", optional=True)))
+    ids = (unguarded(line.strip()) for line in lines)
+    return tuple(dict.fromkeys(own for own in ids if own))
+
+
+def read_reviews(path: Path) -> dict[str, Review]:
+    """Who has read whose draft: columns `id`, `reviewer`, `reviewed` (a day) and perhaps `draft`.
+
+    The table of the letters' folder has these columns, so that a reviewer can fill it in.
+    """
+
+    def choose(columns: list[str]) -> list[str]:
+        if not {"id", "reviewer", "reviewed"} <= set(columns):
+            raise InputError(
+                f"{path}: needs columns named id, reviewer and reviewed (got "
+                f"{', '.join(columns) or 'no columns'})"
+            )
+        return ["reviewer", "reviewed", *(["draft"] if "draft" in columns else [])]
+
+    reviews: dict[str, Review] = {}
+    for place, own, texts in _rows(path, choose):
+        reviewer, day = texts["reviewer"], texts["reviewed"]
+        if not reviewer:
+            continue
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            raise InputError(
+                f"{path}{place}: needs the day of the review of {own}, such as 2026-03-31 "
+                f"(got {day!r})"
+            ) from None
+        if own in reviews:
+            raise InputError(f"{path}{place}: has a second review of {own}; keep one of them")
+        draft = texts.get("draft", "")
+        reviews[own] = Review(reviewer=unguarded(reviewer), day=day, draft=draft)
+    return reviews
+
+
+def inputs_of(signed: SignedLetter) -> LetterInputs:
+    """What staff had given for a letter that was signed off."""
+    return LetterInputs(
+        reasons=tuple(Reason(text) for text in signed.reasons),
+        recipient=tuple(AddressLine(line) for line in signed.recipient),
+    )
+
+
+def sign_off_of(signed: SignedLetter) -> SignOff:
+    """Who had signed a letter off, and the date on it."""
+    try:
+        day = date.fromisoformat(signed.sign_off.day)
+    except ValueError:
+        raise InputError(f"the record of the signed letter to {signed.id} was changed") from None
+    return SignOff(name=Signer(signed.sign_off.name), day=day)
+
+
 def _csv(
     path: Path, prefix: str, *, optional: bool = False, only: Collection[str] = ()
 ) -> Iterator[tuple[str, str, list[str]]]:
@@ -86,24 +156,36 @@ def _csv(
 
     With `only`, the columns with these names. There need be none if they are `optional`.
     """
+
+    def choose(columns: list[str]) -> list[str]:
+        chosen = [name for name in columns if name != "id" and name.startswith(prefix)]
+        missing = sorted(set(only) - set(chosen))
+        if missing:
+            raise InputError(
+                f"{path}: there is no column {missing[0]!r} (from letters.name_columns); "
+                f"{near_matches(missing[0], columns)}"
+            )
+        chosen = [name for name in chosen if name in only] if only else chosen
+        if "id" not in columns or not (chosen or optional):
+            raise InputError(
+                f"{path}: needs a column named id and at least one more, such as "
+                f"{prefix or 'line'}1 (got {', '.join(columns) or 'no columns'})"
+            )
+        return chosen
+
+    for place, own, texts in _rows(path, choose):
+        yield place, own, [text for text in texts.values() if text]
+
+
+def _rows(
+    path: Path, choose: Callable[[list[str]], list[str]]
+) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """For each row: its place, the id, and the text in each of the columns that are chosen."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, strict=True)
             columns = list(table.fieldnames or ())
-            chosen = [name for name in columns if name != "id" and name.startswith(prefix)]
-            if only:
-                missing = sorted(set(only) - set(chosen))
-                if missing:
-                    raise InputError(
-                        f"{path}: there is no column {missing[0]!r} (from letters.name_columns); "
-                        f"{near_matches(missing[0], columns)}"
-                    )
-                chosen = [name for name in chosen if name in only]
-            if "id" not in columns or not (chosen or optional):
-                raise InputError(
-                    f"{path}: needs a column named id and at least one more, such as "
-                    f"{prefix or 'line'}1 (got {', '.join(columns) or 'no columns'})"
-                )
+            chosen = choose(columns)
             twice = [name for name in columns if columns.count(name) > 1]
             if twice:
                 raise InputError(f"{path}: has two columns named {twice[0]!r}; number them")
@@ -116,9 +198,8 @@ def _csv(
                         f"{path}, line {table.line_num}: has more fields than the header; "
                         "put text that contains a comma in quotation marks"
                     )
-                texts = [_text(path, row[name] or "") for name in chosen]
-                own = unguarded(row["id"])
-                yield f", line {table.line_num}", own, [text for text in texts if text]
+                texts = {name: _text(path, row[name] or "") for name in chosen}
+                yield f", line {table.line_num}", unguarded(row["id"]), texts
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
 

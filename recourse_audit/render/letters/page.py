@@ -6,7 +6,6 @@ Texts come from the catalogue, the profile and the settings; facts about the per
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.render.letters.cautions import CAUTIONS
@@ -18,6 +17,8 @@ from recourse_audit.render.wording import PLACEHOLDER, Wording
 from recourse_audit.settings import LetterSettings
 
 _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)
+LONGEST_LEAD = 80
+LONGEST_IN_MARGIN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +31,22 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionText:
-    """One option in words; `whom` says with whom it worked, as prominently as the steps."""
+    """One option in words; `whom` says with whom it worked, as prominently as the steps.
+
+    `note` says how often it held; `warns` if it often did not.
+    """
 
     heading: str
     effort: str
     steps: tuple[StepText, ...]
     whom: str
     note: str
+    warns: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remedy:
-    """Something the person can do: a short lead, then the details."""
+class Paragraph:
+    """A short lead, which stands out, and the rest; either may be empty."""
 
     lead: str
     rest: str
@@ -49,31 +54,38 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Part A: the decision, and the reasons for it or the right to ask for them."""
+    """The decision, and the reasons for it or the right to ask for them."""
 
-    heading: str
-    paragraphs: tuple[str, ...]
+    paragraphs: tuple[Paragraph, ...]
     reasons_intro: tuple[str, ...]
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Part B: what could change the result; or that nothing does, and within which limits."""
+    """What could change the result; or that nothing does, and within which limits."""
 
     heading: str
     intro: tuple[str, ...]
     options: tuple[OptionText, ...]
     after: tuple[str, ...]
-    limits_heading: str
-    limits: tuple[str, ...]
-    notes_heading: str
-    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """What the person can do: whom to contact, then review, correction and complaint."""
+
+    heading: str
+    paragraphs: tuple[Paragraph, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterPage:
-    """The whole letter; `draft` is the word across every page, "" once it is signed off."""
+    """The whole letter; `draft` is the word across every page, "" once it is signed off.
+
+    `margin` is the reference as it is repeated in the margin, where there is little room; `notes`
+    is what must be kept in mind about the options.
+    """
 
     language: str
     title: str
@@ -85,12 +97,13 @@ class LetterPage:
     recipient_label: str
     recipient: tuple[str, ...]
     details: tuple[Detail, ...]
+    margin: str
     heading: str
     greeting: str
     notice: Notice | None
     options: Options | None
-    remedies_heading: str
-    remedies: tuple[Remedy, ...]
+    box: Box
+    notes: str
     closing: str
     signature: str
 
@@ -102,12 +115,11 @@ def letter_page(
     builder = _PageBuilder(letter, wording, profile, settings)
     say, signed, reference = wording.say, letter.sign_off, plain(letter.reference)
     dated = wording.day(signed.day) if signed else say("date.open")
-    contact = settings.contact or (builder.slot("contact"),)
     details = (
         Detail(label=say("label.reference"), lines=(reference,)),
         Detail(label=say("label.date"), lines=(dated,)),
-        Detail(label=say("label.contact"), lines=contact),
     )
+    options = "options" in settings.parts
     signature = say("unsigned") if not signed else say("signed", name=signed.name)
     return LetterPage(
         language=settings.language.replace("_", "-"),
@@ -120,12 +132,13 @@ def letter_page(
         recipient_label=say("label.recipient"),
         recipient=letter.recipient or (f"{say('label.reference')} {reference}",),
         details=details,
+        margin=shortened(reference, LONGEST_IN_MARGIN),
         heading=about_in(settings) or say("heading"),
         greeting=say("greeting"),
         notice=builder.notice() if "notice" in settings.parts else None,
-        options=builder.options() if "options" in settings.parts else None,
-        remedies_heading=say("part.remedies"),
-        remedies=tuple(_remedy(text) for text in builder.blocks("remedies")),
+        options=builder.options() if options else None,
+        box=builder.box(),
+        notes=" ".join(builder.notes()) if options else "",
         closing=say("closing"),
         signature=signature,
     )
@@ -168,11 +181,21 @@ class _PageBuilder:
             "address": ", ".join(settings.address),
             "contact": ", ".join(settings.contact),
             "decision": self._words.one(self._letter.decision),
+            "decided": self._decided(),
             "reference": plain(self._letter.reference),
         }.get(name, "")
-        return filled or self._wording.say(
-            "draft.open", name=self._profile.slots.get(name, f"letters.{name}")
-        )
+        own = f"letters.slots.{name}" if name in self._profile.slots else f"letters.{name}"
+        return filled or self._wording.say("draft.open", name=own)
+
+    def _decided(self) -> str:
+        """The decision as a sentence: the user's own, or one that fits any application."""
+        letter = self._letter
+        own = self._words.sentence(letter.decision)
+        if own is not None:
+            return own
+        if letter.only_refusal:
+            return self._wording.say("decided.declined")
+        return self._wording.say("decided.otherwise", decision=self._words.one(letter.decision))
 
     def blocks(self, part: str) -> tuple[str, ...]:
         """The paragraphs of the profile that belong to a part."""
@@ -182,30 +205,30 @@ class _PageBuilder:
 
     def notice(self) -> Notice:
         return Notice(
-            heading=self._wording.say("part.notice"),
-            paragraphs=self.blocks("notice"),
+            paragraphs=tuple(_paragraph(text) for text in self.blocks("notice")),
             reasons_intro=self.blocks("reasons"),
             reasons=tuple(self._letter.reasons),
         )
 
     def options(self) -> Options:
-        say, letter = self._wording.say, self._letter
-        limits = self._limits()
         return Options(
-            heading=say("part.options"),
+            heading=self._wording.say("part.options"),
             intro=tuple(self._intro()),
             options=tuple(self._options()),
             after=tuple(self._after()),
-            limits_heading=say("limits.heading") if limits else "",
-            limits=limits,
-            notes_heading=say("notes.heading"),
-            notes=tuple(self._notes()) if letter.outcome != "not_worked_out" else (),
+        )
+
+    def box(self) -> Box:
+        say = self._wording.say
+        contact = Paragraph(lead=say("label.contact"), rest=self.slot("contact"))
+        return Box(
+            heading=say("part.remedies"),
+            paragraphs=(contact, *(_paragraph(text) for text in self.blocks("remedies"))),
         )
 
     def _block(self, block: Block | Undeclared) -> str:
         if isinstance(block, Undeclared):
-            fact = self._profile.facts[block.fact]
-            return self._wording.say("draft.fact", key=f"letters.facts.{block.fact}", fact=fact)
+            return self._wording.say("draft.fact", key=f"letters.facts.{block.fact}")
         return PLACEHOLDER.sub(lambda found: self.slot(found[1]), block.text[self._language])
 
     def _intro(self) -> Iterator[str]:
@@ -218,7 +241,9 @@ class _PageBuilder:
                 else:
                     yield count("options.checked_one", letter.options[0].changes)
                 if len(letter.options) > 1:
-                    yield self._wording.say("options.order")
+                    held = any(one.steadiness != "fragile" for one in letter.options)
+                    last = "_fragile_last" if letter.is_fragile and held else ""
+                    yield self._wording.say(f"options.order{last}")
             case "staff":
                 yield count("staff.intro", letter.withheld)
             case "none_exists" if letter.limits and not self._limits():
@@ -239,6 +264,7 @@ class _PageBuilder:
                 steps=tuple(steps_of(option, wording, self._words, self._settings.currencies)),
                 whom=" ".join(self._whom(option)),
                 note="" if steady == "unmeasured" else wording.say(f"option.{steady}"),
+                warns=steady == "fragile",
             )
 
     def _whom(self, option: LetterOption) -> Iterator[str]:
@@ -253,12 +279,15 @@ class _PageBuilder:
 
     def _after(self) -> Iterator[str]:
         letter, count = self._letter, self._wording.say_count
-        if letter.leaves_open_which:
-            yield self._wording.say("options.which")
+        if letter.unnamed_ties:
+            yield count("options.which", letter.unnamed_ties)
         if letter.outcome == "options" and letter.unlisted:
             yield count("options.unlisted", letter.unlisted)
         if letter.outcome == "options" and letter.withheld:
             yield count("options.withheld", letter.withheld)
+        limits = self._limits()
+        if limits:
+            yield self._wording.say("limits.list", limits=self._wording.listed(limits))
 
     def _limits(self) -> tuple[str, ...]:
         letter = self._letter
@@ -266,21 +295,23 @@ class _PageBuilder:
             return ()
         return limits_of(letter.limits, self._wording, self._words)
 
-    def _notes(self) -> Iterator[str]:
-        say, letter = self._wording.say, self._letter
-        if letter.outcome in {"none_exists", "none_found"}:
-            yield say("limits.only")
+    def notes(self) -> Iterator[str]:
+        """What must be kept in mind: no promise, for how long, and what it does not mean."""
+        wording, letter = self._wording, self._letter
+        if letter.outcome == "not_worked_out":
+            return
+        none = letter.outcome in {"none_exists", "none_found"}
+        yield wording.say("limits.only" if none else "notes.no_promise")
+        if letter.valid_until is None:
+            yield wording.say_count("notes.for_days", letter.valid_days)
         else:
-            yield say("notes.no_promise")
-        day = letter.data_date
-        used = say("notes.data_then") if day is None else self._dated("notes.data", day)
-        until = letter.valid_until
-        if until is None:
-            yield f"{used} {self._wording.say_count('notes.for_days', letter.valid_days)}"
-        else:
-            yield f"{used} {self._dated('notes.until', until)}"
+            until = wording.day(letter.valid_until)
+            yield wording.say_count("notes.until", letter.valid_days, date=until)
+        if letter.data_date is not None:
+            yield wording.say("notes.data", date=wording.day(letter.data_date))
         if letter.outcome == "options":
-            yield " ".join((say("caution.general"), *self._cautions()))
+            yield wording.say("caution.general")
+            yield from self._cautions()
 
     def _cautions(self) -> Iterator[str]:
         """The cautions about the listed options, each with the options if it is not about all."""
@@ -295,11 +326,21 @@ class _PageBuilder:
             if said:
                 yield said
 
-    def _dated(self, key: str, day: date) -> str:
-        return self._wording.say(key, date=self._wording.day(day))
+
+def shortened(text: str, longest: int) -> str:
+    """A text with its middle left out, if it is longer than this."""
+    if len(text) <= longest:
+        return text
+    kept = (longest - 1) // 2
+    return f"{text[:kept]}…{text[-kept:]}"
 
 
-def _remedy(text: str) -> Remedy:
-    """Make the first sentence of a paragraph its lead, if there is a second one."""
+def _paragraph(text: str) -> Paragraph:
+    """Make the first sentence of a paragraph its lead, if it is short."""
     found = _FIRST_SENTENCE.fullmatch(text)
-    return Remedy(lead=found[1], rest=found[2]) if found else Remedy(lead="", rest=text)
+    lead, rest = (found[1], found[2]) if found else (text, "")
+    return (
+        Paragraph(lead=lead, rest=rest)
+        if len(lead) <= LONGEST_LEAD
+        else Paragraph(lead="", rest=text)
+    )

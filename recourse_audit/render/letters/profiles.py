@@ -22,7 +22,7 @@ from recourse_audit.settings.section import Section
 from recourse_audit.settings.toml import read_toml
 
 # Filled in by the program, from the settings and the letter.
-OWN_SLOTS = frozenset({"sender", "address", "contact", "decision", "reference"})
+OWN_SLOTS = frozenset({"sender", "address", "contact", "decided", "decision", "reference"})
 ALWAYS, WITH_REASONS, WITHOUT_REASONS = "always", "reasons", "no reasons"
 NOT = "not "
 _CONDITION = re.compile(rf"({NOT})?([a-z_]+)")
@@ -124,6 +124,11 @@ class Profile(Section):
                 said[place] = block
         return tuple(said.values())
 
+    @property
+    def names_class(self) -> bool:
+        """Whether a text names the class that was decided on, not only what that means."""
+        return any("{decision}" in text for block in self.blocks for text in block.text.values())
+
     def undeclared(self, facts: dict[str, bool]) -> tuple[str, ...]:
         """The facts that a text depends on and that nobody has declared true or false."""
         needed = {block.fact for block in self.blocks if block.fact is not None}
@@ -165,7 +170,12 @@ def open_slots(profile: Profile, settings: LetterSettings) -> tuple[str, ...]:
             for block in profile.said(part, reasons=reasons, facts=settings.facts):
                 if isinstance(block, Block):
                     needed |= set(PLACEHOLDER.findall(block.text["en"]))
-    given = {"decision", "reference", *(name for name, text in settings.slots.items() if text)}
+    given = {
+        "decided",
+        "decision",
+        "reference",
+        *(name for name, text in settings.slots.items() if text),
+    }
     given |= {name for name in ("sender", "address", "contact") if getattr(settings, name)}
     return tuple(
         f"letters.{name}" if name in OWN_SLOTS else f"letters.slots.{name}"

@@ -58,6 +58,11 @@ class Words:
                     return phrase
         return None
 
+    def sentence(self, decision: str) -> str | None:
+        """The user's sentence about a decision, if they gave one."""
+        tables = (self._settings.decided.get(language, {}) for language in self._languages)
+        return next((table[decision] for table in tables if decision in table), None)
+
     def has_phrase(self, kind: str) -> bool:
         """Whether the user gave a phrase for ending a tie of this kind."""
         return self._found(self._settings.drop, kind) is not None
@@ -88,10 +93,12 @@ def limits_of(limits: Limits, wording: Wording, words: Words) -> tuple[str, ...]
     return (*ties, *(words.one(name) for name in limits.attributes))
 
 
-def unworded(settings: Settings) -> tuple[str, ...]:
+def unworded(settings: Settings, *, names_class: bool) -> tuple[str, ...]:
     """Names that letters may use as they are in the settings, because there is no word for them.
 
-    Most names read well in an English letter; in any other language they are foreign words.
+    Classes are among them only where a letter names them: if the profile does (`names_class`), or
+    if several are unfavourable and there is no sentence for one. Most names read well in an English
+    letter; in any other language they are foreign words.
     """
     letters, recourse = settings.letters, settings.recourse
     words = Words(letters)
@@ -99,6 +106,9 @@ def unworded(settings: Settings) -> tuple[str, ...]:
     implied = [one.name for rule in recourse.attributes for one in rule.implies]
     units = [rule.unit for rule in recourse.attributes if rule.unit not in letters.currencies]
     refused = set(settings.decision.classes) - set(settings.decision.favourable)
+    if not names_class:
+        unsaid = {name for name in refused if words.sentence(name) is None}
+        refused = unsaid if len(refused) > 1 else set()
     kinds = [
         rule.kind
         for rule in recourse.ties

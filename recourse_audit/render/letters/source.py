@@ -98,10 +98,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterSource:
-    """What a letter is made from; `untellable` counts the options that it cannot describe."""
+    """What a letter is made from; `untellable` counts the options that it cannot describe.
+
+    `only_refusal` says that no other class is unfavourable, so that any other decision would have
+    been in the person's favour.
+    """
 
     reference: Reference
     decision: DecisionClass
+    only_refusal: bool
     outcome: Outcome
     options: tuple[SourceOption, ...]
     untellable: int
@@ -144,6 +149,7 @@ class Vocabulary:
         self._rules = {rule.name: rule for rule in recourse.attributes}
         self._classes = set(settings.decision.classes)
         self.favourable = frozenset(settings.decision.favourable)
+        self.only_refusal = len(self._classes - self.favourable) == 1
 
     def kind(self, name: str) -> Kind | None:
         return Kind(name) if name in self._kinds else None
@@ -194,6 +200,7 @@ def letter_source(report: SubjectReport, vocabulary: Vocabulary) -> LetterSource
     return LetterSource(
         reference=Reference(subject.id),
         decision=decision,
+        only_refusal=vocabulary.only_refusal,
         outcome=outcome,
         options=options,
         untellable=len(described) - len(options),

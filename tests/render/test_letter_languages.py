@@ -1,0 +1,145 @@
+"""A letter in another language has no English in it, whatever was found and whichever profile."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.wording import Wording
+from tests.render.letters import (
+    SIGNED,
+    add,
+    drop,
+    move,
+    option,
+    report,
+    settings,
+    writer,
+    written,
+)
+from tests.render.test_profiles import NAMES, loaded
+
+# Common English words that are no words of German, French or Spanish.
+ENGLISH = frozenset(
+    re.findall(
+        r"\w+",
+        "about after and any are ask because before but can changes connection could days decided "
+        "decision declined does each else ending every exists first found from gave has have here "
+        "how limits may more never not of our people please program promise reasons rely result "
+        "tested than that the them then there these they this those to tried unchanged usually we "
+        "what when which who will with worked would you your",
+    )
+)
+OTHERS = ("de", "fr", "es")
+# The law's own name for itself, which Spanish readers in the United States know it by.
+TITLES = re.compile(r"\((Equal Credit Opportunity Act|Consumer Credit Protection Act)\)")
+WORDS: dict[str, Any] = {
+    "guarantor": ["xx", "xxx"],
+    "payment": ["xx", "xxx"],
+    **dict.fromkeys(("savings", "loan_amount", "debt_ratio", "denied"), "xx"),
+}
+FOUND: dict[str, SubjectReport] = {
+    "options": report(
+        option(drop("P1000"), drop("P1001"), holds=0.2),
+        option(drop("P1000"), move("savings", 1.0, 2.0, debt_ratio=(0.4, 0.2)), holds=0.7),
+        option(add("P2000")),
+        option(move("loan_amount", 2.0, 1.0)),
+        option(drop("P1000", "hobby")),
+        ties={"guarantor": 4},
+        caveats=(("general", None), ("confounders", "reverses")),
+    ),
+    "staff": report(option(drop("P1000", "hobby"))),
+    "none exists": report(status="certified_infeasible", ties={"guarantor": 4}),
+    "nothing permitted": report(status="certified_infeasible", permitted={}),
+    "none found": report(status="not_found_within_budget"),
+    "not worked out": report(status="error"),
+}
+
+
+def english_in(text: str) -> set[str]:
+    words = set(re.findall(r"[^\W\d_]+", TITLES.sub("", text).lower()))
+    return words & ENGLISH
+
+
+def test_the_words_are_those_of_english_letters() -> None:
+    by = writer()
+    text = " ".join(by.html(written(found, by)).split("</style>")[1] for found in FOUND.values())
+    assert len(english_in(text)) > len(ENGLISH) / 2
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_no_message_of_a_catalogue_is_in_english(language: str) -> None:
+    wording = Wording(language, Templates())
+    for key in wording.keys:
+        for form in wording.forms(key):
+            assert not english_in(re.sub(r"\{\w+\}", "", form)), key
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize(
+    ("profile", "language"),
+    [(name, one) for name, languages in NAMES.items() for one in languages if one != "en"],
+)
+def test_no_letter_in_another_language_has_english_in_it(
+    profile: str, language: str, signed: bool
+) -> None:
+    known = loaded(profile)
+    given: dict[str, Any] = {
+        "language": language,
+        "profile": profile,
+        "words": {language: WORDS},
+        "sender": "Xx",
+        "address": ["xx"],
+        "contact": ["xx"],
+        "about": "",
+        "data_date": "2026-10-31",
+    }
+    if signed:
+        given |= {"slots": dict.fromkeys(known.slots, "xx")}
+        given |= {"facts": dict.fromkeys(known.facts, True)}
+    by = writer(sign_off=SIGNED if signed else None, **given)
+    for name, found in FOUND.items():
+        body = by.html(written(found, by)).split("</head>")[1]
+        text = unescape(re.sub(r"<[^>]+>", " ", body))
+        # A draft names keys of the settings, and the values that they take.
+        text = re.sub(r"letters\.[\w.]+|true|false", "", text)
+        assert not english_in(text), name
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "several"),
+    [
+        ("en", "We have declined your application.", "We have decided on your application: xx."),
+        ("de", "Wir haben Ihren Antrag abgelehnt.", "Wir haben über Ihren Antrag entschieden: xx."),
+        ("fr", "Nous avons refusé votre demande.", "une décision sur votre demande : xx."),
+        ("es", "Hemos denegado su solicitud.", "Hemos tomado una decisión sobre su solicitud: xx."),
+    ],
+)
+def test_the_first_sentence_is_the_decision(language: str, one: str, several: str) -> None:
+    def first(**more: Any) -> str:
+        by = writer(language=language, words={language: {"denied": "xx"}}, **more)
+        return paragraph(by.html(written(report(), by)))
+
+    def paragraph(html: str) -> str:
+        lead = re.search(r'<section class="notice">\s*<p>(.*?)</p>', html, re.DOTALL)
+        assert lead is not None
+        return lead[1].replace("\N{NO-BREAK SPACE}", " ")
+
+    assert first().startswith(f"<strong>{one}</strong> ")
+    own = {language: {"denied": "We said no."}}
+    assert first(decided=own).startswith("<strong>We said no.</strong> ")
+    country = f"{language}_{language.upper()}" if language != "en" else "en_GB"
+    by = writer(language=country, decided=own)
+    assert "<strong>We said no.</strong>" in by.html(written(report(), by))
+    assert several in paragraph(_of_three_classes(language))
+
+
+def _of_three_classes(language: str) -> str:
+    given = settings(language=language, words={language: {"denied": "xx"}})
+    decision = given.decision.model_copy(update={"classes": ("denied", "later", "approved")})
+    by = LetterWriter(given.model_copy(update={"decision": decision}), Templates())
+    return by.html(written(report(), by))
