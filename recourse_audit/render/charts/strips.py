@@ -144,7 +144,7 @@ class Strip:
 
 
 def axis_row(axis: Axis, figures: Sequence[str], alt: str = "") -> Picture:
-    """The last row of a chart: the figures at the ticks; in words, where the axis begins and ends."""
+    """The last row of a chart: the figures at the ticks, and in words its two ends."""
     ends = " … ".join(dict.fromkeys((*figures[:1], *figures[-1:])))
     drawing = Drawing(axis.width, 20, alt or ends)
     for place, words in zip(axis.ticks, figures, strict=True):

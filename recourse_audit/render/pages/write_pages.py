@@ -4,6 +4,7 @@ They are made from the bundle alone, into `pages/`, which is sealed by itself. W
 pages are made, but no PDF.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -19,6 +20,7 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.letters.signed_before import SIGNED
 from recourse_audit.render.page_words import GROUP_WORDS, INDEX_WORDS, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
@@ -90,13 +92,18 @@ def _made_with(pages: PageOptions, templates: Templates, folder: Path, *, paper:
         auditor=pages.auditor or None,
         pdf=pages.pdf,
         paper=paper,
-        letters=digest_of(" ".join(sorted(_letters(folder)))),
+        letters=digest_of(" ".join([*sorted(_letters(folder)), "", *sorted(_signed(folder))])),
     )
 
 
 def _letters(folder: Path) -> set[str]:
     """The names of the letters that are there, without ending."""
     return {path.stem for path in (folder / LETTERS).glob("*.html")}
+
+
+def _signed(folder: Path) -> set[str]:
+    """The names of the letters that are signed off, without ending."""
+    return {path.name.removesuffix(SIGNED) for path in (folder / LETTERS).glob(f"*{SIGNED}")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +118,7 @@ class PageMakers:
         templates = Templates(self.pages.templates)
         held = ExitStack()
         stored = held.enter_context(open_stored_audit(self.bundle))
+        names = stored.names()
         return PageMaker(
             level=self.pages.level,
             facts=facts_of(stored.fingerprint, stored.settings),
@@ -120,7 +128,18 @@ class PageMakers:
             words=PageWords(self.pages.language, templates, *SUBJECT_WORDS),
             printer=Printer(templates) if self.on_paper else None,
             letters=_letters(self.bundle),
+            names=names,
+            beside=_beside(names) if self.pages.level != "subject" else {},
         )
+
+
+def _beside(names: Mapping[int, str]) -> dict[int, tuple[int | None, int | None]]:
+    """The subjects before and after each, in the order of the node table.
+
+    A subject's own copy leads to nobody else's.
+    """
+    numbers: list[int | None] = [None, *names, None]
+    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(names)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +154,30 @@ class PageMaker:
     words: PageWords
     printer: Printer | None
     letters: set[str]
+    names: Mapping[int, str]
+    beside: Mapping[int, tuple[int | None, int | None]]
 
     def close(self) -> None:
         """Let go of the bundle."""
         self.held.close()
 
+    def _link(self, number: int | None) -> str:
+        """The page of another subject, from a subject's page."""
+        return "" if number is None else f"{page_name(number, self.names[number], self.level)}.html"
+
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         """The page of one subject, and its PDF if there is a printer."""
         name = file_name(number, report.subject.id)
         page = page_name(number, report.subject.id, self.level)
+        before, after = self.beside.get(number, (None, None))
         view = subject_view(
             report,
             self.facts,
             words=self.words,
             level=self.level,
             members=self.stored.groups_of(number),
+            previous_link=self._link(before),
+            next_link=self._link(after),
             letter_link=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
         )
         html = self.templates.render("pages/subject.html", view=view)
@@ -205,7 +233,7 @@ def _index_source(
 ) -> IndexSource:
     """What the index is made from; only the auditor's pages name who audited."""
     folder, level = stored.folder, pages.level
-    letters = _letters(folder)
+    letters, signed = _letters(folder), _signed(folder)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
     cheapest: dict[int, tuple[Change, ...]] = {}
     for number, do, kind, attribute, before, after in stored.first_options():
@@ -220,6 +248,7 @@ def _index_source(
                 file=page_name(number, one, level),
                 page=True,
                 letter=file_name(number, one) in letters,
+                signed=file_name(number, one) in signed,
                 ending=ending,
             )
             for number, one in stored.names().items()
