@@ -78,8 +78,8 @@ def view() -> "Console":
 # Each as wide as what it stands for, so that columns stay columns.
 LOOK_ALIKES = dict(
     zip(
-        "│┼─├└○●◀▶→▲◇…✂█░νμ·×≤≥",
-        "|+-|`o*<>>!?~x#.nm-x<>",
+        "│┼─├└○●◀▶→▲◇…✂█░νμ·≤≥",
+        "|+-|`o*<>>!?~x#.nm-<>",
         strict=True,
     )
 ) | {
