@@ -75,26 +75,21 @@ def view() -> "Console":
     return Console(width=width, markup=False, highlight=False, emoji=False)
 
 
-LOOK_ALIKES = {
-    "│": "|",
-    "┼": "+",
-    "─": "-",
-    "○": "o",
-    "●": "*",
-    "◀": "<",
-    "▶": ">",
-    "→": ">",
-    "▲": "!",
-    "◇": "?",
-    "…": "~",
-    "✂": "x",
-    "█": "#",
-    "░": ".",
-    "├": "|",
-    "└": "`",
+# Each as wide as what it stands for, so that columns stay columns.
+LOOK_ALIKES = dict(
+    zip(
+        "│┼─├└○●◀▶→▲◇…✂█░νμ·≤≥",
+        "|+-|`o*<>>!?~x#.nm-<>",
+        strict=True,
+    )
+) | {
     "\N{MINUS SIGN}": "-",
-    "ν": "n",
-    "μ": "m",
+    "\N{EN DASH}": "-",
+    "\N{NO-BREAK SPACE}": " ",
+    "\N{LEFT SINGLE QUOTATION MARK}": "'",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    "\N{LEFT DOUBLE QUOTATION MARK}": '"',
+    "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
 }
 
 
