@@ -14,6 +14,7 @@ from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.model import Repeats
 from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import (
+    Action,
     Certificate,
     LeftOut,
     Permitted,
@@ -322,7 +323,7 @@ def test_money_and_attributes_are_said_in_the_users_words() -> None:
             "names": {"en": {"loan_amount": ("loan",)}},
         }
     )
-    actions = [
+    actions: list[Action] = [
         SetAction(attribute="savings", before=4780.0, after=12280.0, unit="euros"),
         SetAction(attribute="loan_amount", before=13100.5, after=10600.0, unit="euros"),
         SetAction(attribute="job_kind", before="none", after="full time"),
@@ -414,7 +415,8 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
         },
         "What could change the decision: nothing within the limits",
         (
-            "No option exists within the limits: all 3,860 combinations of up to 3 permitted changes "
+            "No option exists within the limits: all 3,860 combinations of up to 3 "
+            "permitted changes "
             "were tried."
         ),
     ),
@@ -455,7 +457,8 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
         "What could change the decision: not decided",
         (
             "No option found yet: 4,899 of 5,198 combinations of up to 3 permitted changes tried. "
-            "There may be one. All combinations of up to 2 changes were covered. Permitted: 12 ties "
+            "There may be one. All combinations of up to 2 changes were covered. Permitted: "
+            "12 ties "
             "to end, 1 tie to add, and loan amount (4 levels)."
         ),
     ),
@@ -538,7 +541,8 @@ def test_a_counterfactual_is_a_card_with_both_moves_and_the_whole_graph_first() 
         "This tie counts against the subject.",
         "Within the explanation it reverses the answer; on the whole graph it does not.",
         (
-            "With other data for P0000 and P0001 the effect weakens (clearly in the same direction in "
+            "With other data for P0000 and P0001 the effect weakens (clearly in the same "
+            "direction in "
             "51 of 60 tests). It depends on whose data they are."
         ),
     )
@@ -843,7 +847,8 @@ def test_a_caveat_is_told_in_full_with_its_figures() -> None:
         "Removing P0001–P0002 moves the probability of denied by −0.315",
         "the move is −0.116 on average (95% interval −0.145 to −0.087)",
         (
-            "exceeds 0.010 in the same direction in 51 of 60 draws, in the opposite direction in 3 of "
+            "exceeds 0.010 in the same direction in 51 of 60 draws, in the opposite "
+            "direction in 3 of "
             "60, and in neither in 6 of 60."
         ),
     ):
