@@ -52,8 +52,8 @@ class SearchSettings(Section):
     )
     prefer: Literal["paper", "whole_graph"] = Field(
         default="paper",
-        description="What pages and the terminal show first: the paper's counterfactuals, or the "
-        "ties that carry the decision on the whole graph.",
+        description="What the terminal shows first: the paper's counterfactuals, or the ties that "
+        "carry the decision on the whole graph. Pages begin with the whole graph in either case.",
     )
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED, description="Seed of all random draws.")
 

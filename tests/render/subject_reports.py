@@ -39,12 +39,17 @@ from recourse_audit.records.report import (
     SubjectReport,
 )
 from recourse_audit.records.search import (
+    Carriers,
+    CarryingSet,
     Counterfactual,
     Explanation,
     FrontPair,
     ObjectiveGrid,
     Ranks,
     SearchExtent,
+    SetsTried,
+    Tie,
+    WholeGraph,
 )
 from recourse_audit.render.pages.tables import AuditFacts
 
@@ -298,3 +303,46 @@ def with_first(report: SubjectReport, **changes: Any) -> SubjectReport:
     """The report with parts of its first counterfactual replaced."""
     first, *rest = report.counterfactuals
     return replace(report, counterfactuals=(replace(first, **changes), *rest))
+
+
+def whole_graph(after: float, before: float = 0.9) -> WholeGraph:
+    """What the whole graph says: the probability of denied, of 0.9 as it is."""
+    decision = CLASSES[0] if after >= 0.5 else CLASSES[1]
+    return WholeGraph(
+        probabilities=probabilities(after),
+        effect=round(after - before, 6),
+        decision=decision,
+        flips=decision != CLASSES[0],
+    )
+
+
+def carrying(ties: tuple[Tie, ...], after: float) -> CarryingSet:
+    """Ties, and the probability of denied without them."""
+    found = whole_graph(after)
+    return CarryingSet(
+        removed=ties,
+        size=len(ties),
+        probabilities=found.probabilities,
+        effect=found.effect,
+        decision=found.decision,
+        flips=found.flips,
+    )
+
+
+def own_carriers(report: SubjectReport, *afters: float) -> SubjectReport:
+    """The report with the subject's own ties to 1, 2 and so on: denied without each of them."""
+    subject = report.subject.id
+    own = tuple(
+        carrying(((subject, person(place)),), after) for place, after in enumerate(afters, start=1)
+    )
+    found = Carriers(
+        front=(),
+        smallest_flip=None,
+        own=own,
+        own_ties=len(own),
+        ties_in_reach=12,
+        max_ties=4,
+        coverage="exhaustive",
+        tried=(SetsTried(size=1, tried=12, of=12, own_tried=len(own), own_of=len(own)),),
+    )
+    return replace(report, carriers=found)

@@ -105,14 +105,25 @@ def test_ties_held_a_decision_back_if_the_score_goes_further_its_way_without_the
 
 
 def test_the_page_says_how_scores_enter_the_objectives_and_only_of_scores() -> None:
+    search = subject_view(scored(), facts=facts(), level="auditor").annex.search
+    assert search is not None
+    assert "a score counts as a normal distribution" in search.note
+    assert search.answers is None
+    plain = subject_view(made_report(), facts=facts(), level="auditor").annex.search
+    assert plain is not None
+    assert "score" not in plain.note
+    assert plain.answers is not None
+
+
+def test_every_chart_of_a_score_model_has_the_score_on_its_axis() -> None:
     view = subject_view(scored(), facts=facts(), level="auditor")
-    assert "a score counts as a normal distribution" in view.scores_note
-    assert view.histograms_title == "The score"
-    assert view.histograms is not None
-    assert "The score: 600.0 on the whole graph" in str(view.histograms)
-    plain = subject_view(made_report(), facts=facts(), level="auditor")
-    assert plain.scores_note == ""
-    assert plain.histograms_title == "Probability of each class"
+    assert view.ladder.chart is not None
+    assert view.ladder.chart.rows[0].figure == "600.0"
+    assert view.counterfactuals is not None
+    [card] = view.counterfactuals.cards
+    assert "explanation 590.0" in card.direction
+    assert card.direction.endswith("640.0")
+    assert "probability of approved" not in view.ladder.chart.head
 
 
 def test_options_of_a_score_model_say_what_becomes_of_the_score() -> None:

@@ -231,7 +231,7 @@ def test_a_tree_draws_every_tie_once_and_removed_ones_dashed_with_a_word() -> No
     root = Xml.fromstring(some_tree().svg)
     lines = [one.get("stroke-dasharray") for one in root.iter(f"{SVG}line")]
     assert sorted(bool(one) for one in lines) == [False, False, False, True]
-    words = [one.text for one in root.iter(f"{SVG}text")]
+    words = [one.text or "" for one in root.iter(f"{SVG}text")]
     assert sorted(words) == ["P0", "P1", "P2", "P3", "P4", "removed"]
 
 

@@ -92,6 +92,6 @@ def before_signing(shown: SubjectReport, level: Level, words: PageWords) -> tupl
         said.append(
             words.say_count("subject.clerk.fragile", len(fragile), options=words.listed(fragile))
         )
-    if not recourse.options:
+    if not recourse.options and recourse.status != "verified":
         said.append(words.say(f"subject.clerk.{recourse.status}"))
     return (*said, words.say("subject.clerk.reasons"), words.say("subject.clerk.not_say"))
