@@ -21,7 +21,9 @@ from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
 from recourse_audit.render.letters.letter_inputs import read_ids, read_reviews
 from recourse_audit.render.letters.signing import Entry, Signing, decide
+from recourse_audit.render.letters.source import NoLetter
 from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
+from recourse_audit.render.letters.writer import LetterWriter
 from tests.bundles import contents
 from tests.command import command, one_line
 from tests.render.conftest import SUBJECTS
@@ -222,6 +224,36 @@ def test_signing_some_later_keeps_what_was_signed_before(bundle: Path, ids: list
     assert verify_bundle(bundle).problems == ()
 
 
+def test_signing_one_letter_does_not_make_the_other_drafts_again(
+    bundle: Path, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(bundle, other)
+    sign(other, ids[0])
+    write_letters(bundle)
+    made: list[str] = []
+    real = LetterWriter.html
+
+    def noted(self: LetterWriter, letter: Letter) -> str:
+        made.append(letter.reference)
+        return real(self, letter)
+
+    monkeypatch.setattr(LetterWriter, "html", noted)
+    sign(bundle, ids[0])
+    assert made == [ids[0]]
+    assert contents(bundle) == contents(other)
+    # One that was edited by hand is made again, and so are all if anything else has changed.
+    draft = next(path for path in (bundle / "letters").glob("*.html") if ids[1] in path.name)
+    draft.write_text("edited", encoding="utf-8")
+    sign(bundle, ids[0])
+    assert letters_to(bundle, ids[1]) == letters_to(other, ids[1])
+    made.clear()
+    address = file_of(tmp_path, f"id,line\n{ids[1]},1 Long Lane\n")
+    sign(bundle, ids[0], addresses=address)
+    assert made == [ids[0], ids[1]]
+    assert b"1 Long Lane" in b"".join(letters_to(bundle, ids[1]).values())
+
+
 def test_what_staff_gave_for_a_signed_letter_need_not_be_given_again(
     bundle: Path, ids: list[str], tmp_path: Path
 ) -> None:
@@ -286,7 +318,10 @@ def _edited(bundle: Path) -> None:
     [
         (_other_bundle, "move the folder elsewhere to keep them"),
         (_earlier_version, "move the folder elsewhere to keep them"),
-        (_edited, "belongs to a letter that is signed off, and was changed or removed since"),
+        (
+            _edited,
+            "belongs to a letter that is signed off, and was changed, added or removed since",
+        ),
     ],
 )
 def test_signed_letters_that_are_not_as_they_were_are_never_replaced(
@@ -382,9 +417,6 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_person_without_a_letter_cannot_be_signed_for(
     bundle: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recourse_audit.render.letters.source import NoLetter
-    from recourse_audit.render.letters.writer import LetterWriter
-
     real = LetterWriter.draft
 
     def draft(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | NoLetter:

@@ -5,6 +5,7 @@ with its name and its date until somebody reopens it; if it would now read diffe
 written, and the command says which letters these are.
 """
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,7 @@ from recourse_audit.records.codec import DERIVED_MANIFEST, SIGNED_LETTER
 from recourse_audit.records.manifest import DerivedManifest
 from recourse_audit.records.signing import SignedLetter
 from recourse_audit.render.batch import Files, file_name
+from recourse_audit.render.letters.signing import TABLE
 from recourse_audit.render.text import plain
 
 SIGNED = ".signed.json"
@@ -46,12 +48,30 @@ def signed_before(derived: DerivedFolder, names: Mapping[int, str]) -> dict[int,
     return dict(_records(folder, names, manifest))
 
 
-def signed_files(folder: Path, name: str) -> Files:
-    """All files of a signed letter, as they are."""
-    found = {
-        f"{name}{ending}": read_plain(folder / f"{name}{ending}")
-        for ending in (".html", ".pdf", SIGNED, ALLOWED)
+def drafts_before(derived: DerivedFolder, names: Mapping[int, str]) -> dict[int, str]:
+    """The fingerprints of drafts that are still as they were sealed, by number.
+
+    Signing one letter off need not make all drafts again.
+    """
+    folder, manifest = derived.folder, _manifest(derived.folder)
+    if manifest is None or manifest.of != digest(derived.bundle / MANIFEST):
+        return {}
+    table = read_plain(folder / TABLE) or b""
+    if sha256(table).hexdigest() != manifest.files.get(TABLE):
+        return {}
+    rows = csv.DictReader(table.decode().splitlines())
+    drafts = {row["letter"]: row["draft"] for row in rows if row["status"] != "signed"}
+    found = {number: file_name(number, own) for number, own in names.items()}
+    return {
+        number: drafts[name]
+        for number, name in found.items()
+        if name in drafts and _changed(folder, name, manifest) is None
     }
+
+
+def files_of(folder: Path, name: str) -> Files:
+    """All files of a letter, as they are."""
+    found = {file: read_plain(folder / file) for file in _possible(name)}
     return {file: content for file, content in found.items() if content is not None}
 
 
@@ -87,20 +107,28 @@ def _records(
         name = file_name(number, own)
         if f"{name}{SIGNED}" not in manifest.files:
             continue
-        files = signed_files(folder, name)
-        sealed = {file for file in manifest.files if file in _possible(name)}
-        for file in sorted(sealed | files.keys()):
-            content = files.get(file)
-            if content is None or sha256(content).hexdigest() != manifest.files.get(file):
-                raise InputError(
-                    f"{folder / file}: belongs to a letter that is signed off, and was changed or "
-                    "removed since; restore it, or move the folder elsewhere"
-                )
+        file = _changed(folder, name, manifest)
+        if file is not None:
+            raise InputError(
+                f"{folder / file}: belongs to a letter that is signed off, and was changed, added "
+                "or removed since; restore it, or move the folder elsewhere"
+            )
         try:
-            yield number, SIGNED_LETTER.read(files[f"{name}{SIGNED}"])
+            yield number, SIGNED_LETTER.read(files_of(folder, name)[f"{name}{SIGNED}"])
         except DocumentError as error:
             raise InputError(f"{folder / name}{SIGNED}: {error}") from None
 
 
-def _possible(name: str) -> set[str]:
-    return {f"{name}{ending}" for ending in (".html", ".pdf", SIGNED, ALLOWED)}
+def _changed(folder: Path, name: str, manifest: DerivedManifest) -> str | None:
+    """The first file of a letter that is not what was sealed."""
+    files = files_of(folder, name)
+    for file in _possible(name):
+        content = files.get(file)
+        now = None if content is None else sha256(content).hexdigest()
+        if now != manifest.files.get(file):
+            return file
+    return None
+
+
+def _possible(name: str) -> tuple[str, ...]:
+    return tuple(f"{name}{ending}" for ending in (".html", ".pdf", SIGNED, ALLOWED))

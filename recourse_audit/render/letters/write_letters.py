@@ -26,10 +26,11 @@ from recourse_audit.render.letters.letter_inputs import read_reviews
 from recourse_audit.render.letters.signed_before import (
     ALLOWED,
     SIGNED,
+    drafts_before,
+    files_of,
     reads_the_same,
     refuse_changed,
     signed_before,
-    signed_files,
 )
 from recourse_audit.render.letters.signing import (
     ALL,
@@ -151,11 +152,13 @@ def write_letters(
 class _Plan:
     """What becomes of each letter, by the number of the subject.
 
-    `before` are the numbers of letters that were signed off before and stay as they are.
+    `before` are the numbers of letters that were signed off before, and `copied` those of all
+    letters whose files stay as they are.
     """
 
     entries: dict[int, Entry]
     before: frozenset[int] = frozenset()
+    copied: frozenset[int] = frozenset()
 
     @property
     def signed_now(self) -> dict[int, Entry]:
@@ -175,7 +178,9 @@ def _planned(
     signing.check_known(names.values())
     reviews = {} if options.reviewed is None else read_reviews(options.reviewed)
     before = signed_before(derived, names)
+    drafts = {} if signing.ids is None else drafts_before(derived, names)
     entries: dict[int, Entry] = {}
+    copied = set()
     changed: list[str] = []
     for number, own in names.items():
         report, file = stored.report(number), file_name(number, own)
@@ -185,20 +190,24 @@ def _planned(
         draft = writer.draft(report, signed)
         if isinstance(draft, NoLetter):
             _refuse_nothing(signing, own)
+            changed += [] if signed is None else [own]
             continue
         fingerprint = writer.fingerprint(draft)
         if signed is None:
-            entries[number] = decide(
-                draft, file=file, draft=fingerprint, signing=signing, reviews=reviews
-            )
+            entry = decide(draft, file=file, draft=fingerprint, signing=signing, reviews=reviews)
+            entries[number] = entry
+            # Reasons are checked against a file of names, which may be another one now.
+            if entry.signed is None and not draft.reasons and drafts.get(number) == fingerprint:
+                copied.add(number)
             continue
+        copied.add(number)
         entries[number] = kept(signed, file=file, draft=fingerprint)
         again = writer.again(report, signed)
-        old = signed_files(derived.folder, file)[f"{file}.html"]
+        old = files_of(derived.folder, file)[f"{file}.html"]
         if isinstance(again, NoLetter) or not reads_the_same(old, writer.html(again)):
             changed.append(own)
     refuse_changed(changed)
-    return _Plan(entries=entries, before=frozenset(before))
+    return _Plan(entries=entries, before=frozenset(before), copied=frozenset(copied))
 
 
 def _refuse_nothing(signing: Signing, own: str) -> None:
@@ -293,7 +302,7 @@ class _Factory:
 class _LetterFiles:
     """Makes the letter of one subject after another, as HTML and PDF.
 
-    A letter that was signed off before is copied from the `folder` of before.
+    Letters that stay as they are are copied from the `folder` of before.
     """
 
     writer: LetterWriter
@@ -306,8 +315,8 @@ class _LetterFiles:
 
     def files(self, number: int, report: SubjectReport) -> Files:
         name = file_name(number, report.subject.id)
-        if number in self.plan.before:
-            files = signed_files(self.folder, name)
+        if number in self.plan.copied:
+            files = files_of(self.folder, name)
             html = files[f"{name}.html"].decode()
         else:
             entry = self.plan.entries.get(number)

@@ -1,6 +1,7 @@
 """One letter after another: catalogue, profile and staff's files are read and checked once."""
 
 from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.seal import digest_of
@@ -92,7 +93,8 @@ class LetterWriter:
         self._ids = everybody
         self._everybody: Everybody | None = None
         self.addresses = {} if addresses is None else read_addresses(addresses)
-        self._made_of = f"{pages.digest()}{settings.letters.model_dump_json()}"
+        made_of = (version("recourse-audit"), pages.digest(), settings.letters.model_dump_json())
+        self._made_of = "".join(made_of)
 
     def letter(self, report: SubjectReport, *, signed: bool = True) -> Letter | NoLetter:
         """What is said to one subject, or why there is no letter; a draft if it is not `signed`.
