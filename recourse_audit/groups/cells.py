@@ -7,10 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from recourse_audit.groups.arrays import Ints
+from recourse_audit.groups.notes import MOST_CELLS, TOO_LARGE
 from recourse_audit.groups.people import Attribute, Population
-
-# Nobody could read a larger table, and its small cells would force most others to be withheld.
-MOST_CELLS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +55,7 @@ def tables_of(population: Population, *, crossed: bool) -> tuple[tuple[Cells, ..
     single = [_single(one) for one in population.attributes]
     pairs = list(combinations(population.attributes, 2)) if crossed else []
     small = [(a, b) for a, b in pairs if len(a.groups) * len(b.groups) <= MOST_CELLS]
-    large = [
-        f"{a.name} x {b.name} is left out: it would have more than {MOST_CELLS} groups"
-        for a, b in pairs
-        if (a, b) not in small
-    ]
+    large = [f"{a.name} x {b.name}{TOO_LARGE}" for a, b in pairs if (a, b) not in small]
     return (*single, *(_crossed(a, b) for a, b in small)), large
 
 

@@ -20,6 +20,7 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.knowledge import FOUND, USABLE
 from recourse_audit.groups.marks import Mark, Without
 from recourse_audit.groups.measures import quartiles_of, rate_of
+from recourse_audit.groups.notes import ACTIONS_NOT_ASKED, ACTIONS_NOT_SHOWN
 from recourse_audit.groups.people import VERIFIED, Population
 from recourse_audit.groups.tables import TableSet
 from recourse_audit.records.common_actions import CommonAction
@@ -34,8 +35,6 @@ from recourse_audit.settings import GroupSettings
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
 OF_EVERYBODY = (0.5, 0.8, 0.9)
-NOT_ASKED = "No common actions were tried in this audit (recourse.common_actions)."
-NOT_SHOWN = "What common actions do is withheld, because too few people were audited to show it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +144,9 @@ def common_actions_of(
 ) -> CommonActions:
     """The figures of all actions and sets that can be shown, with gaps between groups."""
     if not served.actions:
-        return CommonActions(actions=(), sets=(), note=NOT_ASKED)
+        return CommonActions(actions=(), sets=(), note=ACTIONS_NOT_ASKED)
     if table_set.withheld.all_outcomes:
-        return CommonActions(actions=(), sets=(), note=NOT_SHOWN)
+        return CommonActions(actions=(), sets=(), note=ACTIONS_NOT_SHOWN)
     marks = iter(table_set.withheld.marks)
     count = len(served.actions)
     of_actions, of_applying = ([*islice(marks, count)] for _ in range(2))

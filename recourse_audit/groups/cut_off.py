@@ -18,6 +18,7 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.community_errors import FEWEST_COMMUNITIES, log_ratio_reach
+from recourse_audit.groups.notes import NO_TIE_DROPPED
 from recourse_audit.groups.people import VERIFIED, Attribute, Population
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.groups import Change, CutOff, CutOffTable, Do
@@ -132,7 +133,7 @@ def _table(
     few = advised.size < settings.smallest
     note = f"fewer than {settings.smallest} people have an option" if few else ""
     if not few and not dropped.subject.size:
-        note = "no option drops a tie"
+        note = NO_TIE_DROPPED
     rows: list[CutOff] = []
     if not note:
         counts = [_counts(attribute, one) for one in ends]

@@ -18,7 +18,17 @@ from recourse_audit.groups.calibration import bins_of
 from recourse_audit.groups.gaps import FEWEST_COMPARED, members_of
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.measures import rate_of
-from recourse_audit.groups.outcome_parts import OF_REFUSED, PARTS, Part, enough_known
+from recourse_audit.groups.notes import (
+    BETWEEN_PARTS,
+    ERRORS_NOT_SHOWN,
+    FEW_OUTCOMES,
+    FEW_OUTCOMES_IN,
+    PART_NAMES,
+    PARTS_WITHHELD,
+    PARTS_WITHHELD_IN_TABLES,
+    Part,
+)
+from recourse_audit.groups.outcome_parts import OF_REFUSED, PARTS, enough_known
 from recourse_audit.groups.outcome_suppression import ShownErrorRates
 from recourse_audit.groups.people import (
     BAD,
@@ -51,18 +61,6 @@ ERRORS: dict[ErrorMeasure, tuple[int, int]] = {
 }
 PART_OF: dict[ErrorMeasure, Part] = {"false_approvals": "approvals", "false_refusals": "refusals"}
 NO_INFLATION: Mapping[ErrorMeasure, float] = {}
-NAMES: dict[Part, str] = {
-    "approvals": "false approvals",
-    "refusals": "false refusals",
-    "options": "who was refused, had a good outcome and has no option",
-    "details": "how those without an option divide into certified infeasible and not found",
-    "calibration": "the calibration of the score",
-}
-NOTHING_SHOWN = "Error rates are withheld, so that nothing follows about a few people."
-FEW_KNOWN = (
-    "False refusals are not computed: that takes the outcomes of 95 % of the refused, and those of "
-    "people who were refused are rarely seen."
-)
 
 
 def error_rates_of(
@@ -78,7 +76,7 @@ def error_rates_of(
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
     shown = table_set.withheld.error_rates
     if shown is None:
-        return _report(column, scored=scored, notes=(NOTHING_SHOWN,))
+        return _report(column, scored=scored, notes=(ERRORS_NOT_SHOWN,))
     rates = _Rates(population=population, settings=settings, shown=shown, inference=inference)
     tables = [
         _table(rates, table_set, place, reference)
@@ -125,18 +123,18 @@ def _report(
 def _notes(shown: ShownErrorRates) -> Iterator[str]:
     """What is not shown of everybody, and why; and that some tables go without something."""
     if not shown.refused_known:
-        yield FEW_KNOWN
+        yield FEW_OUTCOMES
     left = [one for one in PARTS if shown.refused_known or one not in OF_REFUSED]
-    hidden = [NAMES[one] for one in left if one not in shown.overall]
+    hidden = [PART_NAMES[one] for one in left if one not in shown.overall]
     if hidden:
-        yield f"Withheld, so that nothing follows about a few people: {'; '.join(hidden)}."
+        yield f"{PARTS_WITHHELD}{BETWEEN_PARTS.join(hidden)}."
     less = [
-        NAMES[one]
+        PART_NAMES[one]
         for one in PARTS
         if one in shown.overall and any(one not in table for table in shown.tables)
     ]
     if less:
-        yield f"In some tables these are withheld for the same reason: {'; '.join(less)}."
+        yield f"{PARTS_WITHHELD_IN_TABLES}{BETWEEN_PARTS.join(less)}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,15 +287,12 @@ def _table(rates: _Rates, table_set: TableSet, place: int, reference: int | None
 
 def _table_notes(rates: _Rates, place: int, by_group: dict[str, ErrorRates]) -> Iterator[str]:
     hidden = [
-        NAMES[part]
+        PART_NAMES[part]
         for part in PARTS
         if part in rates.shown.overall and part not in rates.shown.tables[place]
     ]
     if hidden:
-        yield f"Withheld, so that nothing follows about a few people: {'; '.join(hidden)}."
+        yield f"{PARTS_WITHHELD}{BETWEEN_PARTS.join(hidden)}."
     few = [name for name, one in by_group.items() if one.refused_known and not one.false_refusals]
     if few:
-        yield (
-            "No false refusals are computed where the outcomes of fewer than 95 % of the refused "
-            f"are known: {', '.join(few)}."
-        )
+        yield f"{FEW_OUTCOMES_IN}{', '.join(few)}."

@@ -25,6 +25,15 @@ from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.community_errors import CommunityError, community_error
 from recourse_audit.groups.families import fisher
 from recourse_audit.groups.network import UNREACHED, Network
+from recourse_audit.groups.notes import (
+    ALIKE,
+    FEW_CASES,
+    FEW_EFFECTIVE,
+    FEWEST_EFFECTIVE,
+    FEWEST_TIED,
+    NO_TIES,
+    UNLIKE,
+)
 from recourse_audit.groups.recent import Recent, digest
 from recourse_audit.groups.redraws import Effort, Labels, Packed, Redrawing, Redraws
 from recourse_audit.groups.score_intervals import Shares, difference_interval, ratio_interval
@@ -34,8 +43,6 @@ from recourse_audit.records.group_figures import Interval
 MOST_NEAR, MOST_WORK = 5_000, 2_000_000_000
 KEPT = 32
 SQUARES_KEPT = 4_096
-FEWEST_TIED = 100
-FEWEST_EFFECTIVE = 10
 FEWEST_EXPECTED, FEW_EXPECTED = 1, 5
 WORST_FIT = 4.0
 LARGE = Effort(weighed=4, redraws=40, permutations=40, tolerance=0.02)
@@ -43,15 +50,6 @@ VERY_LARGE, HUGE = 50_000, Effort(weighed=1, redraws=40, permutations=40, tolera
 WEIGHED, PERMUTATIONS = 50, 200
 POWER = 0.8
 NOTHING = 1e-18
-
-NO_TIES = f"fewer than {FEWEST_TIED} people have ties, and the test was never tried on so few"
-UNLIKE = "the labels of these groups clump as no redrawn labels do"
-FEW_CASES = "too few cases: by chance, less than one would be expected in one of the groups"
-ALIKE = "everybody is alike"
-FEW_EFFECTIVE = (
-    "because people who are tied are alike, the smaller group counts for fewer than "
-    f"{FEWEST_EFFECTIVE} people, and no gap could be shown"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ of a few people, or nearly of all, how the decision on them turned out.
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
@@ -33,9 +32,9 @@ from recourse_audit.groups.knowledge import (
     Kinds,
     State,
 )
+from recourse_audit.groups.notes import Part
 from recourse_audit.groups.people import BAD, GOOD, NOT_KNOWN
 
-Part = Literal["approvals", "refusals", "options", "details", "calibration"]
 PARTS: tuple[Part, ...] = ("approvals", "refusals", "options", "details", "calibration")
 OF_REFUSED: tuple[Part, ...] = ("refusals", "options", "details")
 OF_AUDIT: tuple[Part, ...] = ("options", "details")

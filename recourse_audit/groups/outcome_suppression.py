@@ -32,7 +32,8 @@ from recourse_audit.groups.knowledge import (
     earlier_secrets,
     published,
 )
-from recourse_audit.groups.outcome_parts import BASES, OF_AUDIT, PARTS, Divided, Part
+from recourse_audit.groups.notes import Part
+from recourse_audit.groups.outcome_parts import BASES, OF_AUDIT, PARTS, Divided
 from recourse_audit.groups.own_data_suppression import OwnDataSplit
 from recourse_audit.groups.people import BAD, GOOD
 

@@ -14,21 +14,12 @@ from recourse_audit.groups.arrays import Floats, Ints
 from recourse_audit.groups.gaps import Members, members_of
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.measures import rate_of
+from recourse_audit.groups.notes import OWN_NOT_KNOWN, OWN_NOT_SHOWN, OWN_SOME_NOT_SHOWN
 from recourse_audit.groups.people import FAVOURABLE, REFUSED, UNDECIDED, Population
 from recourse_audit.groups.tables import TableSet
 from recourse_audit.records.group_figures import OwnDataGap, OwnDataRates
 from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
 from recourse_audit.settings import GroupSettings
-
-NOT_KNOWN = (
-    "It is not known for everybody what the model would decide on their own data alone: it was not "
-    "asked, or its answer is not a number."
-)
-NOT_SHOWN = "Refusals on own data alone are withheld, so that nothing follows about a few people."
-SOME_NOT_SHOWN = (
-    "In some tables, refusals on own data alone are withheld, so that nothing follows about a few "
-    "people."
-)
 
 
 def own_data_of(
@@ -41,9 +32,9 @@ def own_data_of(
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
     withheld = table_set.withheld.without_own_data
     if population.changed is None:
-        return OwnDataGroups(overall=None, tables=(), note=NOT_KNOWN)
+        return OwnDataGroups(overall=None, tables=(), note=OWN_NOT_KNOWN)
     if withheld is None:
-        return OwnDataGroups(overall=None, tables=(), note=NOT_SHOWN)
+        return OwnDataGroups(overall=None, tables=(), note=OWN_NOT_SHOWN)
     tables = []
     for place, (reference, _) in enumerate(references):
         if not withheld[place]:
@@ -54,7 +45,7 @@ def own_data_of(
     return OwnDataGroups(
         overall=_rates(population, _decided(population, np.arange(population.people)), settings),
         tables=tuple(tables),
-        note=SOME_NOT_SHOWN if any(withheld) else "",
+        note=OWN_SOME_NOT_SHOWN if any(withheld) else "",
     )
 
 

@@ -10,12 +10,12 @@ from recourse_audit.audit.grouping import MOST_NUMBERS, bin_labels
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.network import Network
+from recourse_audit.groups.notes import NO_VALUE, UNKNOWN
 from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.groups import Communities
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
 from recourse_audit.settings import GroupSettings
 
-UNKNOWN = "unknown"
 FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1
 # What came true later.
 GOOD, BAD, NOT_KNOWN = 1, 0, -1
@@ -155,7 +155,7 @@ def _attribute(
     values = [value for (value,) in found]
     groups = _ordered([value for value in values if value], settings.bins.get(name))
     _check(settings, name, values, groups)
-    unknown = f"{UNKNOWN} (no value)" if UNKNOWN in groups else UNKNOWN
+    unknown = NO_VALUE if UNKNOWN in groups else UNKNOWN
     place = {value: number for number, value in enumerate(groups)} | {"": len(groups)}
     places = np.full(people, len(groups))
     rows = store.execute("SELECT person, value FROM members WHERE attribute = ?", (name,))

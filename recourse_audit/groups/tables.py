@@ -12,6 +12,7 @@ from recourse_audit.groups.details import Detail
 from recourse_audit.groups.knowledge import FOUND, KINDS, USABLE
 from recourse_audit.groups.marks import Mark
 from recourse_audit.groups.measures import cost_grid, quartiles_of
+from recourse_audit.groups.notes import FEW_GROUPS, REFERENCE_WITHHELD
 from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, UNDECIDED, Population
 from recourse_audit.groups.suppression import (
     Suppression,
@@ -171,7 +172,7 @@ def reference_cell(
         if cells.known(cell) and not hidden[cell] and counts[cell]
     ]
     if len(shown) < 2:
-        return None, "Fewer than two known groups are shown, so none are compared."
+        return None, FEW_GROUPS
     wanted: tuple[int, ...] | None
     if len(cells.attributes) == 1:
         name = settings.reference.get(cells.name)
@@ -181,7 +182,7 @@ def reference_cell(
     if wanted in cells.values and cells.values.index(wanted) in shown:
         return cells.values.index(wanted), ""
     if wanted is not None and len(cells.attributes) == 1:
-        return None, "The reference group is withheld, so nothing is compared with it."
+        return None, REFERENCE_WITHHELD
     return max(shown, key=lambda cell: (counts[cell], -cell)), ""
 
 

@@ -6,14 +6,15 @@ the stages that compute, withhold or draw these figures.
 """
 
 import csv
-import html
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.groups.published_page import know_text, read_page
 
 NEEDS = {  # what the index counts subjects by
     "fragile": "verified",
@@ -115,7 +116,7 @@ def read(folder: Path) -> Published:
     known.smallest = document["smallest"]
     names = _read_json(known, document)
     _read_csv(known, names, (folder / "groups.csv").read_text(encoding="utf-8"))
-    _read_page(known, names, (folder / "groups.html").read_text(encoding="utf-8"))
+    read_page(known, names, (folder / "groups.html").read_text(encoding="utf-8"))
     if (folder / "index.html").exists():
         _read_index(known, (folder / "index.html").read_text(encoding="utf-8"))
     return known
@@ -310,131 +311,16 @@ def _read_csv(known: Published, names: Names, text: str) -> None:
             known.detail(f"with {row['measure']}", "usable", cell, count, count)
 
 
-def _texts(part: str) -> list[str]:
-    return [
-        " ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split())
-        for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", part, flags=re.DOTALL)
-    ]
-
-
-def _read_page(known: Published, names: Names, page: str) -> None:
-    """The tables of the page, what its pictures say in words, and where their marks are."""
-    tables = {table: table.replace(" x ", " and ") for table, _ in names}
-    for table, caption in tables.items():
-        where = f"<caption>Impact ratios by {html.escape(caption)}</caption>"
-        if where in page:
-            for name, people, favourable, *_ in _rows(page.split(where)[1]):
-                cell = names[table, name]
-                _know_text(known, cell, "people", people)
-                _know_text(known, cell, "favourable", favourable)
-        where = f"<caption>Refused on own data alone, by {html.escape(caption)}</caption>"
-        if where in page:
-            for name, decided, _, _, refused, favourable, *_ in _rows(page.split(where)[1]):
-                _know_text(known, names[table, name], "decided", decided)
-                known.change(names[table, name], "refused", int(refused.replace(",", "")))
-                known.change(names[table, name], "favourable", int(favourable.replace(",", "")))
-    glance = page.rsplit('<table class="glance"', maxsplit=1)[-1].split("</table>", maxsplit=1)[0]
-    for part in glance.split("<tbody")[1:]:
-        [[attribute, *_], *rows] = [_texts(row) for row in part.split("<tr")[1:]]
-        attribute = next(table for table in tables if attribute.startswith(table))
-        for name, people, refused, option, *_ in rows:
-            cell = names[attribute, name]
-            _know_text(known, cell, "people", people)
-            _know_share(known, cell, "refused", "decided", refused)
-            _know_share(known, cell, "verified", "usable", option)
-    for figure in page.split("<figure>")[1:]:
-        caption = html.unescape(figure.split("<figcaption>")[1].split("</figcaption>")[0])
-        attribute = caption.rsplit(", by ", maxsplit=1)[-1]
-        if caption.startswith("What the cheapest option costs, by "):
-            _read_curves(known, names, attribute, figure)
-        elif caption.startswith("Whom dropping the ties of the cheapest option"):
-            _read_marks_of_ties(known, attribute, figure)
-
-
-def _rows(table: str) -> Iterator[list[str]]:
-    for row in table.split("</table>", maxsplit=1)[0].split("<tbody>")[1].split("<tr>")[1:]:
-        yield _texts(row)
-
-
-def _know_text(known: Published, cell: Cell, figure: str, text: str) -> None:
-    if re.fullmatch(r"[\d,]+", text):
-        known.know(cell, figure, int(text.replace(",", "")))
-
-
-def _know_share(known: Published, cell: Cell, part: str, whole: str, text: str) -> None:
-    """A share is rounded, so it is a pair of inequalities."""
-    found = re.match(r"([\d.]+)\s?%", text)
-    if found:
-        share = float(found[1]) / 100
-        known.shares.append((cell, part, whole, share - 0.00051, share + 0.00051))
-
-
-def _read_curves(known: Published, names: Names, attribute: str, figure: str) -> None:
-    """The people of each curve in words, and how many of them are below each step of its line."""
-    label = re.search(r"<title[^>]*>(.*?)</title>", figure)
-    assert label is not None
-    for name, count, without in re.findall(
-        r"(\w+) \((\d[\d,]*) (?:people|person)\):.*?; ([\d.]+)\s?% without", label[1]
-    ):
-        cell = names[attribute, name]
-        _know_text(known, cell, "usable", count)
-        share = float(without) / 100
-        known.shares.append((cell, "without", "usable", share - 0.0051, share + 0.0051))
-    across = _axis(figure, r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>([\d.]+)</text>')
-    up = _axis(figure, r'<text x="44" y="([\d.]+)"[^>]*>(\d+) %</text>', -4.0)
-    drawn = re.findall(r'<text [^>]*font-weight="600"[^>]*>([^<]+)</text>', figure)
-    paths = re.findall(r'<path d="M[\d. ]+((?:H[\d.]+V[\d.]+)*)H', figure)
-    assert len(paths) == len(drawn)
-    for name, path in zip(drawn, paths, strict=True):
-        cell = names[attribute, html.unescape(name)]
-        for x, y in re.findall(r"H([\d.]+)V([\d.]+)", path):
-            served = round(_value(up, float(y)) / 100 * known.exact[cell, "usable"])
-            cost = f"cost {round(_value(across, float(x)), 2):g}"
-            if (cost, "verified") in known.details:
-                known.detail(cost, "verified", cell, served, served)
-
-
-def _read_marks_of_ties(known: Published, attribute: str, figure: str) -> None:
-    """Both marks of a group are its shares of all ties that could be dropped, and are."""
-    ties = known.ties[attribute]
-    across = _axis(figure, r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>(\d+) %</text>')
-    marks = {
-        "droppable": r'<circle cx="([\d.]+)" cy="([\d.]+)"',
-        "dropped first": r'<polygon points="[\d.]+,[\d.]+ ([\d.]+),[\d.]+ [\d.]+,([\d.]+) ',
-    }
-    rows = re.findall(r'<text x="0" y="([\d.]+)"[^>]*>([^<]+)</text>', figure)
-    for name, pattern in marks.items():
-        for x, y in re.findall(pattern, figure):
-            for row, group in rows:
-                if abs(float(row) - 4 - float(y)) < 8:
-                    centre = float(x) + (0 if name == "droppable" else 5.18)
-                    count = round(_value(across, centre) / 100 * ties.totals[name])
-                    known_as = ties.counts.setdefault((html.unescape(group), name), count)
-                    assert known_as == count, (group, name)
-
-
-def _axis(figure: str, pattern: str, shift: float = 0.0) -> tuple[float, float]:
-    """Place and step of an axis, from two of its ticks."""
-    ticks = [(float(place) + shift, float(value)) for place, value in re.findall(pattern, figure)]
-    (start, low), (end, high) = ticks[0], ticks[-1]
-    step = (high - low) / (end - start) if end != start else 0.0
-    return low - step * start, step
-
-
-def _value(axis: tuple[float, float], place: float) -> float:
-    return axis[0] + axis[1] * place
-
-
 def _read_index(known: Published, page: str) -> None:
     lead = re.search(
         r'<p class="(?:lead|aside)">([\d,]+) subjects? of ([\d,]+) (?:people|person)', page
     )
     if lead:
-        _know_text(known, ALL, "audited", lead[1])
-        _know_text(known, ALL, "people", lead[2])
+        know_text(known, ALL, "audited", lead[1])
+        know_text(known, ALL, "people", lead[2])
     counts = dict.fromkeys(NEEDS.values(), 0) if "data-need" in page else {}
     for need, count in re.findall(r'<li data-need="(\w+)">.*?<strong>([\d,]+)</strong>', page):
         if need in NEEDS:
             counts[NEEDS[need]] += int(count.replace(",", ""))
     for status, count in counts.items():
-        _know_text(known, ALL, status, str(count))
+        know_text(known, ALL, status, str(count))

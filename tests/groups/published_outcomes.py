@@ -5,14 +5,13 @@ audited with or without an option), with an outcome, and perhaps with a score in
 """
 
 import csv
-import html
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.groups.published import ALL, Cell, Names, Published, document_of
+from tests.groups.published_page import number, table_of
 
 Bin = tuple[float, float]
 Turned = tuple[str, str, Bin | None]
@@ -109,32 +108,26 @@ def _read_csv(found: TurnedOut, names: Names, text: str) -> None:
 
 def _read_page(found: TurnedOut, names: Names, page: str) -> None:
     """The tables of the page say nothing else."""
-    captions = {table: f"by {table.replace(' x ', ' and ')}" for table, _ in names}
-    captions["overall"] = "for everybody"
-    for table, words in captions.items():
-        for name, *cells in _rows(page, f"Error rates {words}"):
-            cell = names[table, name]
-            for place, base, outcome in ((0, "favourable", "bad"), (4, "refused", "good")):
-                known, count = cells[place : place + 2]
-                if known.isdigit():
-                    found.know(cell, (base, "known", None), int(known))
-                if count.isdigit():
-                    found.know(cell, (base, outcome, None), int(count))
-        where = f"Refused with a good outcome, and without an option, {words}"
-        for name, of, without, _, *details in _rows(page, where):
-            found.know(names[table, name], ("usable", "good", None), int(of))
+    written = {table: table.replace("_", " ").replace(" x ", ", ") for table, _ in names}
+    written["overall"] = "everybody"
+    measures = (("approvals", "favourable", "bad"), ("refusals", "refused", "good"))
+    for table, words in written.items():
+        for measure, base, outcome in measures:
+            for name, known, count, *_ in table_of(page, f"False {measure}: {words}"):
+                cell = names[table, name]
+                if is_count(known):
+                    found.know(cell, (base, "known", None), number(known))
+                if is_count(count):
+                    found.know(cell, (base, outcome, None), number(count))
+        where = f"Refused with a good outcome, and without an option: {words}"
+        for name, of, without, _, *details in table_of(page, where):
+            found.know(names[table, name], ("usable", "good", None), number(of))
             counts = (without, *details)
             for base, count in zip(BASES.values(), counts, strict=True):
-                if count.isdigit():
-                    found.know(names[table, name], (base, "good", None), int(count))
+                if is_count(count):
+                    found.know(names[table, name], (base, "good", None), number(count))
 
 
-def _rows(page: str, caption: str) -> Iterator[list[str]]:
-    where = f"<caption>{html.escape(caption)}</caption>"
-    if where in page:
-        body = page.split(where)[1].split("</table>", maxsplit=1)[0].split("<tbody>")[1]
-        for row in body.split("<tr>")[1:]:
-            cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.DOTALL)
-            texts = [re.sub(r"<[^>]+>", " ", cell) for cell in cells]
-            name, *figures = (html.unescape(" ".join(text.split())) for text in texts)
-            yield [name, *(figure.replace(",", "") for figure in figures)]
+def is_count(text: str) -> bool:
+    """Whether a cell holds a count; what is withheld says so."""
+    return text.replace(",", "").isdigit()

@@ -3,6 +3,8 @@
 `python -m benchmarks.withheld 500` attacks as many populations as it is told.
 """
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,63 @@ def test_where_all_figures_are_withheld_no_file_says_how_many_people_there_are(
     assert {cell.values for cell, _ in hidden_counts(known)} >= {(("a", "x"),), (("a", "y"),)}
     assert known.exact == {}
     assert attack(known) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (r"([\d,]+) (people|person) decided on", r"9\1 \2 decided on"),
+        (r"([\d,]+) refused \(", r"9\1 refused ("),
+        (r"(</strong>) ([\d,]+ of [\d,]+</td>)", r"\1 9\2"),
+        (r"([\d,]+) audited</td>", r"9\1 audited</td>"),
+        (r"\), ([\d,]+ of )", r"), 9\1"),
+        (r"(</strong> [\d,]+) audited</th>", r"\g<1>9 audited</th>"),
+        (r'(<path d="M[\d. ]+H[\d.]+V)[\d.]+', r"\g<1>8"),
+        (r"(<title>[^<]*: share with an option by effort: )[\d.]+%", r"\g<1>99.9%"),
+        (r'(<caption>Whom.*?<circle cx=")', r"\g<1>1"),
+        (r"(<caption>Impact ratios.*?<td class=.figures.>\s*)(\d)", r"\g<1>9\2"),
+        (r"(<caption>Refused on own data.*?<td class=.figures.>\s*)(\d)", r"\g<1>9\2"),
+        (r"(<caption>Served by one action, of.*?<td class=.figures.>\s*)(\d)", r"\g<1>9\2"),
+        (r"(<caption>Served by one action, by.*?<td class=.figures.>\s*)(\d)", r"\g<1>9\2"),
+        (r"(<caption>Common options.*?)(\d+)(\s*</td>\s*<td[^>]*>\s*[\d.]+%)", r"\g<1>9\2\3"),
+    ],
+)
+def test_the_attacker_reads_every_figure_of_the_page(
+    before: str, after: str, everything: Path, tmp_path: Path
+) -> None:
+    """A figure of the page that differs from the other files is noticed, so it is read."""
+    shutil.copytree(everything, tmp_path, dirs_exist_ok=True)
+    read(tmp_path)
+    page = (tmp_path / "groups.html").read_text(encoding="utf-8")
+    changed, count = re.subn(before, after, page, count=1, flags=re.DOTALL)
+    assert count == 1
+    (tmp_path / "groups.html").write_text(changed, encoding="utf-8")
+    with pytest.raises((AssertionError, KeyError)):
+        read(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of an audit in which nothing is withheld, with every kind of figure."""
+    people = []
+    for number in range(400):
+        favourable = number % 3 > 0
+        found = number % 5 > 1
+        status = None if favourable else FOUND if found else INFEASIBLE
+        one = Person(
+            groups={"origin": "north" if number % 2 else "south"},
+            favourable=favourable,
+            favourable_alone=favourable != (number % 7 == 0),
+            status=status,
+            cost=1.0 + number % 2,
+        )
+        if status == FOUND:
+            tie = (number, (number * 7 + 1) % 400)
+            one.options = [[("drop", "payment", tie)]]
+            one.droppable = [tie, (number, (number * 11 + 3) % 400)]
+            one.common = {0: "serves" if number % 4 else "does_not_serve"}
+        people.append(one)
+    return publish_people(people, settings("origin"), tmp_path_factory.mktemp("everything"))
 
 
 def published_by_hand(outcomes: dict[str, tuple[int, int] | None]) -> Published:

@@ -19,6 +19,7 @@ from tests.groups.attacker import attack_actions
 from tests.groups.populations import harmful_actions, publish, publish_people
 from tests.groups.published import ALL, Cell, read
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, Person, report_on, settings
+from tests.render.group_reports import tables_of
 
 SERVES, NOT, UNKNOWN = "serves", "does_not_serve", "not_settled"
 
@@ -170,20 +171,15 @@ def test_nothing_is_said_where_no_action_was_tried_or_too_few_were_audited() -> 
 def test_the_page_the_terminal_and_the_csv_say_the_same() -> None:
     made = report()
     view = groups_view(made)
-    [everybody, by_origin] = view.actions
-    assert everybody.rows[0] == (
-        ("drop one payment tie",),
-        ("149",),
-        ("14",),
-        ("42",),
-        ("21.0\u00a0%",),
-        ("1",),
-    )
-    first = by_origin.rows[0]
-    assert first[0] == ("drop one payment tie",)
-    assert first[1] == ("30.0\u00a0% (30 of 100)",)
-    assert first[2][:2] == ("12.0\u00a0% (12 of 100)", "+18.0 points")
-    assert by_origin.rows[-1][0] == ("drop one payment tie or raise savings by 5,000 euros",)
+    assert view.actions is not None
+    assert [cell[0] for cell in view.actions.rows[0]] == [
+        *("end 1 payment tie", "149", "14", "42", "21.0%", "1")
+    ]
+    by_origin = tables_of(view)["Served by one action, by origin"]
+    north, south = ([cell[0] for cell in row] for row in by_origin.rows[:2])
+    assert north[:4] == ["end 1 payment tie", "north", "30 of 100", "30.0%"]
+    assert south[:5] == ["end 1 payment tie", "south", "12 of 100", "12.0%", "+18"]
+    assert by_origin.rows[-1][0] == ("end 1 payment tie or raise savings by 5,000 euros",)
     console = Console(width=200, file=(said := io.StringIO()))
     show_groups(console, made)
     text = " ".join(said.getvalue().split())

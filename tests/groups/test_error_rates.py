@@ -33,6 +33,7 @@ from tests.groups.stores import (
     report_on,
     settings,
 )
+from tests.render.group_reports import tables_of
 
 USABLE = (FOUND, INFEASIBLE, NOT_FOUND)
 # Of each group: favourable and good, favourable and bad, refused and good, refused and bad.
@@ -383,13 +384,15 @@ def test_json_page_terminal_and_csv_say_the_same() -> None:
     report = report_on(people, settings("origin"))
     assert GROUPS.read(GROUPS.write(report)) == report
     view = groups_view(report)
-    captions = {table.caption: table for table in view.error_rates}
-    assert [cell[0] for cell in captions["Error rates by origin"].rows[1]] == [
-        *("south", "120", "30", "25.0\N{NO-BREAK SPACE}%", "+5.0"),
-        *("120", "40", "33.3\N{NO-BREAK SPACE}%", "0.0"),
-    ]
-    assert "Calibration of the score for everybody" in captions
-    where = "Refused with a good outcome, and without an option, by origin"
+    captions = tables_of(view)
+    for caption, row in (
+        ("False approvals: origin", ["south", "120", "30", "25.0%", "+5"]),
+        ("False refusals: origin", ["south", "120", "40", "33.3%", "0.0"]),
+    ):
+        found = [cell[0] for cell in captions[caption].rows[1]]
+        assert [*found[:4], found[5]] == row
+    assert "Calibration of the score: everybody" in captions
+    where = "Refused with a good outcome, and without an option: origin"
     assert [cell[0] for cell in captions[where].rows[0][:3]] == ["north", "30", "20"]
     console = Console(file=io.StringIO(), width=200)
     show_groups(console, report)

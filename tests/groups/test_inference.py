@@ -9,17 +9,9 @@ import pytest
 from scipy.stats import fisher_exact, norm
 
 from recourse_audit.groups.arrays import Floats, Mask
-from recourse_audit.groups.inference import (
-    ALIKE,
-    FEW_CASES,
-    FEW_EFFECTIVE,
-    NO_TIES,
-    UNLIKE,
-    Inference,
-    below,
-    detectable,
-)
+from recourse_audit.groups.inference import Inference, below, detectable
 from recourse_audit.groups.network import Network
+from recourse_audit.groups.notes import ALIKE, FEW_CASES, FEW_EFFECTIVE, NO_TIES, UNLIKE
 from recourse_audit.groups.ranks import mid_ranks
 from recourse_audit.groups.redraws import SETTINGS, Effort, Redrawing
 from tests.groups.test_network import network_of

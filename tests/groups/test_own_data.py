@@ -16,6 +16,7 @@ from tests.groups.attacker import attack_own_data
 from tests.groups.populations import harmful, publish, publish_people
 from tests.groups.published import ALL, Cell, read
 from tests.groups.stores import FOUND, INFEASIBLE, Person, report_on, settings
+from tests.render.group_reports import notes_of, tables_of
 
 NORTH, SOUTH = ("north", 20, 30, 20, 130), ("south", 20, 60, 12, 58)
 
@@ -150,15 +151,14 @@ def test_the_attack_finds_what_the_other_groups_leave(tmp_path: Path) -> None:
 def test_page_terminal_and_csv_say_the_same_and_claim_no_cause() -> None:
     report = report_on(people_of(NORTH, SOUTH), settings("origin"))
     view = groups_view(report)
-    [table] = view.own_data
-    assert table.caption == "Refused on own data alone, by origin"
-    north, south = table.rows
-    assert [cell[0] for cell in north[:6]] == [
-        *("north", "200", "25.0\N{NO-BREAK SPACE}%", "20.0\N{NO-BREAK SPACE}%", "30", "20")
-    ]
-    assert south[8][0] == "+27.0"
+    tables = tables_of(view)
+    north, _ = tables["Refused on own data alone, by origin"].rows
+    assert [cell[0] for cell in north] == ["north", "200", "25.0%", "20.0%", "30", "20", "+5"]
+    [south] = tables["Gaps on own data alone, by origin"].rows
+    assert south[0] == ("south against north",)
+    assert south[3] == ("+27",)
     said = "This is its answer to a changed question: not what caused the ties, nor how people"
-    assert said in view.own_data_note
+    assert said in notes_of(view)
     console = Console(file=io.StringIO(), width=200)
     show_groups(console, report)
     assert isinstance(console.file, io.StringIO)
@@ -182,5 +182,6 @@ def test_where_nothing_is_known_only_that_is_said() -> None:
     for one in people:
         one.favourable_alone = None
     view = groups_view(report_on(people, settings("origin")))
-    assert view.own_data == ()
-    assert view.own_data_note.startswith("It is not known for everybody")
+    assert not [caption for caption in tables_of(view) if "own data" in caption]
+    assert "It is not known for everybody" in notes_of(view)
+    assert view.board.cards[2].empty.startswith("Own data alone was not asked")

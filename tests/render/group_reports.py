@@ -1,9 +1,17 @@
 """Reports on groups of made-up audits, worked out by the real stage."""
 
+import json
 from dataclasses import replace
 from functools import cache
 
+from recourse_audit.groups.findings import findings_of
+from recourse_audit.groups.notes import FEW_GROUPS
+from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.findings import with_sentences
+from recourse_audit.render.pages.groups import GroupsView
+from recourse_audit.render.pages.tables import Table
+from recourse_audit.settings import GroupSettings
 from tests.groups.stores import FOUND, Person, drawn_people, report_on, settings
 
 HOSTILE = "<b onclick=alert(1)>{{7*7}}</b>"
@@ -69,3 +77,80 @@ def few_audited_report() -> GroupReport:
     for one in audited[6:]:
         one.status = None
     return report_on(people, settings("gender"))
+
+
+@cache
+def one_group_report() -> GroupReport:
+    """All groups but one are withheld, so that there is nothing to compare."""
+    report = quiet_report()
+    [table] = report.tables
+    first, *others = table.by_group
+    hidden = [
+        replace(one, decisions=None, outcomes=None, withheld="few_people")
+        for one in others
+        if one.known
+    ]
+    alone = replace(
+        table, by_group=(first, *hidden), reference=None, comparisons=(), note=FEW_GROUPS
+    )
+    return replace(report, tables=(alone,), findings=(), tests=(), flags=())
+
+
+@cache
+def many_groups_report() -> GroupReport:
+    """Twelve groups of one attribute, made from two; each a little smaller than the one before."""
+    report = quiet_report()
+    [table] = report.tables
+    reference, other = (one for one in table.by_group if one.known)
+    assert other.decisions is not None
+    people = other.decisions.people
+    groups = [
+        replace(other, name=f"g{place}", values=(f"g{place}",), decisions=decided)
+        for place in range(11)
+        for decided in [replace(other.decisions, people=people - place)]
+    ]
+    compared = [
+        replace(one, group=group.name, reference=reference.name)
+        for group in groups
+        for one in table.comparisons
+    ]
+    many = replace(
+        table,
+        by_group=(reference, *groups),
+        reference=reference.name,
+        comparisons=tuple(compared),
+    )
+    found = tuple(findings_of([many], GroupSettings()))
+    return with_sentences(replace(report, tables=(many,), findings=found))
+
+
+def renamed_report(south: str, north: str = "north") -> GroupReport:
+    """The report with a gap, of groups with other names."""
+    text = GROUPS.write(gap_report())
+    names = {"south": south, "north": north}
+    for name, other in names.items():
+        text = text.replace(f'"{name}"', json.dumps(other))
+        text = text.replace(f'"{name}, ', json.dumps(f"{other}, ")[:-1])
+    return GROUPS.read(text)
+
+
+@cache
+def favourable_report() -> GroupReport:
+    """Nobody was refused, so that nobody was audited."""
+    people = drawn_people(5, people=300, communities=5, attributes=("gender",))
+    for one in people:
+        one.favourable, one.status = True, None
+    return report_on(people, settings("gender"))
+
+
+def tables_of(view: GroupsView) -> dict[str, Table]:
+    """Every table of the page by its caption."""
+    tables = [*view.not_settled, *view.error_rates]
+    tables += [] if view.actions is None else [view.actions]
+    tables += [table for part in view.annex for table in part.tables]
+    return {table.caption: table for table in tables}
+
+
+def notes_of(view: GroupsView) -> str:
+    """What the annex says beside its tables."""
+    return " ".join(note for part in view.annex for note in part.notes)

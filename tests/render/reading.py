@@ -107,7 +107,7 @@ def _walk(
         if isinstance(kid, int):
             assert (page, kid) not in seen, "read twice"
             seen.add((page, kid))
-            texts.append(marks[page, kid])
+            texts.append(marks.get((page, kid), ""))  # a drawing has no text
         elif kid.get("/Type") == "/StructElem":
             texts.append(_walk(kid, (*path, role), marks, pages, seen, elements))
     # A line that ends without a space goes on with one.

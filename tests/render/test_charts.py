@@ -9,14 +9,16 @@ import pytest
 
 from recourse_audit.caveats.rollout import roll_out
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.render.charts.common_options import CommonOption, common_options
-from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
-from recourse_audit.render.charts.cut_off import CutOffBar, cut_off
-from recourse_audit.render.charts.intervals import Gap, intervals
+from recourse_audit.render.charts.board import gap_strip, gaps_axis, parts_strip, shares_axis
+from recourse_audit.render.charts.common_options import served_strip
+from recourse_audit.render.charts.cost_curves import EffortCurve, effort_axis, effort_strip
+from recourse_audit.render.charts.cut_off import ties_strip
+from recourse_audit.render.charts.intervals import rate_strip
 from recourse_audit.render.charts.mini_graph import TreeNode, mini_graph
 from recourse_audit.render.charts.objective_grid import objective_grid
 from recourse_audit.render.charts.rings import rings
 from recourse_audit.render.charts.rollout import rollout
+from recourse_audit.render.charts.strips import Part
 from recourse_audit.render.charts.svg import (
     COLOURS,
     Drawing,
@@ -81,54 +83,34 @@ def some_rollout(name: str = "P{}") -> Picture:
     return rollout(rolled, [name.replace("{}", str(node)) for node in range(3)], WORDS)
 
 
-def some_curves(name: str = "women") -> Picture:
-    return cost_curves(
-        (
-            CostCurve(group=name, people=431, steps=((0.5, 0.1), (1, 0.3), (3, 0.52))),
-            CostCurve(group="men", people=512, steps=((0.5, 0.2), (2, 0.55))),
-            CostCurve(group="unknown", people=None, steps=None),
-            CostCurve(group="nobody served", people=20, steps=()),
-        )
-    )
+SAID = "women: 30.0%, with an interval from 20.0% to 45.0%"
+CURVE = EffortCurve(steps=((0.5, 0.1), (1, 0.3), (3, 0.52)), none=0.4, open=0.08)
 
 
-def some_intervals(name: str = "women and men") -> Picture:
-    gaps = (
-        Gap(
-            name=name,
-            difference=8.0,
-            on_graph=(-1.0, 17.0),
-            ordinary=(3.0, 13.0),
-            verdict="not settled",
-        ),
-        Gap(
-            name="young and old",
-            difference=None,
-            on_graph=None,
-            ordinary=None,
-            verdict="fewer than 11 people",
-        ),
-    )
-    return intervals(gaps, "adverse rate")
+def some_curves(name: str = SAID) -> Picture:
+    return effort_strip(effort_axis([CURVE]), CURVE, ("0%", "100%"), name)
 
 
-def some_cut_off(name: str = "women") -> Picture:
-    return cut_off(
-        (
-            CutOffBar(group=name, droppable=0.51, dropped=0.62),
-            CutOffBar(group="unknown", droppable=None, dropped=None),
-        )
-    )
+def some_rates(name: str = SAID) -> Picture:
+    return rate_strip(0.3, (0.2, 0.45), name)
 
 
-def some_common(name: str = "drop a guarantor tie") -> Picture:
-    return common_options(
-        (
-            CommonOption(change=name, share=0.42, together=0.42),
-            CommonOption(change="raise savings", share=0.31, together=0.6),
-            CommonOption(change="move", share=None, together=None),
-        )
-    )
+def some_cut_off(name: str = SAID) -> Picture:
+    return ties_strip(0.51, 0.62, name)
+
+
+def some_common(name: str = SAID) -> Picture:
+    return served_strip(0.42, 0.18, name)
+
+
+def some_gaps(name: str = SAID) -> Picture:
+    axis = gaps_axis([-0.1, 0.3], 0.1)
+    return gap_strip(axis, 0.1, (-0.1, 0.3), "not settled", name)
+
+
+def some_parts(name: str = SAID) -> Picture:
+    parts: list[tuple[Part, float, str]] = [("yes", 0.5, "50.0%"), ("no", 0.47, "47.0%")]
+    return parts_strip([*parts, ("open", 0.03, "3.0%")], name)
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
@@ -136,7 +118,9 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "objective grid": some_grid,
     "roll-out": some_rollout,
     "cost curves": some_curves,
-    "intervals": some_intervals,
+    "rates": some_rates,
+    "gaps": some_gaps,
+    "parts": some_parts,
     "cut off": some_cut_off,
     "common options": some_common,
     "rings": some_rings,
@@ -145,7 +129,9 @@ WITH_A_NAME: dict[str, Callable[[str], Picture]] = {
     "tree": some_tree,
     "roll-out": some_rollout,
     "cost curves": some_curves,
-    "intervals": some_intervals,
+    "rates": some_rates,
+    "gaps": some_gaps,
+    "parts": some_parts,
     "cut off": some_cut_off,
     "common options": some_common,
     "rings": some_rings,
@@ -287,28 +273,47 @@ def test_the_roll_out_marks_every_part_by_shape_and_word() -> None:
     assert "stroke-dasharray" in picture.svg
 
 
-def test_cost_curves_keep_those_without_an_option_in_view() -> None:
-    picture = some_curves()
-    assert "48 % without an option" in picture.svg
-    assert "100 % without an option" in picture.svg
-    assert "women (431 people): 10 % at 0.5, 30 % at 1, 52 % at 3" in picture.alt
-    assert "unknown: too small to be shown." in picture.alt
-    assert "1 group too small to be shown." in picture.svg
-    dashes = re.findall(r'stroke-dasharray="([^"]+)"', picture.svg)
-    assert len(set(dashes)) == 2  # and the first line has none
+def test_effort_curves_end_in_a_bar_of_those_without_an_option() -> None:
+    svg = some_curves().svg
+    bars = re.findall(r'<rect [^>]*height="([\d.]+)"[^>]*class="(fill-[a-z-]+)', svg)
+    sizes = {name: float(height) / 70 for height, name in bars}
+    assert sizes == pytest.approx(
+        {"fill-yes": 0.52, "fill-no-tint": 0.4, "fill-paper": 0.08}, abs=0.01
+    )
+    assert "stroke-dasharray" in svg
+    alone = EffortCurve(steps=(), none=1.0, open=0.0)
+    assert (
+        'class="fill-yes' not in effort_strip(effort_axis([alone]), alone, ("0%", "100%"), "").svg
+    )
 
 
-def test_suppressed_groups_show_no_figure() -> None:
-    for picture in (some_intervals(), some_cut_off(), some_common()):
-        assert re.search("fewer than 11 people|too small to be shown|too few", picture.svg)
-        assert "None" not in picture.svg
+def test_parts_of_a_bar_are_solid_tinted_and_dashed_with_figures_where_they_fit() -> None:
+    svg = some_parts().svg
+    assert [words in svg for words in ("50.0%", "47.0%", "3.0%")] == [True, True, False]
+    assert svg.count("stroke-dasharray") == 1
 
 
-def test_intervals_say_difference_intervals_and_verdict() -> None:
-    alt = some_intervals().alt
-    assert "women and men: +8.0, " in alt
-    assert ", interval -1.0 to +17.0, " in alt
-    assert "ordinary interval +3.0 to +13.0: not settled." in alt
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [([], -0.2, 0.4), ([-0.35, 0.6], -0.4, 0.6), ([-1.0, 1.0], -1.0, 1.0), ([0.41], -0.2, 0.6)],
+)
+def test_gaps_are_drawn_on_round_ends_around_zero(
+    values: list[float], low: float, high: float
+) -> None:
+    axis = gaps_axis(values, 0.1)
+    assert (axis.low, axis.high) == pytest.approx((low, high))
+    assert (axis.line, axis.shade) == (0.0, (0.1, axis.high))
+    assert any(abs(tick) < 1e-9 for tick in axis.ticks)
+    assert len(axis.ticks) <= 7
+
+
+@pytest.mark.parametrize(("most", "end"), [(0.03, 0.1), (0.25, 0.25), (0.3, 0.5), (1.0, 1.0)])
+def test_shares_are_drawn_up_to_the_first_round_end(most: float, end: float) -> None:
+    assert shares_axis([0.01, most]).high == end
+
+
+def test_no_break_spaces_are_never_written_out_in_drawings() -> None:
+    assert "\\x" not in some_rates("41,2\N{NO-BREAK SPACE}%").svg
 
 
 @pytest.mark.parametrize(
@@ -363,15 +368,3 @@ def test_an_unknown_colour_stays_as_it_is() -> None:
     drawing = Drawing(10, 10, "words")
     drawing.add("rect", fill="none", width=3.0)
     assert '<rect fill="none" width="3" />' in drawing.picture().svg
-
-
-def test_common_options_are_shares_of_those_audited_and_are_named_in_full() -> None:
-    change = "add Bürge; drop gemeinsames Konto; set LoanDuration"
-    picture = some_common(change)
-    assert "share of those refused and audited" in picture.svg
-    assert "people refused" not in picture.svg
-    root = Xml.fromstring(picture.svg)
-    lines = [one.text or "" for one in root.iter() if one.tag.endswith("text")]
-    assert not any("…" in line for line in lines)
-    joined = " ".join(lines)
-    assert change in joined, "the lines of a name stand one after the other"

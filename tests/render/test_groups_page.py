@@ -7,73 +7,106 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser, expect
 
+from recourse_audit.render.page_words import GROUP_WORDS, LANGUAGES, PageWords
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from tests.render.browser import PHONE, findings, overflow, visit
-from tests.render.group_reports import gap_report
+from tests.render.group_reports import gap_report, renamed_report
+from tests.render.reading import read_pdf
+
+LONG = "a name that goes on and on " * 11 + "end"
+
+
+def html_in(language: str) -> str:
+    words = PageWords(language, Templates(), *GROUP_WORDS)
+    return Templates().render("pages/groups.html", view=groups_view(gap_report(), words=words))
 
 
 @pytest.fixture(scope="module")
-def html() -> str:
-    return Templates().render("pages/groups.html", view=groups_view(gap_report()))
-
-
-@pytest.fixture(scope="module")
-def path(html: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("pages") / "groups.html"
-    found.write_text(html, encoding="utf-8")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page in every language, and one of groups whose names are long or right to left."""
+    found = tmp_path_factory.mktemp("pages")
+    for language in LANGUAGES:
+        (found / f"{language}.html").write_text(html_in(language), encoding="utf-8")
+    for name, south in (("long", LONG), ("unbroken", "x" * 300), ("right", "جنوب")):
+        view = groups_view(renamed_report(south))
+        page = Templates().render("pages/groups.html", view=view)
+        (found / f"{name}.html").write_text(page, encoding="utf-8")
     return found
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing_serious(chromium: Browser, path: Path, dark: bool) -> None:
-    with visit(chromium, path, dark=dark) as seen:
+def test_axe_finds_nothing_serious(
+    chromium: Browser, folder: Path, language: str, dark: bool
+) -> None:
+    with visit(chromium, folder / f"{language}.html", dark=dark) as seen:
+        seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert findings(seen.page) == []
         assert seen.problems == []
         assert len(seen.asked) == 1
 
 
-def test_a_phone_shows_the_table_without_scrolling_sideways(chromium: Browser, path: Path) -> None:
-    with visit(chromium, path, width=PHONE) as seen:
+@pytest.mark.parametrize("name", [*LANGUAGES, "long", "unbroken", "right"])
+@pytest.mark.parametrize("width", [1200, PHONE])
+def test_nothing_overflows(chromium: Browser, folder: Path, name: str, width: int) -> None:
+    with visit(chromium, folder / f"{name}.html", width=width) as seen:
         assert overflow(seen.page) == 0
-        frame = seen.page.get_by_role("region", name="At a glance").locator(".frame")
-        assert frame.evaluate("one => one.scrollWidth - one.clientWidth") == 0
-        expect(seen.page.get_by_text("gap shown: options and cost").first).to_be_visible()
-        assert findings(seen.page) == []
+        wide = seen.page.evaluate(
+            """() => [...document.querySelectorAll('.board *, .chart *')]
+              .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
+              .filter(one => !one.closest('svg')).length"""
+        )
+        assert wide == 0
 
 
-def test_a_row_of_the_table_reads_as_a_sentence(chromium: Browser, path: Path) -> None:
-    with visit(chromium, path) as seen:
-        table = seen.page.get_by_role("region", name="At a glance").get_by_role("table")
-        row = table.get_by_role("row").filter(has_text="south")
-        expect(row.get_by_role("rowheader")).to_have_text("south")
-        assert row.get_by_role("cell").count() == 5
-        assert seen.page.get_by_role("img").count() >= 8
+def test_the_first_screen_has_the_finding_the_cards_and_the_gaps(
+    chromium: Browser, folder: Path
+) -> None:
+    with visit(chromium, folder / "en.html", width=1200) as seen:
+        page = seen.page
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Refused people from south")
+        assert page.locator(".card").count() == 3
+        south = page.locator(".panel").nth(1).get_by_role("row").filter(has_text="south")
+        expect(south.get_by_role("rowheader")).to_have_text("south against north")
+        expect(south).to_contain_text("▲ gap shown")
+        below = page.locator(".board").evaluate("one => one.getBoundingClientRect().bottom")
+        assert below < 1300
 
 
-def test_the_paper_is_tagged_and_its_first_part_takes_three_sheets(html: str) -> None:
-    paper = Printer(Templates())
+def test_the_annex_is_folded_on_a_screen_and_opens_by_keyboard(
+    chromium: Browser, folder: Path
+) -> None:
+    with visit(chromium, folder / "en.html") as seen:
+        summary = seen.page.get_by_text("Impact ratios", exact=True)
+        table = seen.page.get_by_role("table", name="Impact ratios by gender", exact=True)
+        expect(table).not_to_be_visible()
+        summary.focus()
+        seen.page.keyboard.press("Enter")
+        expect(table).to_be_visible()
+
+
+def test_the_paper_is_tagged_complete_and_begins_with_the_board() -> None:
+    html, paper = html_in("en"), Printer(Templates())
     content = paper.pdf(html)
     assert content == paper.pdf(html)
-    with pikepdf.open(BytesIO(content)) as pdf:
-        assert str(pdf.docinfo["/Title"]) == "Group report"
-        assert str(pdf.Root.Lang) == "en"
-        assert bool(pdf.Root.MarkInfo.Marked)
-        marks = [_place(pdf, item) for item in _outline(pdf)]
-    named = dict(marks)
-    assert named["At a glance"] == named["Findings"] == 0
-    assert named["What could not be concluded"] <= 1
-    assert named["Charts"] == 2
-    assert named["Annex: how groups were tested"] == 3
-
-
-def _outline(pdf: pikepdf.Pdf) -> list[pikepdf.OutlineItem]:
-    with pdf.open_outline() as outline:
-        return [child for item in outline.root for child in (item, *item.children)]
-
-
-def _place(pdf: pikepdf.Pdf, item: pikepdf.OutlineItem) -> tuple[str, int]:
-    """A heading, and the sheet that it is on."""
-    assert isinstance(item.destination, pikepdf.Array)
-    return item.title, pdf.pages.index(pikepdf.Page(item.destination[0]))
+    found = read_pdf(content)
+    assert (found.language, found.title, found.marked) == ("en", "Group report", True)
+    text = " ".join(one.text for one in found.elements)
+    for words in (
+        "Impact ratios by origin, gender",
+        "Every test of two attributes crossed",
+        "Tested are refusals, having an option and effort",
+    ):
+        assert words in text, "what is folded on a screen is whole on paper"
+    with pikepdf.open(BytesIO(content)) as pdf, pdf.open_outline() as outline:
+        items = [child for item in outline.root for child in (item, *item.children)]
+        places = {
+            item.title: pdf.pages.index(pikepdf.Page(item.destination[0]))
+            for item in items
+            if isinstance(item.destination, pikepdf.Array)
+        }
+    cards = [place for title, place in places.items() if title.startswith("Have an option")]
+    assert cards == [0]
+    assert places["By origin"] == 1

@@ -17,6 +17,7 @@ from recourse_audit.render.pages.board_words import (
     along,
     compared_often,
     more_or_fewer,
+    named,
     points,
     ratio_of,
     signed,
@@ -67,12 +68,29 @@ def board_view(report: GroupReport, words: PageWords) -> BoardView:
         about=BETWEEN.join(_about(report, words)),
         headline=_headline(report, words),
         lead=tuple(_lead(report, words)),
-        cards=cards(_shown(report, words), report, words),
+        cards=cards(_shown(report, words)),
         panels=panels,
         panels_note=panels_note(report, words) if panels else "",
         notes=(
             BoardNote(title=words.say("board.limits"), words=words.say("board.limits.text")),
             BoardNote(title=words.say("board.open"), words=" ".join(_open(report, words))),
+        ),
+    )
+
+
+def board_without_groups(words: PageWords) -> BoardView:
+    """The block of an audit whose settings name no attribute: that nothing was compared."""
+    return BoardView(
+        unfinished="",
+        about="",
+        headline=words.say("board.nothing.attribute"),
+        lead=(Run(words=words.say("board.option")),),
+        cards=(),
+        panels=(),
+        panels_note="",
+        notes=(
+            BoardNote(title=words.say("board.limits"), words=words.say("board.limits.text")),
+            BoardNote(title=words.say("board.open"), words=words.say("board.open.nothing")),
         ),
     )
 
@@ -125,14 +143,15 @@ def _headline(report: GroupReport, words: PageWords) -> str:
     """The finding to lead with in one line; if none leads, how many comparisons are settled."""
     found = report.findings
     if not found:
-        return words.say("board.nothing.attribute" if not report.tables else "board.nothing")
+        return words.say("board.nothing")
     first = found[0]
     if not first.headline:
         unsettled = sum(one.verdict == "not settled" for one in found)
         if unsettled:
             return words.say_count("board.none.shown", unsettled, all=words.number(len(found)))
         return words.say_count("board.none.of", len(found), concern=_concern(report, words))
-    who = {"group": plain(first.group), "reference": plain(first.reference)}
+    group = named(report, first.table, first.group)
+    who = {"group": group, "reference": plain(first.reference)}
     if first.measure == "cost":
         return words.say("board.effort.more" if first.gap > 0 else "board.effort.less", **who)
     key = "board.refused" if first.measure == "adverse_rate" else "board.option"
@@ -151,7 +170,7 @@ def _lead(report: GroupReport, words: PageWords) -> Iterator[Run]:
         said = would_be_found(words, seen)
         if said:
             yield Run(words=said)
-    elif report.tables:
+    else:
         yield Run(words=words.say("board.nothing.why"))
     yield Run(words=words.say("board.option"))
 
@@ -218,16 +237,13 @@ def would_be_found(words: PageWords, gaps: list[float | None]) -> str:
     return words.say("finding.would", smallest=least, largest=most)
 
 
-def _shown(report: GroupReport, words: PageWords) -> Shown | None:
+def _shown(report: GroupReport, words: PageWords) -> Shown:
     """The table and the group of the headline; else those of the largest gap of one attribute."""
-    if not report.tables:
-        return None
     ranked = sorted(report.findings, key=lambda one: (not one.headline, one.family != "single"))
     leading = ranked[0] if ranked else None
     if leading is not None and not leading.headline:
-        leading = max(
-            (one for one in ranked if one.family == leading.family), key=lambda one: abs(one.gap)
-        )
+        shares = [one for one in ranked if one.family == leading.family and one.measure != "cost"]
+        leading = max(shares or ranked, key=lambda one: abs(one.gap))
     table = _table(report, leading)
     return Shown(
         report=report, words=words, table=table, group=None if leading is None else leading.group

@@ -78,8 +78,15 @@ def empty_card(title: str, words: str) -> Card:
     )
 
 
+def title_of(shown: Shown, key: str, one: Comparison) -> str:
+    """The title of a comparison: how often, if a gap is shown or large; else that none is shown."""
+    if one.verdict == "gap shown" or abs(one.gap) >= shown.report.concern:
+        return titled(shown, key, one.value, one.reference_value)
+    return shown.words.say(f"board.card.{key}.none")
+
+
 def titled(shown: Shown, key: str, value: float | None, reference: float | None) -> str:
-    """What a card found: how often the named group, compared with the reference."""
+    """How often the named group, compared with the reference: twice as often, nearly equal."""
     words, group = shown.words, plain(shown.group or "")
     ratio = ratio_of(value, reference)
     if ratio is not None and abs(ratio - 1) <= EXACT:

@@ -7,7 +7,6 @@ that of the comparison between the headline's group and the reference.
 from collections.abc import Iterator, Sequence
 
 from recourse_audit.records.group_figures import Comparison, Group, WhyWithheld
-from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.charts.board import (
     parts_strip,
     share_strip,
@@ -16,7 +15,7 @@ from recourse_audit.render.charts.board import (
 from recourse_audit.render.charts.strips import Axis, Part
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.page_words import PageWords
-from recourse_audit.render.pages.board_card import Card, Shown, empty_card, share_axis, titled
+from recourse_audit.render.pages.board_card import Card, Shown, share_axis, title_of
 from recourse_audit.render.pages.board_own_data import own_data_card, own_data_shares
 from recourse_audit.render.pages.board_words import (
     MARKS,
@@ -24,6 +23,7 @@ from recourse_audit.render.pages.board_words import (
     along,
     capitalised,
     chance,
+    colon,
     group_name,
     more_or_fewer,
     points,
@@ -33,12 +33,8 @@ from recourse_audit.render.pages.board_words import (
 from recourse_audit.render.pages.tables import ChartRow
 
 
-def cards(shown: Shown | None, report: GroupReport, words: PageWords) -> tuple[Card, ...]:
-    """The three cards; without a table each says in words that there is none."""
-    if shown is None:
-        empty = words.say("board.card.no_attribute")
-        titles = ("refused", "option", "own")
-        return tuple(empty_card(words.say(f"board.card.{one}"), empty) for one in titles)
+def cards(shown: Shown) -> tuple[Card, ...]:
+    """The three cards; one with nothing to draw says in words why."""
     shares = [*_refused_shares(shown), *own_data_shares(shown)]
     axis = shares_axis(shares)
     return (_refused(shown, axis), _option(shown), own_data_card(shown, axis))
@@ -61,7 +57,9 @@ def _refused(shown: Shown, axis: Axis) -> Card:
             ChartRow(
                 strong=group_name(words, group),
                 label="",
-                picture=share_strip(axis, share, against, f"{group_name(words, group)}: {figure}"),
+                picture=share_strip(
+                    axis, share, against, colon(words, group_name(words, group), figure)
+                ),
                 figure=figure,
                 words=words.out_of(decided.adverse_rate.count, decided.adverse_rate.of),
             )
@@ -89,13 +87,13 @@ def _option(shown: Shown) -> Card:
             rows.append(_without(shown, group))
             continue
         parts = _parts(words, group)
-        said = words.listed([f"{figure} {what}" for _, _, figure, what in parts])
+        said = words.listed(part_words(words, group))
         rows.append(
             ChartRow(
                 strong=group_name(words, group),
                 label="",
                 picture=parts_strip(
-                    [part[:3] for part in parts], f"{group_name(words, group)}: {said}"
+                    [part[:3] for part in parts], colon(words, group_name(words, group), said)
                 ),
                 figure="",
                 words=words.say_count("board.card.audited", found.feasibility.of),
@@ -121,10 +119,10 @@ def _card(
     title = words.say(f"board.card.{key}")
     verdict, tone = words.say("board.card.not_compared"), ""
     if one is not None and one.verdict is not None:
-        title = titled(shown, key, one.value, one.reference_value)
+        title = title_of(shown, key, one)
         mark, tone = MARKS[one.verdict], TONES[one.verdict]
         said = capitalised(words.verdict(one.verdict, shown.report.concern))
-        verdict = f"{mark} {said}: {gap_words(words, one)}"
+        verdict = f"{mark} {colon(words, said, gap_words(words, one))}"
     return Card(
         title=title,
         rows=tuple(rows) if drawn else (),
@@ -201,6 +199,11 @@ def _medians(shown: Shown) -> Iterator[str]:
             yield words.say("board.card.no_median", group=said)
         else:
             yield words.say("board.card.median", group=said, effort=words.number(median))
+
+
+def part_words(words: PageWords, group: Group) -> list[str]:
+    """What became of a group's audited people: 67.4% have an option, 28.4% none exists."""
+    return [f"{figure} {what}" for _, _, figure, what in _parts(words, group)]
 
 
 def _parts(words: PageWords, group: Group) -> list[tuple[Part, float, str, str]]:

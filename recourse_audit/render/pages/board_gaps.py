@@ -10,7 +10,9 @@ from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.board_words import (
     MARKS,
     TONES,
+    colon,
     crossed,
+    named,
     signed,
     singles,
     with_verdicts,
@@ -20,14 +22,15 @@ from recourse_audit.render.text import plain
 
 MEASURES: tuple[Measure, ...] = ("adverse_rate", "feasibility")
 MOST_ROWS = 12
+Named = tuple[str, Comparison]  # the table that a comparison is of
 
 
 def gap_panels(report: GroupReport, words: PageWords) -> tuple[ChartTable, ...]:
     """Refusals, then being without an option; a measure without comparisons is left out."""
-    compared = [one for table in singles(report) for one in table.comparisons]
+    compared = _compared(report)
     rows = {measure: _largest(compared, measure) for measure in MEASURES}
     axis = gaps_axis(
-        [end for found in rows.values() for one in found for end in _places(one)], report.concern
+        [end for found in rows.values() for _, one in found for end in _places(one)], report.concern
     )
     return tuple(
         _panel(report, words, measure, found, axis) for measure, found in rows.items() if found
@@ -39,8 +42,8 @@ def panels_note(report: GroupReport, words: PageWords) -> str:
     concern = words.number(100 * report.concern)
     confidence = words.whole_percent(1 - report.alpha)
     said = [words.say("board.gaps.note", concern=concern, confidence=confidence)]
-    compared = [one for table in singles(report) for one in table.comparisons]
-    left = max(sum(one.measure == measure for one in compared) for measure in MEASURES) - MOST_ROWS
+    measured = [one.measure for _, one in _compared(report)]
+    left = max(measured.count(measure) for measure in MEASURES) - MOST_ROWS
     if left > 0:
         said.append(words.say_count("board.gaps.more", left))
     said += _crossed_note(report, words)
@@ -71,11 +74,15 @@ def _crossed_note(report: GroupReport, words: PageWords) -> Iterator[str]:
     yield words.say_count("board.gaps.crossed", len(shown), all=all_of_them)
 
 
-def _largest(compared: list[Comparison], measure: Measure) -> list[Comparison]:
+def _compared(report: GroupReport) -> list[Named]:
+    return [(table.name, one) for table in singles(report) for one in table.comparisons]
+
+
+def _largest(compared: list[Named], measure: Measure) -> list[Named]:
     """The comparisons in one measure; of many, those with the largest gaps, in their order."""
-    found = [one for one in compared if one.measure == measure]
-    largest = sorted(found, key=lambda one: -abs(one.gap))[:MOST_ROWS]
-    return [one for one in found if any(one is kept for kept in largest)]
+    found = [named for named in compared if named[1].measure == measure]
+    places = sorted(range(len(found)), key=lambda place: -abs(found[place][1].gap))[:MOST_ROWS]
+    return [found[place] for place in sorted(places)]
 
 
 def _places(one: Comparison) -> tuple[float, ...]:
@@ -87,26 +94,28 @@ def _panel(
     report: GroupReport,
     words: PageWords,
     measure: Measure,
-    compared: list[Comparison],
+    compared: list[Named],
     axis: Axis,
 ) -> ChartTable:
     figures = [words.points(tick) if abs(tick) > 1e-9 else "0" for tick in axis.ticks]
     return ChartTable(
         title=words.say(f"board.gaps.{measure}"),
         head=("", words.say("board.gaps.direction"), ""),
-        rows=tuple(gap_row(words, one, axis, report.concern) for one in compared),
+        rows=tuple(_row(report, words, table, one, axis) for table, one in compared),
         axis=axis_row(axis, list(map(unbroken, figures))),
     )
 
 
-def gap_row(words: PageWords, one: Comparison, axis: Axis, concern: float) -> ChartRow:
+def _row(
+    report: GroupReport, words: PageWords, table: str, one: Comparison, axis: Axis
+) -> ChartRow:
     """A group against its reference: the mark, the verdict, the gap and its interval."""
     ends = one.gap_interval
     figures = words.points(one.gap)
     if ends is not None:
         figures = f"{figures} ({signed(words, ends)})"
     verdict = one.verdict or "not settled"
-    group, reference = plain(one.group), plain(one.reference)
+    group, reference = named(report, table, one.group), plain(one.reference)
     return ChartRow(
         strong=group,
         label=f" {words.say('board.against', reference=reference)}",
@@ -115,9 +124,9 @@ def gap_row(words: PageWords, one: Comparison, axis: Axis, concern: float) -> Ch
             one.gap,
             None if ends is None else (ends.low, ends.high),
             verdict,
-            f"{group}: {figures}",
+            colon(words, group, figures),
         ),
-        figure=f"{MARKS[verdict]} {words.verdict(verdict, concern)}",
+        figure=f"{MARKS[verdict]} {words.verdict(verdict, report.concern)}",
         words=f" {figures}",
         tone=TONES[verdict],
     )

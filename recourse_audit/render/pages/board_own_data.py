@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.own_data import NOT_KNOWN
+from recourse_audit.groups.notes import OWN_NOT_KNOWN
 from recourse_audit.records.group_figures import OwnDataRates
 from recourse_audit.render.charts.board import move_strip
 from recourse_audit.render.charts.strips import Axis
 from recourse_audit.render.pages.board_card import Card, Shown, empty_card, share_axis, titled
-from recourse_audit.render.pages.board_words import group_name
+from recourse_audit.render.pages.board_words import colon, group_name
 from recourse_audit.render.pages.tables import ChartRow
 
 
@@ -16,7 +16,7 @@ def own_data_card(shown: Shown, axis: Axis) -> Card:
     words, own = shown.words, shown.report.own_data
     title = words.say("board.card.own")
     if own.overall is None:
-        key = "not_asked" if own.note == NOT_KNOWN else "withheld"
+        key = "not_asked" if own.note == OWN_NOT_KNOWN else "withheld"
         return empty_card(title, words.say(f"board.card.own.{key}"))
     rates = _own_rates(shown)
     if not rates:
@@ -34,7 +34,10 @@ def own_data_card(shown: Shown, axis: Axis) -> Card:
                 strong=name,
                 label="",
                 picture=move_strip(
-                    axis, alone, decided, f"{name}: {words.say('board.card.own.alt', **figures)}"
+                    axis,
+                    alone,
+                    decided,
+                    colon(words, name, words.say("board.card.own.alt", **figures)),
                 ),
                 figure=words.say("board.card.own.row", **figures),
                 words="",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from recourse_audit.groups.notes import NO_VALUE, UNKNOWN
 from recourse_audit.records.group_figures import (
     Comparison,
     Group,
@@ -17,6 +18,7 @@ from recourse_audit.render.text import plain
 # A ratio this close to a whole number is said as one: twice; about twice.
 EXACT = 0.05
 ABOUT = 0.10
+NEXT = 1e-9  # a ratio at a bound is within it, however its digits round
 MOST_TIMES = 10
 PARTS = {2: "half", 3: "third", 4: "quarter"}
 MARKS: dict[Verdict, str] = {"gap shown": "▲", "not settled": "◇", "no gap": "○"}
@@ -29,9 +31,9 @@ def times(words: PageWords, ratio: float | None) -> str:
         return ""
     size = max(ratio, 1 / ratio)
     whole = round(size)
-    if ratio > MOST_TIMES * (1 + ABOUT):
+    if ratio > 1 and whole > MOST_TIMES:
         return words.say("board.times.many", most=words.number(MOST_TIMES))
-    if whole < 2 or abs(size - whole) > ABOUT * whole or (ratio < 1 and whole not in PARTS):
+    if whole < 2 or abs(size - whole) > ABOUT * whole + NEXT or (ratio < 1 and whole not in PARTS):
         return ""
     if ratio < 1:
         said = words.say(f"board.times.{PARTS[whole]}")
@@ -39,7 +41,7 @@ def times(words: PageWords, ratio: float | None) -> str:
         said = words.say("board.times.twice")
     else:
         said = words.say("board.times.times", times=words.number(whole))
-    if abs(size - whole) <= EXACT * whole:
+    if abs(size - whole) <= EXACT * whole + NEXT:
         return said
     return words.say("board.times.about", times=said)
 
@@ -103,6 +105,11 @@ def chance(words: PageWords, p: float) -> str:
     return said if said[0] in "<>" else f"= {said}"
 
 
+def colon(words: PageWords, what: str, text: str) -> str:
+    """Something and what is said of it, as the language writes a colon."""
+    return words.say("board.colon", what=what, text=text)
+
+
 def capitalised(words: str) -> str:
     """The same with a capital, as the beginning of a line."""
     return words[:1].upper() + words[1:]
@@ -114,8 +121,24 @@ def withheld(words: PageWords, why: WhyWithheld, smallest: int) -> str:
 
 
 def group_name(words: PageWords, group: Group) -> str:
-    """A group as the reader meets it; people of no known group are unknown."""
-    return plain(group.name) if group.known else words.say("unknown")
+    """A group as the reader meets it; of people whose group is not known, that is said."""
+    if group.known:
+        return plain(group.name)
+    said = {UNKNOWN: words.say("unknown"), NO_VALUE: words.say("board.no_value")}
+    return ", ".join(said.get(value, plain(value)) for value in group.values)
+
+
+def name_in(words: PageWords, report: GroupReport, table: str, group: str) -> str:
+    """The name of a group in a table, as the reader meets it."""
+    found = report.by_group.get(table, {}).get(group)
+    return plain(group) if found is None else group_name(words, found)
+
+
+def named(report: GroupReport, table: str, group: str) -> str:
+    """A group where tables stand together: with its attribute if another one has such a group."""
+    tables = [one for one in report.tables if any(two.name == group for two in one.by_group)]
+    said = plain(group)
+    return said if len(tables) < 2 else f"{said} ({attribute_name(table)})"
 
 
 def attribute_name(name: str) -> str:

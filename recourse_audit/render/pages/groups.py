@@ -1,65 +1,46 @@
-"""The page of the group report: what was compared, the results, and what remains open.
+"""The page of the group report: the board block, every attribute, what is open, and an annex.
 
-In: a group report. Out: one record with every sentence, table and chart of the page. The first part
-is made to fit about three sheets of paper; the annex has all figures.
+In: a group report. Out: one record with every sentence, table and chart of the page, in the
+language of its words. The annex has all figures; on a screen it is folded, on paper it is not.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recourse_audit.groups.action_wording import introduction, set_sentences
-from recourse_audit.groups.error_rate_words import error_rate_sentences
-from recourse_audit.groups.wording import own_data_sentence
-from recourse_audit.records.group_figures import PRIMARY
-from recourse_audit.records.groups import CutOffTable, GroupReport
-from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.page_words import GROUP_WORDS, PageWords, english
-from recourse_audit.render.pages.groups_actions import action_tables
+from recourse_audit.render.pages.board import BoardView, board_view
+from recourse_audit.render.pages.board_words import crossed, singles
+from recourse_audit.render.pages.groups_actions import (
+    action_sets,
+    action_tables,
+    actions_note,
+    overall_actions,
+)
 from recourse_audit.render.pages.groups_charts import (
-    Figure,
-    common_figure,
-    common_table,
-    curves_figure,
-    cut_off_figure,
-    cut_off_table,
-    gaps_figure,
+    AttributeView,
+    attributes,
+    common_chart,
+    cut_off_notes,
 )
-from recourse_audit.render.pages.groups_error_rates import error_rate_notes, error_rate_tables
-from recourse_audit.render.pages.groups_own_data import own_data_tables
-from recourse_audit.render.pages.groups_sentences import (
-    crossed,
-    facts,
-    glance_note,
-    impact_note,
-    lead,
-    open_questions,
-    sentences,
-    singles,
-    tests,
-    warnings,
-    withheld_note,
+from recourse_audit.render.pages.groups_error_rates import (
+    error_rate_notes,
+    error_rate_tables,
+    more_error_tables,
 )
+from recourse_audit.render.pages.groups_method import agreement, day_of, facts, method
+from recourse_audit.render.pages.groups_own_data import own_data_note, own_data_tables
 from recourse_audit.render.pages.groups_tables import (
-    GlancePart,
+    common_table,
+    cut_off_table,
     every_test,
     exploratory,
-    glance,
     impact_ratios,
+    not_settled,
     withheld_list,
 )
-from recourse_audit.render.pages.tables import Fact, Table
-from recourse_audit.render.text import plain
-
-TITLE = "Group report"
-EVERYBODY_AUDITED = (
-    "Costs and medians include everybody audited: people without an option count as beyond every "
-    "cost. The costs of people with an option alone would make the group with the fewest options "
-    "look best."
-)
-SERVED_ONLY = (
-    "Only people with an option are counted here. This says nothing about what would be asked of "
-    "the people who have none."
-)
+from recourse_audit.render.pages.groups_words import ratio, report_notes
+from recourse_audit.render.pages.tables import ChartTable, Fact, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,152 +51,131 @@ class Link:
     words: str
 
 
-INDEX = Link(address="index.html", words="Index of the audit")
-AS_PDF = Link(address="groups.pdf", words="This report as PDF")
-AS_CSV = Link(address="groups.csv", words="Its figures as CSV")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annex:
+    """A part of the annex: what is said of its tables, and the tables."""
+
+    title: str
+    notes: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsView:
-    """What the page shows."""
+    """What the page shows; parts without anything to show are left out by the template."""
 
     words: PageWords
     title: str
+    day: str
     links: tuple[Link, ...]
+    board: BoardView
     agreement: tuple[str, ...]
-    warnings: tuple[str, ...]
-    lead: str
-    findings: tuple[str, ...]
-    facts: tuple[Fact, ...]
-    parts: tuple[GlancePart, ...]
-    glance_note: str
-    open_questions: tuple[str, ...]
-    main_gap: Figure | None
-    main_curve: Figure | None
-    main_cut_off: Figure | None
-    common: Figure | None
-    everybody_audited: str
-    served_only: str
-    tests: tuple[str, ...]
-    impact_note: str
-    impacts: tuple[Table, ...]
-    more_figures: tuple[Figure, ...]
-    option_tables: tuple[Table, ...]
-    option_notes: tuple[str, ...]
-    test_tables: tuple[Table, ...]
-    exploratory: Table
+    attributes: tuple[AttributeView, ...]
+    cut_off_notes: tuple[str, ...]
+    common: ChartTable | None
     actions_note: str
     action_sets: tuple[str, ...]
-    actions: tuple[Table, ...]
-    own_data_note: str
-    own_data: tuple[Table, ...]
+    actions: Table | None
     error_rate_notes: tuple[str, ...]
     error_rates: tuple[Table, ...]
-    withheld: Table
-    withheld_note: str
+    open_notes: tuple[str, ...]
+    not_settled: tuple[Table, ...]
+    annex: tuple[Annex, ...]
 
 
 def groups_view(
     report: GroupReport, *, words: PageWords | None = None, paper: bool = True
 ) -> GroupsView:
     """Make the page; `paper` says whether there is a PDF of it."""
-    single, both = singles(report), crossed(report)
-    main = _main_attribute(report)
-    figures = _figures(report)
+    said = words or english(*GROUP_WORDS)
     return GroupsView(
-        words=words or english(*GROUP_WORDS),
-        title=TITLE,
-        links=(INDEX, *([AS_PDF] if paper else []), AS_CSV),
-        agreement=() if report.agreement is None else agreement_sentences(report.agreement),
-        warnings=tuple(warnings(report)),
-        lead=lead(report),
-        findings=sentences(report),
-        facts=tuple(facts(report)),
-        parts=glance(report),
-        glance_note=glance_note(report),
-        open_questions=tuple(open_questions(report)),
-        main_gap=_main_gap(figures),
-        main_curve=figures.pop(f"curve {main}", None),
-        main_cut_off=figures.pop(f"cut {main}", None),
-        common=common_figure(report),
-        everybody_audited=EVERYBODY_AUDITED,
-        served_only=SERVED_ONLY,
-        tests=tuple(tests(report)),
-        impact_note=impact_note(report),
-        impacts=tuple(impact_ratios(table, report.four_fifths) for table in (*single, *both)),
-        more_figures=tuple(figures.values()),
-        option_tables=tuple(_option_tables(report)),
-        option_notes=tuple(
-            f"{plain(table.attribute)}: {plain(table.note)}"
-            for table in report.cut_off
-            if table.note
-        ),
-        test_tables=tuple(
-            every_test(tables, caption, sum(one.family == family for one in report.tests))
-            for tables, caption, family in (
-                (single, "Every test of one attribute", "single"),
-                (both, "Every test of two attributes crossed", "crossed"),
-            )
-            if tables
-        ),
-        exploratory=exploratory(single),
-        actions_note=introduction(report.common_actions, report.smallest),
-        action_sets=tuple(map(plain, set_sentences(report.common_actions))),
-        actions=action_tables(report),
-        own_data_note=own_data_sentence(report.own_data),
-        own_data=own_data_tables(report),
-        error_rate_notes=tuple(_error_rate_notes(report)),
-        error_rates=error_rate_tables(report),
-        withheld=withheld_list(report.suppressed),
-        withheld_note=withheld_note(report),
+        words=said,
+        title=said.say("page.groups"),
+        day=day_of(report.ran, said),
+        links=tuple(_links(said, paper=paper)),
+        board=board_view(report, said),
+        agreement=agreement(report.agreement, said),
+        attributes=attributes(report, said),
+        cut_off_notes=tuple(cut_off_notes(report, said)),
+        common=common_chart(report, said),
+        actions_note=actions_note(report, said),
+        action_sets=action_sets(report, said),
+        actions=overall_actions(report, said),
+        error_rate_notes=error_rate_notes(report, said),
+        error_rates=error_rate_tables(report, said),
+        open_notes=report_notes(said, report),
+        not_settled=tuple(_not_settled(report, said)),
+        annex=tuple(one for one in _annex(report, said) if one.notes or one.tables or one.facts),
     )
 
 
-def _main_gap(figures: dict[str, Figure]) -> Figure | None:
-    """The chart of gaps in having an option, or of refusals where options are withheld."""
-    for measure in ("feasibility", "adverse_rate"):
-        if f"gap {measure}" in figures:
-            return figures.pop(f"gap {measure}")
-    return None
+def _links(words: PageWords, *, paper: bool) -> Iterator[Link]:
+    yield Link(address="index.html", words=words.say("page.index"))
+    if paper:
+        yield Link(address="groups.pdf", words=words.say("page.pdf"))
+    yield Link(address="groups.csv", words=words.say("report.csv"))
 
 
-def _main_attribute(report: GroupReport) -> str:
-    """The attribute with the most gaps shown; the first, if several have equally many."""
-    single = singles(report)
-    if not single:
-        return ""
-    flags = [sum(one.verdict == "gap shown" for one in table.comparisons) for table in single]
-    return single[flags.index(max(flags))].name
+def _not_settled(report: GroupReport, words: PageWords) -> Iterator[Table]:
+    for tables, key in ((singles(report), "single"), (crossed(report), "crossed")):
+        found = not_settled(report, tables, words.say(f"report.open.{key}"), words)
+        if found.rows:
+            yield found
 
 
-def _figures(report: GroupReport) -> dict[str, Figure]:
-    """Every chart by what it shows, in reading order."""
-    single = singles(report)
-    captions = {
-        "feasibility": "Gaps in having an option",
-        "adverse_rate": "Gaps in refusals",
-        "cost": "Gaps in the cost of the cheapest option",
-    }
-    found: dict[str, Figure | None] = {
-        f"gap {measure}": gaps_figure(single, measure, captions[measure]) for measure in PRIMARY
-    }
-    found |= {f"curve {table.name}": curves_figure(table) for table in single}
-    found |= {f"cut {table.attribute}": cut_off_figure(table) for table in _first(report)}
-    return {name: figure for name, figure in found.items() if figure is not None}
+def _annex(report: GroupReport, words: PageWords) -> Iterator[Annex]:
+    single, both = singles(report), crossed(report)
+    tests = [
+        every_test(report, tables, words.say(f"report.tests.{key}"), words)
+        for tables, key in ((single, "single"), (both, "crossed"))
+    ]
+    tests.append(exploratory(report, single, words))
+    plus = words.say("report.plus")
+    yield Annex(
+        title=words.say("report.tests"),
+        notes=(plus,),
+        tables=tuple(one for one in tests if one.rows),
+    )
+    line = ratio(words, report.four_fifths)
+    yield Annex(
+        title=words.say("report.impact"),
+        notes=(words.say("report.impact.text", line=line),),
+        tables=tuple(impact_ratios(report, table, words) for table in (*single, *both)),
+    )
+    own = own_data_tables(report, words)
+    yield Annex(
+        title=words.say("report.own"),
+        notes=(own_data_note(report, words), *([plus] if own else [])),
+        tables=own,
+    )
+    yield Annex(title=words.say("report.errors.more"), tables=more_error_tables(report, words))
+    actions = action_tables(report, words)
+    yield Annex(
+        title=words.say("report.actions.groups"),
+        notes=(plus,) if actions else (),
+        tables=actions,
+    )
+    options = [
+        common_table(report, words),
+        *(cut_off_table(report, one, words) for one in report.cut_off),
+    ]
+    yield Annex(
+        title=words.say("report.options"),
+        notes=(words.say("report.served_only"),) if any(one.rows for one in options) else (),
+        tables=tuple(one for one in options if one.rows),
+    )
+    yield Annex(
+        title=words.say("report.withheld"),
+        notes=tuple(_withheld_notes(report, words)),
+        tables=(withheld_list(report, words),) if report.suppressed else (),
+    )
+    yield Annex(
+        title=words.say("report.method"), notes=method(report, words), facts=facts(report, words)
+    )
 
 
-def _first(report: GroupReport) -> list[CutOffTable]:
-    return [table for table in report.cut_off if table.options == "first"]
-
-
-def _error_rate_notes(report: GroupReport) -> Iterator[str]:
-    """What is said of everybody's error rates, and what single tables go without."""
-    if report.error_rates is not None:
-        yield plain(" ".join(error_rate_sentences(report.error_rates)))
-        yield from error_rate_notes(report)
-
-
-def _option_tables(report: GroupReport) -> Iterator[Table]:
-    """Common options, then whom the options cut off; empty tables are left out."""
-    tables = [common_table(report), *(cut_off_table(table) for table in report.cut_off)]
-    yield from (table for table in tables if table.rows)
+def _withheld_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
+    """The rule by which groups are withheld, and whether any is."""
+    yield words.say("report.withheld.rule", smallest=words.number(report.smallest))
+    yield words.say("report.withheld.some" if report.suppressed else "report.withheld.nothing")

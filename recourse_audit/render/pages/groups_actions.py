@@ -1,91 +1,190 @@
-"""Whom common actions serve, group by group, as the group report shows it."""
+"""One action for all, as the group report shows it: whom each action serves, and group by group."""
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.action_wording import any_of, gap_words
-from recourse_audit.records.group_actions import CommonActions, ServedGroups
-from recourse_audit.records.group_figures import Rate
+from recourse_audit.groups import notes
+from recourse_audit.records.common_actions import CommonAction
+from recourse_audit.records.group_actions import (
+    ActionGap,
+    ActionSet,
+    CommonActions,
+    ServedGroups,
+)
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.pages.groups_sentences import NOTHING, percent
-from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_words import MARKS, attribute_name, name_in, size
+from recourse_audit.render.pages.groups_tables import columns
+from recourse_audit.render.pages.groups_words import (
+    NOTHING,
+    between,
+    confidence,
+    points,
+    share,
+    why_not_tested,
+)
+from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
-CAPTION = "Served by one action, by "
+NOTES = {
+    notes.ACTIONS_NOT_ASKED: "report.actions.not_asked",
+    notes.ACTIONS_NOT_SHOWN: "report.actions.not_shown",
+}
 
 
-def action_tables(report: GroupReport) -> tuple[Table, ...]:
-    """Everybody first, then one table per attribute of which anything can be shown."""
+def action_words(words: PageWords, action: CommonAction) -> str:
+    """An action: raise savings by 5,000 euros; end one payment tie."""
+    what = attribute_name(action.what)
+    if action.ties is not None:
+        return words.say_count(f"report.action.{action.do}", action.ties, what=what)
+    if action.by is None:
+        return words.say("report.action.to", what=what, to=plain(action.to or ""))
+    amount = f"{words.number(abs(action.by))} {plain(action.unit)}".rstrip()
+    key = "raise" if action.by > 0 else "lower"
+    return words.say(f"report.action.{key}", what=what, amount=amount)
+
+
+def actions_note(report: GroupReport, words: PageWords) -> str:
+    """What the figures are; or why there are none."""
+    found = report.common_actions
+    if found.note:
+        return words.say(NOTES[found.note])
+    said = words.say("report.actions.text")
+    hidden = sum(one.served.everybody is None for one in found.actions)
+    if not hidden:
+        return said
+    few = words.say_count(
+        "report.actions.hidden",
+        hidden,
+        all=words.number(len(found.actions)),
+        smallest=words.number(report.smallest),
+    )
+    return f"{said} {few}"
+
+
+def action_sets(report: GroupReport, words: PageWords) -> tuple[str, ...]:
+    """The smallest sets in sentences, the widest first."""
+    return tuple(_sets(report.common_actions, words))
+
+
+def _sets(found: CommonActions, words: PageWords) -> Iterator[str]:
+    every = [one for one in found.sets if one.of == "of the served"]
+    for one in every[-1:]:
+        served = one.served.everybody
+        if served is not None:
+            yield words.say(
+                "report.set.served",
+                count=words.out_of(served.count, served.of),
+                share=share(words, served.share),
+                actions=_any_of(found, one, words),
+            )
+    wider = [*every[:-1], *(one for one in found.sets if one.of == "of everybody")]
+    for one in wider:
+        served = one.served.everybody
+        if served is not None:
+            key = "served" if one.of == "of the served" else "everybody"
+            yield words.say(
+                f"report.set.share.{key}",
+                goal=words.whole_percent(one.share),
+                actions=_any_of(found, one, words),
+                count=words.number(served.count),
+                share=share(words, served.share),
+            )
+    if every and not any(one.of == "of everybody" for one in found.sets):
+        yield words.say("report.set.no_half")
+    if any(not one.exact for one in found.sets):
+        yield words.say("report.set.not_exact")
+
+
+def _any_of(found: CommonActions, one: ActionSet, words: PageWords) -> str:
+    *first, last = [action_words(words, found.actions[number].action) for number in one.actions]
+    return words.say("report.or", first=", ".join(first), last=last) if first else last
+
+
+def overall_actions(report: GroupReport, words: PageWords) -> Table | None:
+    """Every action, of everybody audited; None where none was tried or may be shown."""
     found = report.common_actions
     if not found.actions:
-        return ()
-    names = [table.name for table in report.tables if len(table.attributes) == 1]
-    tables = (_table(report, found, name) for name in names)
-    return (_overall(found, report.smallest), *(one for one in tables if one.rows))
-
-
-def _overall(found: CommonActions, smallest: int) -> Table:
-    few = f"fewer than {smallest}, or all"
+        return None
+    few = words.say("report.actions.few", smallest=words.number(report.smallest))
     return Table(
-        caption="Served by one action, of everybody audited",
+        caption=words.say("report.actions.everybody"),
         columns=(
-            Column(heading="Action"),
-            Column(heading="Applies to", kind="figures"),
-            Column(heading="Not settled", kind="figures"),
-            Column(heading="Serves", kind="figures"),
-            Column(heading="Of all audited", kind="figures"),
-            Column(heading="Effort of those served, median", kind="figures"),
+            *columns(words, "action", kind="plain"),
+            *columns(words, "applies", "not_settled", "served", "of_audited", "served_effort"),
         ),
         rows=tuple(
             cells(
-                plain(str(one.action)),
-                NOTHING if one.applies is None else f"{one.applies:,}",
-                f"{one.not_settled:,}",
-                few if one.served.everybody is None else f"{one.served.everybody.count:,}",
-                NOTHING if one.served.everybody is None else percent(one.served.everybody.share),
-                NOTHING if one.effort is None else f"{one.effort:.6g}",
+                action_words(words, one.action),
+                few if one.applies is None else words.number(one.applies),
+                words.number(one.not_settled),
+                few if one.served.everybody is None else words.number(one.served.everybody.count),
+                "" if one.served.everybody is None else share(words, one.served.everybody.share),
+                "" if one.effort is None else words.number(one.effort),
             )
             for one in found.actions
         ),
     )
 
 
-def _table(report: GroupReport, found: CommonActions, name: str) -> Table:
-    [table] = [one for one in report.tables if one.name == name]
-    groups = [one.name for one in table.by_group if one.outcomes is not None]
-    rows = [(words, served) for words, served in _served(found) if name in served.by_group]
-    groups = [group for group in groups if any(group in one.by_group[name] for _, one in rows)]
-    reference = f"; gaps against {plain(table.reference)}" if table.reference else ""
+def action_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+    """One table per attribute of which anything can be shown: a row per action and group."""
+    names = [table.name for table in report.tables if len(table.attributes) == 1]
+    tables = (_table(report, name, words) for name in names)
+    return tuple(one for one in tables if one.rows)
+
+
+def _table(report: GroupReport, name: str, words: PageWords) -> Table:
     return Table(
-        caption=f"{CAPTION}{plain(name)}{reference}",
+        caption=words.say("report.actions.by", attribute=attribute_name(name)),
         columns=(
-            Column(heading="Action, or any of several"),
-            *(Column(heading=plain(group), kind="figures") for group in groups),
+            *columns(words, "any_action", "group_alone", kind="plain"),
+            *columns(
+                words, "served", "share", "gap", "interval", confidence=confidence(words, report)
+            ),
+            *columns(words, "verdict", kind="plain"),
         ),
         rows=tuple(
-            cells(plain(words), *(_cell(served, name, group, report.concern) for group in groups))
-            for words, served in rows
+            row
+            for action, served in _served(report.common_actions, words)
+            if name in served.by_group
+            for row in _rows(report, action, served, name, words)
         ),
     )
 
 
-def _served(found: CommonActions) -> Iterator[tuple[str, ServedGroups]]:
+def _served(found: CommonActions, words: PageWords) -> Iterator[tuple[str, ServedGroups]]:
     """Single actions, then sets of several; each set once."""
     seen: set[tuple[int, ...]] = set()
     for one in found.actions:
-        yield str(one.action), one.served
+        yield action_words(words, one.action), one.served
     for several in found.sets:
         if len(several.actions) > 1 and several.actions not in seen:
             seen.add(several.actions)
-            yield any_of(found, several.actions), several.served
+            yield _any_of(found, several, words), several.served
 
 
-def _cell(served: ServedGroups, table: str, group: str, concern: float) -> tuple[str, ...]:
-    rate = served.by_group[table].get(group)
-    if rate is None:
-        return (NOTHING,)
-    gap = next((one for one in served.gaps if (one.table, one.group) == (table, group)), None)
-    return (_rate(rate), *(() if gap is None else gap_words(gap, concern)))
+def _rows(
+    report: GroupReport, action: str, served: ServedGroups, name: str, words: PageWords
+) -> Iterator[tuple[tuple[str, ...], ...]]:
+    gaps = {one.group: one for one in served.gaps if one.table == name}
+    for group, rate in served.by_group[name].items():
+        gap = gaps.get(group)
+        yield cells(
+            action,
+            name_in(words, report, name, group),
+            words.out_of(rate.count, rate.of),
+            share(words, rate.share),
+            NOTHING if gap is None else points(words, gap.gap),
+            NOTHING if gap is None else between(words, gap.interval),
+            NOTHING if gap is None else _verdict(gap, report.concern, words),
+        )
 
 
-def _rate(rate: Rate) -> str:
-    return f"{percent(rate.share)} ({rate.count:,} of {rate.of:,})"
+def _verdict(gap: ActionGap, concern: float, words: PageWords) -> str | tuple[str, ...]:
+    """A verdict; beside *not settled* stands what would have been found, or why nothing could."""
+    said = f"{MARKS[gap.verdict]} {words.verdict(gap.verdict, concern)}"
+    if gap.p is None:
+        return said, why_not_tested(words, gap.reason)
+    if gap.verdict == "not settled" and gap.smallest_gap is not None:
+        return said, words.say("board.card.would", smallest=size(words, gap.smallest_gap))
+    return said

@@ -1,191 +1,317 @@
-"""The charts of the group report and the tables of options, made from its records."""
+"""The charts of the group report, by attribute: rates, effort, and whom the advice cuts off."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from recourse_audit.records.group_figures import Interval, Measure
-from recourse_audit.records.groups import (
-    CommonOption,
-    CutOff,
-    CutOffTable,
-    GroupReport,
-    GroupTable,
+from recourse_audit.groups.notes import NO_TIE_DROPPED
+from recourse_audit.records.group_figures import Comparison, Group, Measure, Outcomes, Rate
+from recourse_audit.records.groups import CommonOption, CutOffTable, GroupReport, GroupTable
+from recourse_audit.render.charts.board import unbroken
+from recourse_audit.render.charts.common_options import served_strip
+from recourse_audit.render.charts.cost_curves import (
+    EffortCurve,
+    effort_axis,
+    effort_strip,
+    effort_ticks,
 )
-from recourse_audit.render.charts.common_options import CommonOption as Bar
-from recourse_audit.render.charts.common_options import common_options
-from recourse_audit.render.charts.cost_curves import CostCurve, cost_curves
-from recourse_audit.render.charts.cut_off import CutOffBar, cut_off
-from recourse_audit.render.charts.intervals import Gap, intervals
+from recourse_audit.render.charts.cut_off import ties_strip
+from recourse_audit.render.charts.intervals import RATES, rate_strip
+from recourse_audit.render.charts.strips import axis_row
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.pages.groups_sentences import NOTHING, counted, name_of, percent, ratio
-from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_card import Shown, title_of
+from recourse_audit.render.pages.board_cards import gap_words, part_words
+from recourse_audit.render.pages.board_words import (
+    MARKS,
+    TONES,
+    attribute_name,
+    capitalised,
+    colon,
+    counted,
+    group_name,
+    name_in,
+    singles,
+)
+from recourse_audit.render.pages.groups_words import (
+    confidence,
+    ratio,
+    shares_between,
+    table_note,
+    why_withheld,
+)
+from recourse_audit.render.pages.tables import ChartRow, ChartTable
 from recourse_audit.render.text import plain
 
-AXES: dict[Measure, str] = {
-    "adverse_rate": "refused more often than the reference, points: right is worse",
-    "feasibility": "without an option more often than the reference, points: right is worse",
-    "cost": "chance of more effort minus less than the reference, points: right is worse",
-}
+TITLES: dict[Measure, str] = {"adverse_rate": "refused", "feasibility": "option"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A chart and its caption."""
+class AttributeView:
+    """One attribute: its name, why nothing is compared if nothing is, and its charts."""
 
-    picture: Picture
-    caption: str
+    anchor: str
+    heading: str
+    note: str
+    charts: tuple[ChartTable, ...]
 
 
-def gaps_figure(tables: Iterable[GroupTable], measure: Measure, caption: str) -> Figure | None:
-    """Every group's gap in one measure, with both intervals; None where nothing is compared."""
-    gaps = tuple(
-        Gap(
-            name=f"{one.group} ({name_of(table)})",
-            difference=100 * one.gap,
-            on_graph=_ends(one.gap_interval),
-            ordinary=_turned(one.intervals.difference.ordinary, one.gap, one.difference),
-            verdict=one.verdict or "",
+def attributes(report: GroupReport, words: PageWords) -> tuple[AttributeView, ...]:
+    """Every single attribute with all of its charts; charts without rows are left out."""
+    return tuple(
+        AttributeView(
+            anchor=f"attribute-{place}",
+            heading=words.say("report.attribute", attribute=attribute_name(table.name)),
+            note=table_note(words, table),
+            charts=_noted(
+                [one for one in _charts(report, table, words) if one.rows], noted=place == 1
+            ),
         )
-        for table in tables
-        for one in table.comparisons
-        if one.measure == measure
+        for place, table in enumerate(singles(report), start=1)
     )
-    if not gaps:
-        return None
-    return Figure(picture=intervals(gaps, AXES[measure]), caption=caption)
 
 
-def curves_figure(table: GroupTable) -> Figure | None:
-    """The share of each group with an option up to each cost; None where curves are withheld."""
-    curves = tuple(
-        CostCurve(
-            group=group.name,
-            people=group.outcomes.feasibility.of,
-            steps=tuple((point.cost, point.share) for point in group.outcomes.cost_curve),
-        )
-        for group in table.by_group
-        if group.outcomes is not None and group.outcomes.cost_curve is not None and counted(group)
-    )
-    if not curves:
-        return None
-    caption = f"What the cheapest option costs, by {name_of(table)}"
-    return Figure(picture=cost_curves(curves), caption=caption)
+def _noted(charts: list[ChartTable], *, noted: bool) -> tuple[ChartTable, ...]:
+    """The charts of the first attribute say how to read them, each note once."""
+    seen: set[str] = set() if noted else {chart.note for chart in charts}
+    found = []
+    for chart in charts:
+        found.append(replace(chart, note="") if chart.note in seen else chart)
+        seen.add(chart.note)
+    return tuple(found)
 
 
-def cut_off_figure(table: CutOffTable) -> Figure | None:
-    """Whom the options cut off, by one attribute."""
+def _charts(report: GroupReport, table: GroupTable, words: PageWords) -> Iterator[ChartTable]:
+    yield _rates(report, table, words, "adverse_rate")
+    yield _rates(report, table, words, "feasibility")
+    yield _effort(report, table, words)
+    for one in report.cut_off:
+        if one.attribute == table.name and one.options == "first":
+            yield _cut_off(report, one, words)
+
+
+def _rates(
+    report: GroupReport, table: GroupTable, words: PageWords, measure: Measure
+) -> ChartTable:
+    gaps = {one.group: one for one in table.comparisons if one.measure == measure}
+    largest = max(gaps.values(), key=lambda one: abs(one.gap), default=None)
+    title = words.say(f"board.card.{TITLES[measure]}")
+    if largest is not None:
+        shown = Shown(report=report, words=words, table=table, group=largest.group)
+        title = title_of(shown, TITLES[measure], largest)
     rows = [
-        CutOffBar(group=one.group, droppable=one.droppable_share, dropped=one.dropped_share)
+        _rate_row(report, table, words, group, _rate(group, measure), gaps.get(group.name))
+        for group in table.by_group
+        if counted(group)
+    ]
+    return ChartTable(
+        title=title,
+        rows=tuple(rows),
+        axis=_share_axis(words),
+        note=words.say("report.rates.note", confidence=confidence(words, report)),
+    )
+
+
+def _rate(group: Group, measure: Measure) -> Rate | None:
+    if measure == "adverse_rate":
+        return None if group.decisions is None else group.decisions.adverse_rate
+    return None if group.outcomes is None else group.outcomes.feasibility
+
+
+def _rate_row(
+    report: GroupReport,
+    table: GroupTable,
+    words: PageWords,
+    group: Group,
+    rate: Rate | None,
+    gap: Comparison | None,
+) -> ChartRow:
+    name = group_name(words, group)
+    if rate is None or rate.share is None:
+        said = why_withheld(words, group, report.smallest) or words.say("board.card.nobody.here")
+        return ChartRow(strong=name, label="", picture=None, words=said, tone="open")
+    interval = rate.on_graph or rate.interval
+    said = f" ({shares_between(words, rate)}), {words.out_of(rate.count, rate.of)}"
+    if gap is not None and gap.verdict is not None:
+        verdict = f"{MARKS[gap.verdict]} {words.verdict(gap.verdict, report.concern)}"
+        said = f"{said}. {colon(words, verdict, gap_words(words, gap))}"
+    hollow = group.name == table.reference
+    return ChartRow(
+        strong=name,
+        label=_role(words, table, group),
+        picture=rate_strip(
+            rate.share,
+            None if interval is None else (interval.low, interval.high),
+            colon(words, name, words.percent(rate.share)),
+            hollow=hollow,
+        ),
+        figure=words.percent(rate.share),
+        words=said,
+        tone=TONES[gap.verdict] if gap is not None and gap.verdict is not None else "",
+    )
+
+
+def _role(words: PageWords, table: GroupTable, group: Group) -> str:
+    if group.name == table.reference:
+        return f" ({words.say('report.reference')})"
+    return "" if group.known else f" ({words.say('report.not_tested')})"
+
+
+def _effort(report: GroupReport, table: GroupTable, words: PageWords) -> ChartTable:
+    groups = [one for one in table.by_group if counted(one)]
+    curves = {one.name: curve for one in groups if (curve := _curve(one)) is not None}
+    axis = effort_axis(list(curves.values()))
+    percents = words.whole_percent(0.0), words.whole_percent(1.0)
+    rows = []
+    for group in groups:
+        name, curve = group_name(words, group), curves.get(group.name)
+        if curve is None or group.outcomes is None:
+            said = why_withheld(words, group, report.smallest)
+            said = said or words.say("board.card.own.withheld")
+            rows.append(ChartRow(strong=name, label="", picture=None, words=said, tone="open"))
+            continue
+        parts = words.listed(part_words(words, group))
+        steps = "; ".join(
+            words.say("report.effort.step", share=words.percent(share), effort=words.number(effort))
+            for effort, share in curve.steps
+        )
+        alt = colon(words, name, words.say("report.effort.alt", steps=steps or words.percent(0.0)))
+        rows.append(
+            ChartRow(
+                strong=name,
+                label=f" {words.say_count('board.card.audited', group.outcomes.feasibility.of)}",
+                picture=effort_strip(axis, curve, percents, alt),
+                figure=_median(words, group.outcomes),
+                words=f" {parts}.",
+            )
+        )
+    drawn = bool(curves)
+    return ChartTable(
+        title=_effort_title(table, words),
+        rows=tuple(rows) if drawn else (),
+        axis=effort_ticks(axis) if drawn else None,
+        head=("", words.say("report.effort.axis"), ""),
+        note=words.say("report.effort.note"),
+    )
+
+
+def _curve(group: Group) -> EffortCurve | None:
+    found = group.outcomes
+    if found is None or found.cost_curve is None or not found.feasibility.of:
+        return None
+    of = found.feasibility.of
+    return EffortCurve(
+        steps=tuple((point.cost, point.share) for point in found.cost_curve),
+        none=(found.certified_infeasible or 0) / of,
+        open=(found.not_found_within_budget or 0) / of,
+    )
+
+
+def _median(words: PageWords, found: Outcomes) -> str:
+    if found.cost is None or not found.cost.of:
+        return ""
+    if found.cost.median is None:
+        return words.say("report.effort.no_median")
+    return words.say("report.effort.median", effort=words.number(found.cost.median))
+
+
+def _effort_title(table: GroupTable, words: PageWords) -> str:
+    gaps = [one for one in table.comparisons if one.measure == "cost"]
+    largest = max(gaps, key=lambda one: abs(one.gap), default=None)
+    if largest is None or largest.verdict != "gap shown":
+        return words.say("report.effort" if largest is None else "report.effort.none")
+    key = "more" if largest.gap > 0 else "less"
+    who = {"group": plain(largest.group), "reference": plain(largest.reference)}
+    return words.say(f"report.effort.{key}", **who)
+
+
+def _cut_off(report: GroupReport, table: CutOffTable, words: PageWords) -> ChartTable:
+    rows = [
+        ChartRow(
+            strong=name_in(words, report, table.attribute, one.group),
+            label="",
+            picture=ties_strip(
+                one.droppable_share,
+                one.dropped_share,
+                name_in(words, report, table.attribute, one.group),
+            ),
+            figure=words.percent(one.dropped_share),
+            words=" "
+            + words.say(
+                "report.cut.row",
+                droppable=words.percent(one.droppable_share),
+                ratio=ratio(words, one.ratio),
+            ),
+        )
         for one in table.by_group
         if one.droppable
     ]
-    rows += [CutOffBar(group=name, droppable=None, dropped=None) for name in table.withheld]
-    if not rows:
-        return None
-    which = "cheapest option" if table.options == "first" else "options"
-    caption = f"Whom dropping the ties of the {which} would cut off, by {plain(table.attribute)}"
-    return Figure(picture=cut_off(tuple(rows)), caption=caption)
-
-
-def common_figure(report: GroupReport) -> Figure | None:
-    """The kinds of change that together serve most of the audited."""
-    if not report.common_options or report.overall.outcomes is None:
-        return None
-    audited = report.overall.outcomes.feasibility.of
-    bars = tuple(
-        Bar(
-            change=changes_of(one),
-            share=one.serves / audited,
-            together=one.share_so_far,
+    rows += [
+        ChartRow(
+            strong=name_in(words, report, table.attribute, name),
+            label="",
+            picture=None,
+            words=words.say("board.card.own.withheld"),
+            tone="open",
         )
-        for one in report.common_options
+        for name in table.withheld
+    ]
+    return ChartTable(
+        title=words.say("report.cut"),
+        rows=tuple(rows) if not table.note else (),
+        axis=_share_axis(words),
+        note=f"{words.say('report.cut.note')} {words.say('report.served_only')}",
     )
-    caption = "Common options: kinds of change, and the people they serve whom none above serves"
-    return Figure(picture=common_options(bars), caption=caption)
 
 
-def changes_of(option: CommonOption) -> str:
-    """Kinds of change in words: drop payment, guarantor; set savings."""
-    by_kind: dict[str, list[str]] = {}
-    for one in option.changes:
-        by_kind.setdefault(one.do, []).append(one.what)
-    return plain("; ".join(f"{do} {', '.join(what)}" for do, what in by_kind.items()))
+def cut_off_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
+    """Why nothing is said of whom the options cut off, by attribute."""
+    for table in report.cut_off:
+        if table.note and table.options == "first":
+            key = "report.cut.none" if table.note == NO_TIE_DROPPED else "report.cut.few"
+            said = words.say(key, smallest=words.number(report.smallest))
+            yield colon(words, attribute_name(table.attribute), said)
 
 
-def _turned(interval: Interval | None, gap: float, difference: float) -> tuple[float, float] | None:
-    """Both ends in percentage points, turned as the gap is turned against its difference."""
-    ends = _ends(interval)
-    if ends is None or gap == difference:
-        return ends
-    return -ends[1], -ends[0]
-
-
-def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    """Both ends in percentage points."""
-    return None if interval is None else (100 * interval.low, 100 * interval.high)
-
-
-WHICH = {"first": "the cheapest option", "all": "all options"}
-
-
-def common_table(report: GroupReport) -> Table:
-    """Kinds of change, how many people each serves, and the share of each group served so far."""
-    return Table(
-        caption="Common options",
-        columns=(
-            Column(heading="Kinds of change"),
-            Column(heading="Serves, of those left", kind="figures"),
-            Column(heading="Served so far", kind="figures"),
-            Column(heading="Of all audited", kind="figures"),
-            Column(heading="Of each group, so far"),
-        ),
-        rows=tuple(
-            cells(
-                changes_of(one),
-                f"{one.serves:,}",
-                f"{one.served_so_far:,}",
-                percent(one.share_so_far),
-                tuple(_group_shares(one)),
+def common_chart(report: GroupReport, words: PageWords) -> ChartTable | None:
+    """The kinds of change that together serve most of the audited; None where there are none."""
+    outcomes = report.overall.outcomes
+    if not report.common_options or outcomes is None:
+        return None
+    before = 0.0
+    rows = []
+    for one in report.common_options:
+        share = one.share_so_far - before
+        so_far = words.percent(one.share_so_far)
+        rows.append(
+            ChartRow(
+                label=capitalised(changes_words(words, one)),
+                picture=served_strip(before, share, so_far),
+                figure=so_far,
+                words=" " + words.say("report.common.row", serves=words.number(one.serves)),
             )
-            for one in report.common_options
+        )
+        before = one.share_so_far
+    first = report.common_options[0]
+    return ChartTable(
+        title=words.say(
+            "report.common.title",
+            changes=capitalised(changes_words(words, first)),
+            share=words.whole_percent(first.share_so_far),
         ),
+        rows=tuple(rows),
+        note=f"{words.say('report.common.note')} {words.say('report.served_only')}",
     )
 
 
-def _group_shares(option: CommonOption) -> Iterator[str]:
-    for attribute, shares in option.shares_by_group.items():
-        named = ", ".join(f"{plain(group)} {percent(share)}" for group, share in shares.items())
-        yield f"{plain(attribute)}: {named or 'withheld'}"
+def changes_words(words: PageWords, option: CommonOption) -> str:
+    """Kinds of change in words: end a payment tie, end a guarantor tie or change savings."""
+    named = [
+        words.say(f"report.change.{one.do}", what=attribute_name(one.what))
+        for one in option.changes
+    ]
+    *first, last = named
+    return words.say("report.or", first=", ".join(first), last=last) if first else last
 
 
-def cut_off_table(table: CutOffTable) -> Table:
-    """Whom the options cut off: both shares, their ratio and its interval."""
-    return Table(
-        caption=f"Whom {WHICH[table.options]} would cut off, by {plain(table.attribute)}",
-        columns=(
-            Column(heading="Ties to"),
-            Column(heading="Dropped", kind="figures"),
-            Column(heading="Share of dropped", kind="figures"),
-            Column(heading="Droppable", kind="figures"),
-            Column(heading="Share of droppable", kind="figures"),
-            Column(heading="Ratio", kind="figures"),
-            Column(heading="Interval", kind="figures"),
-        ),
-        rows=(
-            *(_cut_off_row(one) for one in table.by_group if one.droppable),
-            *(cells(plain(name), *5 * [NOTHING], "withheld") for name in table.withheld),
-        ),
-    )
-
-
-def _cut_off_row(one: CutOff) -> tuple[tuple[str, ...], ...]:
-    interval = one.interval
-    return cells(
-        plain(one.group),
-        f"{one.dropped:,}",
-        percent(one.dropped_share),
-        f"{one.droppable:,}",
-        percent(one.droppable_share),
-        ratio(one.ratio),
-        NOTHING if interval is None else f"{ratio(interval.low)} to {ratio(interval.high)}",
-    )
+def _share_axis(words: PageWords) -> Picture:
+    return axis_row(RATES, [unbroken(words.whole_percent(tick)) for tick in RATES.ticks])

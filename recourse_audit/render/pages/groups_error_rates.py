@@ -1,168 +1,242 @@
-"""How decisions turned out, by group, as the group report shows it."""
+"""How decisions turned out, by group, as the group report shows it: at most seven columns each."""
 
 from collections.abc import Iterator, Mapping
 
+from recourse_audit.groups import notes
 from recourse_audit.records.error_rates import (
     CalibrationBin,
     ErrorGap,
     ErrorMeasure,
+    ErrorRateReport,
     ErrorRates,
     ErrorRateTable,
     GoodRefused,
 )
 from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.pages.groups_sentences import (
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_words import attribute_name, colon, name_in
+from recourse_audit.render.pages.groups_tables import columns
+from recourse_audit.render.pages.groups_words import (
     NOTHING,
     between,
-    percent,
-    signed_points,
+    confidence,
+    points,
+    share,
+    shares_between,
 )
-from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
-EVERYBODY = "everybody"
 Cell = str | tuple[str, ...]
 Gaps = Mapping[tuple[ErrorMeasure, str], ErrorGap]
+MEASURES: tuple[ErrorMeasure, ...] = ("false_approvals", "false_refusals")
 
 
-def error_rate_tables(report: GroupReport) -> tuple[Table, ...]:
-    """What is shown of everybody and of each table; tables without rows are left out."""
-    found = report.error_rates
-    if found is None or found.overall is None:
-        return ()
-    references = {table.name: table.reference for table in report.tables}
-    tables = [*_tables("for everybody", {EVERYBODY: found.overall}, {}, None)]
-    for one in found.tables:
-        name = f"by {plain(one.table.replace(' x ', ' and '))}"
-        tables += _tables(name, one.by_group, _gaps(one), references.get(one.table))
-    return tuple(table for table in tables if table.rows)
-
-
-def error_rate_notes(report: GroupReport) -> tuple[str, ...]:
-    """What single tables go without."""
+def error_rate_notes(report: GroupReport, words: PageWords) -> tuple[str, ...]:
+    """Whose outcomes are known, everybody's error rates, and what is not shown; () without any."""
     found = report.error_rates
     if found is None:
         return ()
-    return tuple(
-        f"{plain(table.table)}: {plain(note)}" for table in found.tables for note in table.notes
-    )
+    said = [*_known(found, words), *_overall(found, words)]
+    said += [_note(note, words) for note in found.notes]
+    if any(table.gaps for table in found.tables):
+        said.append(words.say("report.errors.signs"))
+    if found.overall is not None and found.overall.calibration is not None:
+        said.append(words.say(f"report.errors.calibrated.{found.calibrated}.{found.score}"))
+    said += [
+        colon(words, attribute_name(table.table), _note(note, words))
+        for table in found.tables
+        for note in table.notes
+    ]
+    return tuple(said)
 
 
-def _gaps(table: ErrorRateTable) -> Gaps:
-    return {(one.measure, one.group): one for one in table.gaps}
+def _known(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
+    if found.favourable is not None and found.refused is not None:
+        yield words.say(
+            "report.errors.known",
+            column=plain(found.column),
+            favourable=words.out_of(found.favourable_known or 0, found.favourable),
+            refused=words.out_of(found.refused_known or 0, found.refused),
+        )
 
 
-def _tables(
-    name: str, by_group: Mapping[str, ErrorRates], gaps: Gaps, reference: str | None
-) -> Iterator[Table]:
-    yield _rates(name, by_group, gaps, reference)
-    yield _good_refused(name, by_group)
-    yield _calibration(name, by_group)
+def _overall(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
+    rates = found.overall
+    if rates is None:
+        return
+    good = rates.good_refused
+    for key, rate in (
+        ("approvals", rates.false_approvals),
+        ("refusals", rates.false_refusals),
+        ("good", None if good is None else good.without_option),
+    ):
+        if rate is not None:
+            yield words.say(
+                f"report.errors.{key}",
+                share=share(words, rate.share),
+                count=words.out_of(rate.count, rate.of),
+            )
+
+
+def _note(note: str, words: PageWords) -> str:
+    """A note of the report in the words of the page."""
+    if note == notes.ERRORS_NOT_SHOWN:
+        return words.say("report.errors.not_shown")
+    if note == notes.FEW_OUTCOMES:
+        return words.say("report.errors.few")
+    if note.startswith(notes.FEW_OUTCOMES_IN):
+        groups = note.removeprefix(notes.FEW_OUTCOMES_IN).removesuffix(".")
+        return words.say("report.errors.few_in", groups=plain(groups))
+    for start, key in (
+        (notes.PARTS_WITHHELD, "report.errors.withheld"),
+        (notes.PARTS_WITHHELD_IN_TABLES, "report.errors.withheld_in_tables"),
+    ):
+        if note.startswith(start):
+            parts = notes.parts_of(note.removeprefix(start))
+            said = "; ".join(words.say(f"report.errors.part.{one}") for one in parts)
+            return words.say(key, parts=said)
+    return plain(note)
+
+
+def error_rate_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+    """Both error rates by the groups of each table; tables without rows are left out."""
+    found = report.error_rates
+    if found is None:
+        return ()
+    tables = [
+        _rates(
+            report,
+            attribute_name(one.table),
+            _named(report, one, words),
+            _gaps(report, one, words),
+            measure,
+            words,
+        )
+        for one in found.tables
+        for measure in MEASURES
+    ]
+    return tuple(table for table in tables if table.rows)
+
+
+def more_error_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+    """The error rates of everybody, and by group who had no way in, and the calibration."""
+    found = report.error_rates
+    if found is None or found.overall is None:
+        return ()
+    everybody = words.say("report.everybody")
+    whom = {everybody: found.overall}
+    tables = [_rates(report, everybody, whom, {}, measure, words) for measure in MEASURES]
+    parts = [(everybody, whom)]
+    parts += [(attribute_name(one.table), _named(report, one, words)) for one in found.tables]
+    tables += [_good_refused(name, by_group, words) for name, by_group in parts]
+    tables += [_calibration(name, by_group, words) for name, by_group in parts]
+    return tuple(table for table in tables if table.rows)
+
+
+def _named(report: GroupReport, table: ErrorRateTable, words: PageWords) -> dict[str, ErrorRates]:
+    """The rates of each group, by its name as the reader meets it."""
+    found = table.by_group.items()
+    return {name_in(words, report, table.table, group): one for group, one in found}
+
+
+def _gaps(report: GroupReport, table: ErrorRateTable, words: PageWords) -> Gaps:
+    return {
+        (one.measure, name_in(words, report, table.table, one.group)): one for one in table.gaps
+    }
 
 
 def _rates(
-    name: str, by_group: Mapping[str, ErrorRates], gaps: Gaps, reference: str | None
+    report: GroupReport,
+    name: str,
+    by_group: Mapping[str, ErrorRates],
+    gaps: Gaps,
+    measure: ErrorMeasure,
+    words: PageWords,
 ) -> Table:
-    against = "Against the reference" if reference is None else f"Against {plain(reference)}"
+    rows = []
+    for group, one in by_group.items():
+        known, rate = one.favourable_known, one.false_approvals
+        if measure == "false_refusals":
+            known, rate = one.refused_known, one.false_refusals
+        if known is not None:
+            gap = gaps.get((measure, group))
+            rows.append(cells(group, *_error(known, rate, words), *_gap(gap, words)))
+    sure = confidence(words, report)
     return Table(
-        caption=f"Error rates {name}",
+        caption=words.say(f"report.errors.{measure}", attribute=name),
         columns=(
-            Column(heading="Group"),
-            Column(heading="Favourable, outcome known", kind="figures"),
-            Column(heading="Bad outcome", kind="figures"),
-            Column(heading="False approvals", kind="figures"),
-            Column(heading=f"{against}, points", kind="figures"),
-            Column(heading="Refused, outcome known", kind="figures"),
-            Column(heading="Good outcome", kind="figures"),
-            Column(heading="False refusals", kind="figures"),
-            Column(heading=f"{against}, points", kind="figures"),
+            *columns(words, "group_alone", kind="plain"),
+            *columns(words, f"{measure}_known", f"{measure}_count"),
+            *columns(words, "share", "interval_shares", "gap", "interval", confidence=sure),
         ),
-        rows=tuple(
-            cells(
-                plain(group),
-                *_error(one.favourable_known, one.false_approvals),
-                _gap(gaps.get(("false_approvals", group))),
-                *_error(one.refused_known, one.false_refusals),
-                _gap(gaps.get(("false_refusals", group))),
-            )
-            for group, one in by_group.items()
-            if one.favourable_known is not None or one.refused_known is not None
-        ),
+        rows=tuple(rows),
     )
 
 
-def _error(known: int | None, rate: Rate | None) -> tuple[Cell, Cell, Cell]:
-    if known is None:
-        return NOTHING, NOTHING, NOTHING
+def _error(known: int, rate: Rate | None, words: PageWords) -> tuple[Cell, Cell, Cell, Cell]:
     if rate is None or rate.share is None:
-        return f"{known:,}", NOTHING, NOTHING
-    return f"{known:,}", f"{rate.count:,}", _share(rate)
+        return words.number(known), NOTHING, NOTHING, NOTHING
+    return words.number(known), words.number(rate.count), *_share(rate, words)
 
 
-def _share(rate: Rate) -> Cell:
-    """A share with the interval that allows for ties, if there is one."""
-    return (percent(rate.share), between(rate.on_graph or rate.interval))
+def _share(rate: Rate, words: PageWords) -> tuple[str, str]:
+    """A share and its interval, which allows for ties if that was measured."""
+    return share(words, rate.share), shares_between(words, rate)
 
 
-def _gap(gap: ErrorGap | None) -> Cell:
+def _gap(gap: ErrorGap | None, words: PageWords) -> tuple[Cell, Cell]:
     if gap is None:
-        return NOTHING
-    return (signed_points(gap.difference), between(gap.interval))
+        return NOTHING, NOTHING
+    return points(words, gap.difference), between(words, gap.interval)
 
 
-def _good_refused(name: str, by_group: Mapping[str, ErrorRates]) -> Table:
+def _good_refused(name: str, by_group: Mapping[str, ErrorRates], words: PageWords) -> Table:
     return Table(
-        caption=f"Refused with a good outcome, and without an option, {name}",
+        caption=words.say("report.errors.good_refused", attribute=name),
         columns=(
-            Column(heading="Group"),
-            Column(heading="Refused with a good outcome, audited", kind="figures"),
-            Column(heading="Without an option", kind="figures"),
-            Column(heading="Share", kind="figures"),
-            Column(heading="Certified infeasible", kind="figures"),
-            Column(heading="Not found within the budget", kind="figures"),
+            *columns(words, "group_alone", kind="plain"),
+            *columns(words, "good_refused", "without", "share", "none_exists", "not_decided"),
         ),
         rows=tuple(
-            cells(plain(group), *_without(one.good_refused))
+            cells(group, *_without(one.good_refused, words))
             for group, one in by_group.items()
             if one.good_refused is not None
         ),
     )
 
 
-def _without(found: GoodRefused) -> Iterator[Cell]:
-    yield f"{found.without_option.of:,}"
-    yield f"{found.without_option.count:,}"
-    yield _share(found.without_option) if found.without_option.of else NOTHING
+def _without(found: GoodRefused, words: PageWords) -> Iterator[Cell]:
+    yield words.number(found.without_option.of)
+    yield words.number(found.without_option.count)
+    yield _share(found.without_option, words) if found.without_option.of else NOTHING
     for rate in (found.certified_infeasible, found.not_found_within_budget):
-        yield NOTHING if rate is None else f"{rate.count:,}"
+        withheld = words.say("report.withheld.short")
+        yield withheld if rate is None else words.number(rate.count)
 
 
-def _calibration(name: str, by_group: Mapping[str, ErrorRates]) -> Table:
+def _calibration(name: str, by_group: Mapping[str, ErrorRates], words: PageWords) -> Table:
     return Table(
-        caption=f"Calibration of the score {name}",
+        caption=words.say("report.errors.calibration", attribute=name),
         columns=(
-            Column(heading="Group"),
-            Column(heading="Score from", kind="figures"),
-            Column(heading="to", kind="figures"),
-            Column(heading="People", kind="figures"),
-            Column(heading="Mean score", kind="figures"),
-            Column(heading="Good outcome", kind="figures"),
-            Column(heading="Share", kind="figures"),
+            *columns(words, "group_alone", kind="plain"),
+            *columns(words, "score", "people", "mean_score", "good_outcome", "share"),
         ),
         rows=tuple(
-            _bin(group, one) for group, rates in by_group.items() for one in rates.calibration or ()
+            _bin(group, one, words)
+            for group, rates in by_group.items()
+            for one in rates.calibration or ()
         ),
     )
 
 
-def _bin(group: str, one: CalibrationBin) -> tuple[tuple[str, ...], ...]:
+def _bin(group: str, one: CalibrationBin, words: PageWords) -> tuple[tuple[str, ...], ...]:
     return cells(
-        plain(group),
-        f"{one.low:.3g}",
-        f"{one.high:.3g}",
-        f"{one.good.of:,}",
-        f"{one.score:.3g}",
-        f"{one.good.count:,}",
-        _share(one.good),
+        group,
+        words.interval(words.amount(one.low), words.amount(one.high)),
+        words.number(one.good.of),
+        words.amount(one.score),
+        words.number(one.good.count),
+        _share(one.good, words),
     )

@@ -1,54 +1,96 @@
-"""Refusals on own data alone by group, as the group report shows them."""
+"""Refusals on own data alone by group, as the group report shows them: counts, then gaps."""
 
-from recourse_audit.records.group_figures import OwnDataGap, OwnDataRates
+from collections.abc import Iterator
+
+from recourse_audit.groups import notes
+from recourse_audit.records.group_figures import OwnDataRates
 from recourse_audit.records.groups import GroupReport, OwnDataTable
-from recourse_audit.render.pages.groups_sentences import (
-    NOTHING,
-    between,
-    percent,
-    signed_points,
-)
-from recourse_audit.render.pages.tables import Column, Table, cells
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_words import attribute_name, name_in
+from recourse_audit.render.pages.groups_tables import columns
+from recourse_audit.render.pages.groups_words import between, confidence, points, share
+from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
-CAPTION = "Refused on own data alone, by "
+NOTES = {
+    notes.OWN_NOT_KNOWN: "report.own.not_known",
+    notes.OWN_NOT_SHOWN: "report.own.not_shown",
+    notes.OWN_SOME_NOT_SHOWN: "report.own.some_not_shown",
+}
 
 
-def own_data_tables(report: GroupReport) -> tuple[Table, ...]:
-    """One table per attribute, and per two attributes crossed, of those that are shown."""
-    references = {table.name: table.reference for table in report.tables}
-    return tuple(_table(one, references.get(one.table)) for one in report.own_data.tables)
+def own_data_note(report: GroupReport, words: PageWords) -> str:
+    """What everybody's refusals on own data alone are, and what they are not."""
+    own = report.own_data
+    note = words.say(NOTES[own.note]) if own.note else ""
+    if own.overall is None:
+        return note
+    said = words.say(
+        "report.own.text",
+        alone=share(words, own.overall.refused_alone.share),
+        decided=share(words, own.overall.refused.share),
+    )
+    return f"{said} {note}".rstrip()
 
 
-def _table(found: OwnDataTable, reference: str | None) -> Table:
-    gaps = {one.group: one for one in found.gaps}
-    against = "" if reference is None else f" against {plain(reference)}"
-    return Table(
-        caption=f"{CAPTION}{plain(found.table.replace(' x ', ' and '))}",
-        columns=(
-            Column(heading="Group"),
-            Column(heading="Decided on", kind="figures"),
-            Column(heading="Refused", kind="figures"),
-            Column(heading="Refused alone", kind="figures"),
-            Column(heading="Refused only with ties", kind="figures"),
-            Column(heading="Refused only without ties", kind="figures"),
-            Column(heading="Difference, points", kind="figures"),
-            Column(heading=f"Alone{against}, points", kind="figures"),
-            Column(heading=f"Difference{against}, points", kind="figures"),
-        ),
-        rows=tuple(_row(name, one, gaps.get(name)) for name, one in found.by_group.items()),
+def own_data_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+    """Two tables per attribute, and per two attributes crossed, of those that are shown."""
+    return tuple(
+        table
+        for one in report.own_data.tables
+        for table in _tables(report, one, words)
+        if table.rows
     )
 
 
-def _row(name: str, one: OwnDataRates, gap: OwnDataGap | None) -> tuple[tuple[str, ...], ...]:
+def _tables(report: GroupReport, found: OwnDataTable, words: PageWords) -> Iterator[Table]:
+    attribute = attribute_name(found.table)
+    yield Table(
+        caption=words.say("report.own.by", attribute=attribute),
+        columns=(
+            *columns(words, "group_alone", kind="plain"),
+            *columns(
+                words,
+                "decided",
+                "refused",
+                "refused_alone",
+                "with_ties",
+                "without_ties",
+                "difference",
+            ),
+        ),
+        rows=tuple(
+            _row(name_in(words, report, found.table, name), one, words)
+            for name, one in found.by_group.items()
+        ),
+    )
+    sure = confidence(words, report)
+    yield Table(
+        caption=words.say("report.own.gaps", attribute=attribute),
+        columns=(
+            *columns(words, "group", kind="plain"),
+            *columns(words, "alone_gap", "interval", "ties_gap", "interval", confidence=sure),
+        ),
+        rows=tuple(
+            cells(
+                f"{plain(one.group)} {words.say('board.against', reference=plain(one.reference))}",
+                points(words, one.alone),
+                between(words, one.alone_interval),
+                points(words, one.difference),
+                between(words, one.interval),
+            )
+            for one in found.gaps
+        ),
+    )
+
+
+def _row(name: str, one: OwnDataRates, words: PageWords) -> tuple[tuple[str, ...], ...]:
     return cells(
-        plain(name),
-        f"{one.refused.of:,}",
-        percent(one.refused.share),
-        percent(one.refused_alone.share),
-        f"{one.to_favourable:,}",
-        f"{one.to_refused:,}",
-        signed_points(one.difference),
-        NOTHING if gap is None else (signed_points(gap.alone), between(gap.alone_interval)),
-        NOTHING if gap is None else (signed_points(gap.difference), between(gap.interval)),
+        name,
+        words.number(one.refused.of),
+        share(words, one.refused.share),
+        share(words, one.refused_alone.share),
+        words.number(one.to_favourable),
+        words.number(one.to_refused),
+        points(words, one.difference),
     )

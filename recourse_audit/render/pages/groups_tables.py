@@ -1,139 +1,148 @@
-"""The tables of the group report: at a glance, impact ratios, every test, what is withheld."""
+"""The tables of the group report: what is not settled, every test, impact ratios, what is withheld.
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+A gap with a plus is worse for the group in all of them, and each says so.
+"""
 
-from recourse_audit.records.group_figures import (
-    PRIMARY,
-    Comparison,
-    Group,
-    Measure,
-)
-from recourse_audit.records.groups import GroupReport, GroupTable, Suppressed
-from recourse_audit.render.pages.groups_sentences import (
-    MEASURES,
-    NOTHING,
-    SHORT,
-    SIGNS,
-    VERDICTS,
-    WITHHELD,
-    between,
-    chance,
+from collections.abc import Iterable
+
+from recourse_audit.records.group_figures import Comparison, Group
+from recourse_audit.records.groups import CutOff, CutOffTable, GroupReport, GroupTable
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.board_words import (
+    attribute_name,
+    colon,
     counted,
-    listed,
-    median_of,
-    name_of,
-    percent,
-    ratio,
-    several,
-    signed_points,
-    singles,
+    group_name,
+    name_in,
     size,
+    withheld,
 )
-from recourse_audit.render.pages.index_rows import decimals_of
-from recourse_audit.render.pages.tables import Column, Table, cells
-from recourse_audit.render.text import plain
+from recourse_audit.render.pages.groups_charts import changes_words
+from recourse_audit.render.pages.groups_words import (
+    NOTHING,
+    between,
+    compared,
+    confidence,
+    measure,
+    p_value,
+    points,
+    ratio,
+    share,
+    verdict,
+    why_not_tested,
+    why_withheld,
+)
+from recourse_audit.render.pages.tables import Column, Kind, Table, cells
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictLine:
-    """Measures of a group with the same verdict; `kind` is its name in the style sheet."""
-
-    kind: str
-    sign: str
-    words: str
+def columns(words: PageWords, *keys: str, kind: Kind = "figures", **values: str) -> list[Column]:
+    """Columns by the keys of their headings."""
+    return [Column(heading=words.say(f"report.column.{key}", **values), kind=kind) for key in keys]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlanceRow:
-    """A group at a glance; withheld figures are a dash, and the verdict says why."""
-
-    name: str
-    people: str
-    refused: tuple[str, ...]
-    option: tuple[str, ...]
-    cost: str
-    verdicts: tuple[VerdictLine, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlancePart:
-    """The groups of one attribute."""
-
-    attribute: str
-    rows: tuple[GlanceRow, ...]
-    note: str
-
-
-def glance(report: GroupReport) -> tuple[GlancePart, ...]:
-    """The overview: every attribute, every group, three measures."""
-    medians = [
-        group.outcomes.cost.median
-        for table in singles(report)
-        for group in table.by_group
-        if group.outcomes is not None and group.outcomes.cost is not None
+def not_settled(
+    report: GroupReport, tables: Iterable[GroupTable], caption: str, words: PageWords
+) -> Table:
+    """Comparisons that are not settled, with the gap that would have been found."""
+    found = [
+        (table.name, one)
+        for table in tables
+        for one in table.comparisons
+        if one.verdict == "not settled"
     ]
-    decimals = decimals_of(medians)
-    return tuple(
-        GlancePart(
-            attribute=name_of(table),
-            rows=tuple(
-                _glance_row(table, group, decimals, report.four_fifths)
-                for group in table.by_group
-                if counted(group)
+    return Table(
+        caption=caption,
+        columns=(
+            *columns(words, "group", "measure", kind="plain"),
+            *columns(words, "gap", "interval", "detectable", confidence=confidence(words, report)),
+        ),
+        rows=tuple(
+            cells(
+                compared(report, table, one, words),
+                measure(words, one.measure),
+                points(words, one.gap),
+                between(words, one.gap_interval),
+                _detectable(words, one),
+            )
+            for table, one in found
+        ),
+    )
+
+
+def _detectable(words: PageWords, one: Comparison) -> str | tuple[str, ...]:
+    """The gap that would have been found; or why none could have been."""
+    if one.smallest_gap_in_family is not None:
+        return size(words, one.smallest_gap_in_family)
+    return words.say("report.untested"), why_not_tested(words, one.reason)
+
+
+def every_test(
+    report: GroupReport, tables: Iterable[GroupTable], caption: str, words: PageWords
+) -> Table:
+    """Every comparison of the family in these tables, with all figures."""
+    found = [(table.name, one) for table in tables for one in table.comparisons if one.primary]
+    tests = next((one.tests.corrected_for for _, one in found if one.tests.corrected_for), 0)
+    return Table(
+        caption=caption,
+        columns=(
+            *columns(words, "group", "measure", kind="plain"),
+            *columns(words, "gap_interval", confidence=confidence(words, report)),
+            Column(heading=words.say_count("report.column.p", tests or 0), kind="figures"),
+            *columns(words, "counting", "detectable"),
+            *columns(words, "verdict", kind="plain"),
+        ),
+        rows=tuple(_test_row(report, table, one, words) for table, one in found),
+    )
+
+
+def _test_row(
+    report: GroupReport, table: str, one: Comparison, words: PageWords
+) -> tuple[tuple[str, ...], ...]:
+    return cells(
+        compared(report, table, one, words),
+        measure(words, one.measure),
+        (points(words, one.gap), between(words, one.gap_interval)),
+        (p_value(words, one.tests.on_graph), p_value(words, one.tests.adjusted)),
+        _counting(one, words),
+        NOTHING if one.smallest_gap_in_family is None else size(words, one.smallest_gap_in_family),
+        verdict(words, one, report.concern),
+    )
+
+
+def _counting(one: Comparison, words: PageWords) -> str | tuple[str, ...]:
+    """How many people are compared, and as how many they count, because the tied are alike."""
+    everybody = words.number(one.people + one.reference_people)
+    if one.precision is None:
+        return everybody
+    return everybody, words.number(round(one.precision.effective))
+
+
+def exploratory(report: GroupReport, tables: Iterable[GroupTable], words: PageWords) -> Table:
+    """Measures outside the family: not corrected, and without a verdict."""
+    return Table(
+        caption=words.say("report.exploratory"),
+        columns=(
+            *columns(words, "group", "measure", kind="plain"),
+            *columns(
+                words, "more_less", "interval", "p_alone", confidence=confidence(words, report)
             ),
-            note=plain(table.note),
-        )
-        for table in singles(report)
+        ),
+        rows=tuple(
+            cells(
+                compared(report, table.name, one, words),
+                measure(words, one.measure),
+                points(words, one.difference),
+                between(words, one.intervals.difference.on_graph),
+                p_value(words, one.tests.on_graph),
+            )
+            for table in tables
+            for one in table.comparisons
+            if not one.primary
+        ),
     )
 
 
-def _glance_row(table: GroupTable, group: Group, decimals: int, line: float) -> GlanceRow:
-    gaps = {one.measure: one for one in table.comparisons if one.group == group.name}
-    decided, found = group.decisions, group.outcomes
-    return GlanceRow(
-        name=plain(group.name),
-        people=NOTHING if decided is None else f"{decided.people:,}",
-        refused=(NOTHING,)
-        if decided is None
-        else (percent(decided.adverse_rate.share), *_ratio_line(gaps.get("adverse_rate"), line)),
-        option=(NOTHING,)
-        if found is None
-        else (percent(found.feasibility.share), *_ratio_line(gaps.get("feasibility"), line)),
-        cost=median_of(None if found is None else found.cost, decimals),
-        verdicts=tuple(_verdicts(table, group, gaps)),
-    )
-
-
-def _ratio_line(gap: Comparison | None, line: float) -> Iterator[str]:
-    if gap is not None and gap.favourable_ratio is not None:
-        below = f", below {line:g}" if gap.below_four_fifths else ""
-        yield f"ratio {ratio(gap.favourable_ratio)}{below}"
-
-
-def _verdicts(
-    table: GroupTable, group: Group, gaps: dict[Measure, Comparison]
-) -> Iterator[VerdictLine]:
-    for verdict in VERDICTS:
-        named = [SHORT[one] for one in PRIMARY if one in gaps and gaps[one].verdict == verdict]
-        if named:
-            kind = verdict.replace(" ", "-")
-            yield VerdictLine(kind=kind, sign=SIGNS[verdict], words=f"{verdict}: {listed(named)}")
-    yield from (VerdictLine(kind="none", sign="", words=words) for words in _remarks(table, group))
-
-
-def _remarks(table: GroupTable, group: Group) -> Iterator[str]:
-    if group.name == table.reference:
-        yield "reference group"
-    if not group.known:
-        yield "counted, not tested"
-    if group.withheld:
-        yield WITHHELD[group.withheld]
-    elif group.outcomes is not None and not group.outcomes.feasibility.of:
-        yield "nobody audited"
-
-
-def impact_ratios(table: GroupTable, line: float) -> Table:
+def impact_ratios(report: GroupReport, table: GroupTable, words: PageWords) -> Table:
     """The share of favourable decisions against that of the group with the largest share.
 
     This is the impact ratio of New York City's Local Law 144. Withheld groups have no figures, and
@@ -143,17 +152,14 @@ def impact_ratios(table: GroupTable, line: float) -> Table:
     known = [shares[group.name] or 0.0 for group in table.by_group if group.known]
     best = max(known, default=0.0)
     return Table(
-        caption=f"Impact ratios by {name_of(table)}",
+        caption=words.say("report.impact.by", attribute=attribute_name(table.name)),
         columns=(
-            Column(heading="Group"),
-            Column(heading="People", kind="figures"),
-            Column(heading="Favourable", kind="figures"),
-            Column(heading="Share", kind="figures"),
-            Column(heading="Impact ratio", kind="figures"),
-            Column(heading="Four-fifths line"),
+            *columns(words, "group_alone", kind="plain"),
+            *columns(words, "people", "favourable", "share", "impact"),
+            *columns(words, "four_fifths", kind="plain", line=ratio(words, report.four_fifths)),
         ),
         rows=tuple(
-            _impact_row(group, shares[group.name], best, line)
+            _impact_row(report, group, shares[group.name], best, words)
             for group in table.by_group
             if counted(group)
         ),
@@ -168,105 +174,126 @@ def _favourable(group: Group) -> float | None:
 
 
 def _impact_row(
-    group: Group, share: float | None, best: float, line: float
+    report: GroupReport, group: Group, favourable: float | None, best: float, words: PageWords
 ) -> tuple[tuple[str, ...], ...]:
-    decided = group.decisions
+    decided, line = group.decisions, report.four_fifths
     if decided is None:
-        why = WITHHELD[group.withheld] if group.withheld else NOTHING
-        return cells(plain(group.name), *4 * [NOTHING], why)
-    impact = share / best if group.known and share is not None and best else None
-    beside = "" if impact is None else f"{'below' if impact < line else 'not below'} {line:g}"
+        return cells(
+            group_name(words, group), *4 * [NOTHING], why_withheld(words, group, report.smallest)
+        )
+    impact = favourable / best if group.known and favourable is not None and best else None
+    beside = ""
+    if impact is not None:
+        beside = words.say("report.impact.below" if impact < line else "report.impact.not_below")
     return cells(
-        plain(group.name),
-        f"{decided.people:,}",
-        f"{decided.favourable:,}",
-        percent(share),
-        ratio(impact),
-        beside if group.known else "counted, no ratio",
+        group_name(words, group),
+        words.number(decided.people),
+        words.number(decided.favourable),
+        share(words, favourable),
+        ratio(words, impact),
+        beside if group.known else words.say("report.impact.unknown"),
     )
 
 
-def every_test(tables: Iterable[GroupTable], caption: str, family: int) -> Table:
-    """Every comparison of the family in these tables, with all figures."""
-    return Table(
-        caption=caption,
-        columns=(
-            Column(heading="Group and reference"),
-            Column(heading="Measure"),
-            Column(heading="Gap, points", kind="figures"),
-            Column(heading="Interval", kind="figures"),
-            Column(heading="p, this test alone", kind="figures"),
-            Column(heading=f"p, corrected for {several(family, 'test')}", kind="figures"),
-            Column(heading="People, and as how many they count", kind="figures"),
-            Column(heading="Detectable gap, points", kind="figures"),
-            Column(heading="Verdict"),
-        ),
-        rows=tuple(_test_row(one) for table in tables for one in table.comparisons if one.primary),
-    )
-
-
-def _test_row(one: Comparison) -> tuple[tuple[str, ...], ...]:
-    return cells(
-        f"{plain(one.group)} / {plain(one.reference)}",
-        SHORT[one.measure],
-        signed_points(one.gap),
-        between(one.gap_interval),
-        chance(one.tests.on_graph),
-        chance(one.tests.adjusted),
-        _counting(one),
-        size(one.smallest_gap_in_family),
-        f"{SIGNS[one.verdict]} {one.verdict}" if one.verdict else NOTHING,
-    )
-
-
-def _counting(one: Comparison) -> str:
-    everybody = f"{one.people + one.reference_people:,}"
-    return everybody if one.precision is None else f"{everybody}: {one.precision.effective:,.0f}"
-
-
-def exploratory(tables: Iterable[GroupTable]) -> Table:
-    """Measures outside the family: not corrected, and without a verdict."""
-    return Table(
-        caption="Exploratory measures, outside the family and not corrected",
-        columns=(
-            Column(heading="Group and reference"),
-            Column(heading="Measure"),
-            Column(heading="More minus less, points", kind="figures"),
-            Column(heading="Interval", kind="figures"),
-            Column(heading="p", kind="figures"),
-        ),
-        rows=tuple(
-            cells(
-                f"{plain(one.group)} / {plain(one.reference)}",
-                MEASURES[one.measure],
-                signed_points(one.difference),
-                between(one.intervals.difference.on_graph),
-                chance(one.tests.on_graph),
-            )
-            for table in tables
-            for one in table.comparisons
-            if not one.primary
-        ),
-    )
-
-
-def withheld_list(entries: tuple[Suppressed, ...]) -> Table:
+def withheld_list(report: GroupReport, words: PageWords) -> Table:
     """What is withheld, where and why; never how many people it concerns."""
+    whats = {
+        "all figures": "report.withheld.all",
+        "figures of the audited": "report.withheld.audited",
+    }
     return Table(
-        caption="What is withheld",
+        caption=words.say("report.withheld"),
+        columns=tuple(columns(words, "group_alone", "attribute", "what", "why", kind="plain")),
+        rows=tuple(
+            cells(
+                name_in(words, report, one.table, one.group),
+                attribute_name(one.table),
+                words.say(whats[one.what]),
+                withheld(words, one.why, report.smallest),
+            )
+            for one in report.suppressed
+        ),
+    )
+
+
+def cut_off_table(report: GroupReport, table: CutOffTable, words: PageWords) -> Table:
+    """Whom the options cut off: both shares, their ratio and its interval."""
+    return Table(
+        caption=words.say(f"report.cut.{table.options}", attribute=attribute_name(table.attribute)),
         columns=(
-            Column(heading="Group"),
-            Column(heading="Table"),
-            Column(heading="What"),
-            Column(heading="Why"),
+            *columns(words, "ties_to", kind="plain"),
+            *columns(
+                words,
+                "dropped",
+                "dropped_share",
+                "droppable",
+                "droppable_share",
+                "ratio",
+                "ratio_interval",
+            ),
+        ),
+        rows=(
+            *(
+                _cut_off_row(name_in(words, report, table.attribute, one.group), one, words)
+                for one in table.by_group
+                if one.droppable
+            ),
+            *(
+                cells(
+                    name_in(words, report, table.attribute, name),
+                    *5 * [NOTHING],
+                    words.say("report.withheld.short"),
+                )
+                for name in table.withheld
+            ),
+        ),
+    )
+
+
+def _cut_off_row(name: str, one: CutOff, words: PageWords) -> tuple[tuple[str, ...], ...]:
+    interval = one.interval
+    return cells(
+        name,
+        words.number(one.dropped),
+        words.percent(one.dropped_share),
+        words.number(one.droppable),
+        words.percent(one.droppable_share),
+        ratio(words, one.ratio),
+        NOTHING
+        if interval is None
+        else words.interval(ratio(words, interval.low), ratio(words, interval.high)),
+    )
+
+
+def common_table(report: GroupReport, words: PageWords) -> Table:
+    """Kinds of change, how many people each serves, and the share of each group served so far."""
+    return Table(
+        caption=words.say("report.common"),
+        columns=(
+            *columns(words, "changes", kind="plain"),
+            *columns(words, "serves", "so_far", "of_audited"),
+            *columns(words, "of_groups", kind="plain"),
         ),
         rows=tuple(
             cells(
-                plain(one.group),
-                plain(one.table),
-                one.what,
-                WITHHELD[one.why].removeprefix("withheld: "),
+                changes_words(words, one),
+                words.number(one.serves),
+                words.number(one.served_so_far),
+                words.percent(one.share_so_far),
+                tuple(_group_shares(report, one.shares_by_group, words)),
             )
-            for one in entries
+            for one in report.common_options
         ),
     )
+
+
+def _group_shares(
+    report: GroupReport, shares: dict[str, dict[str, float]], words: PageWords
+) -> Iterable[str]:
+    for attribute, groups in shares.items():
+        named = ", ".join(
+            f"{name_in(words, report, attribute, name)} {words.percent(one)}"
+            for name, one in groups.items()
+        )
+        said = named or words.say("report.withheld.short")
+        yield colon(words, attribute_name(attribute), said)
