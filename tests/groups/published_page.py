@@ -87,7 +87,9 @@ def _read_cards(known: "Published", names: "Names", page: str) -> None:
     """The three cards, which are about the groups of one table; it is known by their names."""
     cards = page.split('<section class="card">')[1:]
     for place, card in enumerate(part.split("</section>")[0] for part in cards):
-        rows = [row for row in _rows_of_chart(card) if row.name]
+        # A drawing has a row of its own, below the words that it shows.
+        whole = re.sub(r'</tr>\s*<tr role="row">(?=<td class="strip")', "", card)
+        rows = [row for row in _rows_of_chart(whole) if row.name]
         tables = {
             table for table, _ in names if rows and all((table, row.name) in names for row in rows)
         }

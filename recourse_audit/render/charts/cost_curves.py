@@ -100,11 +100,12 @@ def _draw_bar(drawing: Drawing, up: Scale, served: float, curve: EffortCurve) ->
 
 
 def effort_ticks(axis: EffortAxis) -> Picture:
-    """The last row of a chart: the efforts along the axis."""
-    drawing = Drawing(WIDTH, 20, "")
+    """The last row of a chart: the efforts along the axis, and in words its two ends."""
     along = ticks(0, axis.most)
-    for value in along:
-        words = figure(value, along[1] - along[0] if len(along) > 1 else 1)
+    step = along[1] - along[0] if len(along) > 1 else 1
+    figures = [figure(value, step) for value in along]
+    drawing = Drawing(WIDTH, 20, " … ".join(dict.fromkeys((*figures[:1], *figures[-1:]))))
+    for value, words in zip(along, figures, strict=True):
         drawing.text(
             axis.scale(value), 14, words, fill="muted", font_size=SMALL, text_anchor="middle"
         )
