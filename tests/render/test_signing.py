@@ -1,6 +1,7 @@
 """Letters are signed off by name; what speaks against one must be accepted by its own word."""
 
 import csv
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -308,6 +309,14 @@ def _earlier_version(bundle: Path) -> None:
         path.unlink()
 
 
+def _earlier_format(bundle: Path) -> None:
+    _earlier_version(bundle)
+    path = bundle / "letters" / "manifest.json"
+    text, changes = re.subn(r'"format": \d+', '"format": 1', path.read_text("utf-8"), count=1)
+    assert changes == 1
+    path.write_text(text, encoding="utf-8")
+
+
 def _edited(bundle: Path) -> None:
     path = next((bundle / "letters").glob("*.signed.json")).with_suffix("").with_suffix(".html")
     path.write_bytes(path.read_bytes() + b" ")
@@ -318,6 +327,7 @@ def _edited(bundle: Path) -> None:
     [
         (_other_bundle, "move the folder elsewhere to keep them"),
         (_earlier_version, "move the folder elsewhere to keep them"),
+        (_earlier_format, "move the folder elsewhere to keep them"),
         (
             _edited,
             "belongs to a letter that is signed off, and was changed, added or removed since",
