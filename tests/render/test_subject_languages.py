@@ -209,6 +209,12 @@ def test_figures_are_written_as_each_language_writes_them() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_spaces_that_do_not_break_are_drawn_as_spaces(language: str) -> None:
+    """Pictures write out what is not printable, which these are not by Python's rules."""
+    assert "xa0" not in read(language, reports()["full"], "auditor")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page_names_its_language(language: str) -> None:
     view = subject_view(made_report(), facts(), words=words_of(language))
     assert f'<html lang="{language}">' in Templates().render("pages/subject.html", view=view)
