@@ -157,7 +157,7 @@ def _know_steps(known: "Published", cell: "Cell", row: Row, axis: str) -> None:
         low, high = (usable * (float(share) / 100 + end) for end in (-ROUNDED, ROUNDED))
         known.detail(f"cost {float(effort.replace(',', '')):g}", "verified", cell, low, high)
     across = _axis(axis, r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>([\d.]+)</text>')
-    up = _axis(row.drawing, r'<text x="32" y="([\d.]+)"[^>]*>(\d+)%</text>', -4.0)
+    up = _axis(row.drawing, r'<text x="40" y="([\d.]+)"[^>]*>(\d+)%</text>', -4.0)
     [path] = re.findall(r'<path d="M[\d. ]+((?:H[\d.]+V[\d.]+)*)H', row.drawing)
     for x, y in re.findall(r"H([\d.]+)V([\d.]+)", path):
         served = round(_value(up, float(y)) / 100 * usable)

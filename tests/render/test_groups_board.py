@@ -12,7 +12,7 @@ import pytest
 from recourse_audit.records.group_figures import Interval, Measure, Verdict
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.page_words import INDEX_WORDS, LANGUAGES, PageWords
-from recourse_audit.render.pages.board import BoardView, board_view, board_without_groups
+from recourse_audit.render.pages.board import BoardView, board_view
 from recourse_audit.render.pages.board_words import times
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pdf import Printer
@@ -199,13 +199,6 @@ def test_where_nothing_leads_the_headline_says_how_much_is_settled(
 ) -> None:
     view = view_of(report_on([compared(gap=0.01, verdict=one) for one in verdicts]))
     assert view.headline == headline
-
-
-def test_without_an_attribute_the_headline_says_why() -> None:
-    view = board_without_groups(words_in("en"))
-    assert view.headline == "Groups were not compared: audit.toml names no attribute"
-    assert (view.cards, view.panels, view.panels_note) == ((), (), "")
-    assert "nothing was compared" in view.notes[1].words
 
 
 def test_one_group_alone_is_shown_and_not_compared() -> None:

@@ -20,7 +20,7 @@ from recourse_audit.render.charts.svg import (
 )
 
 WIDTH, HEIGHT = 320.0, 84.0
-LEFT, RIGHT = 36.0, 280.0  # of the curve; the bar is beside it
+LEFT, RIGHT = 44.0, 280.0  # of the curve; the bar is beside it
 TOP, BOTTOM = 8.0, 78.0
 BAR = 288.0, 312.0
 SMALL = 12

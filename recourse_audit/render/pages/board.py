@@ -78,23 +78,6 @@ def board_view(report: GroupReport, words: PageWords) -> BoardView:
     )
 
 
-def board_without_groups(words: PageWords) -> BoardView:
-    """The block of an audit whose settings name no attribute: that nothing was compared."""
-    return BoardView(
-        unfinished="",
-        about="",
-        headline=words.say("board.nothing.attribute"),
-        lead=(Run(words=words.say("board.option")),),
-        cards=(),
-        panels=(),
-        panels_note="",
-        notes=(
-            BoardNote(title=words.say("board.limits"), words=words.say("board.limits.text")),
-            BoardNote(title=words.say("board.open"), words=words.say("board.open.nothing")),
-        ),
-    )
-
-
 def _unfinished(report: GroupReport, words: PageWords) -> str:
     if report.finished:
         return ""
@@ -238,12 +221,12 @@ def would_be_found(words: PageWords, gaps: list[float | None]) -> str:
 
 
 def _shown(report: GroupReport, words: PageWords) -> Shown:
-    """The table and the group of the headline; else those of the largest gap of one attribute."""
+    """The table and the group of the headline; else those of the largest gap against a group."""
     ranked = sorted(report.findings, key=lambda one: (not one.headline, one.family != "single"))
     leading = ranked[0] if ranked else None
     if leading is not None and not leading.headline:
         shares = [one for one in ranked if one.family == leading.family and one.measure != "cost"]
-        leading = max(shares or ranked, key=lambda one: abs(one.gap))
+        leading = max(shares or ranked, key=lambda one: one.gap)
     table = _table(report, leading)
     return Shown(
         report=report, words=words, table=table, group=None if leading is None else leading.group
