@@ -90,8 +90,8 @@ def own_data_sentence(found: OwnDataGroups) -> str:
     note = f" {found.note}" if found.note else ""
     return (
         f"With all ties removed the model would refuse {percent(alone)}; with ties as they are, "
-        f"{percent(decided)} were refused. This is its answer to a changed question: not what "
-        f"caused the ties, nor how people without ties fare.{note}"
+        f"{percent(decided)} were refused. This is its answer to a changed question: not how "
+        f"the ties came about, nor how people without ties fare.{note}"
     )
 
 

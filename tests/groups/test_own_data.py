@@ -157,7 +157,7 @@ def test_page_terminal_and_csv_say_the_same_and_claim_no_cause() -> None:
     [south] = tables["Gaps on own data alone, by origin"].rows
     assert south[0] == ("south against north",)
     assert south[3] == ("+27",)
-    said = "This is its answer to a changed question: not what caused the ties, nor how people"
+    said = "This is its answer to a changed question: not how the ties came about, nor how people"
     assert said in notes_of(view)
     console = Console(file=io.StringIO(), width=200)
     show_groups(console, report)
