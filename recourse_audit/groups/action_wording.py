@@ -1,15 +1,9 @@
-"""Words for common actions: what they are, the smallest sets of them, and gaps in them."""
+"""Words for common actions: what they are, and the smallest sets of them."""
 
 from collections.abc import Iterator, Sequence
 
-from recourse_audit.groups.wording import (
-    percent,
-    points,
-    round_points,
-    signed,
-    signed_points,
-)
-from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
+from recourse_audit.groups.wording import percent
+from recourse_audit.records.group_actions import ActionSet, CommonActions
 
 TITLE = "One action for all"
 WHAT = (
@@ -77,22 +71,3 @@ def _smallest(one: ActionSet) -> str:
     size = len(one.actions)
     actions = "1 action" if size == 1 else f"{size} actions"
     return f"The smallest set ({actions})" if one.exact else f"A small set ({actions})"
-
-
-def gap_words(gap: ActionGap, concern: float) -> tuple[str, ...]:
-    """A gap in short lines: its size, its interval, and its verdict.
-
-    Beside *not settled* stands what would have been found four times in five.
-    """
-    lines = [signed_points(gap.gap)]
-    if gap.interval is not None:
-        lines.append(f"{signed(gap.interval.low)} to {signed(gap.interval.high)}")
-    if gap.p is None:
-        lines.append(f"not tested: {gap.reason}")
-    elif gap.verdict == "no gap":
-        lines.append(f"no gap of {round_points(concern)}")
-    elif gap.verdict == "not settled" and gap.smallest_gap is not None:
-        lines.append(f"not settled ({points(gap.smallest_gap)} would have been found)")
-    else:
-        lines.append(gap.verdict)
-    return tuple(lines)

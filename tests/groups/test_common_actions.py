@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.groups.action_gaps import Draft, decided
-from recourse_audit.groups.action_wording import gap_words
 from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.groups.inference import GapTest
 from recourse_audit.records.group_actions import CommonActions
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.terminal.groups_actions import gap_words
 from tests.groups.attacker import attack_actions
 from tests.groups.populations import harmful_actions, publish, publish_people
 from tests.groups.published import ALL, Cell, read
@@ -130,10 +130,10 @@ def test_beside_what_is_not_settled_stands_what_would_have_been_found() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(0.3, None, None)]
     shown, open_, untested = decided(drafts, settings("origin", concern=0.1))
     [none] = decided([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
-    assert gap_words(shown, 0.1) == ("+20.0 points", "gap shown")
-    assert gap_words(open_, 0.1)[-1] == "not settled (15.4 points would have been found)"
-    assert gap_words(none, 0.1) == ("0.0 points", "no gap of 10 points")
-    assert gap_words(untested, 0.1)[-1] == "not tested: too few cases"
+    assert gap_words(shown, 0.1) == "+20 points; gap shown"
+    assert gap_words(open_, 0.1).endswith("; not settled (15 points would have been found)")
+    assert gap_words(none, 0.1) == "0.0 points; no gap of 10 points"
+    assert gap_words(untested, 0.1).endswith("; not tested: too few cases")
 
 
 def test_an_action_that_serves_few_has_no_figures_and_is_in_no_set() -> None:

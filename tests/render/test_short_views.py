@@ -30,11 +30,13 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.report import NO_TIES, DecisionLine, SubjectReport
 from recourse_audit.records.search import Carriers, CarryingSet
+from recourse_audit.render import page_words
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import NO_ATTRIBUTE, show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left
 from recourse_audit.render.terminal.model_brief import show_model_briefly
+from recourse_audit.render.terminal.option_lines import FRAGILE
 from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.terminal.subject_brief import show_subject_briefly
 from tests.render.group_reports import (
@@ -300,6 +302,7 @@ def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
         re.fullmatch(r"2  drop guarantor P0001 - P0002 +0\.100→0\.700  fragile 25/50", one)
         for one in lines
     )
+    assert FRAGILE == page_words.FRAGILE, "as on the pages"
     unmeasured = with_recourse(report, options=(replace(first, robustness=None),))
     assert "not tested" in printed(show_subject_briefly, unmeasured)
 

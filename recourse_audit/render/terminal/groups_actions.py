@@ -65,12 +65,12 @@ def _show_groups(console: Console, found: CommonActions, one: ActionSet, concern
             made.add_row(
                 plain(group),
                 f"{share}({rate.count:,} of {rate.of:,})",
-                "" if gap is None else _gap(gap, concern),
+                "" if gap is None else gap_words(gap, concern),
             )
         console.print(Padding(made, (0, 2)))
 
 
-def _gap(gap: ActionGap, concern: float) -> str:
+def gap_words(gap: ActionGap, concern: float) -> str:
     """A gap, its interval, and its verdict with what would have been found."""
     words = points_with_interval(gap.gap, gap.interval)
     if gap.p is None:

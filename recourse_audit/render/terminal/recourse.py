@@ -14,7 +14,6 @@ from recourse_audit.records.recourse import (
     Robustness,
     SetAction,
     SideEffects,
-    Survival,
     WhatIf,
 )
 from recourse_audit.records.report import Decision, SubjectReport
@@ -141,22 +140,6 @@ def _held(found: Robustness | None) -> Iterator[str]:
     for words, one in (("other ties", found.ties), ("other values", found.attributes)):
         yield f"{one.count} of {found.draws} with {words}"
         yield f"({percent(one.share)}, {100 * one.low:.0f} to {100 * one.high:.0f})"
-
-
-def robustness_lines(found: Robustness | None) -> tuple[str, ...]:
-    """How often an option still works when the graph changes, with the intervals."""
-    if found is None:
-        return ("not measured",)
-    return (
-        f"{found.ties.share:.0%} with other ties",
-        _of_draws(found.ties, found.draws),
-        f"{found.attributes.share:.0%} with other values",
-        _of_draws(found.attributes, found.draws),
-    )
-
-
-def _of_draws(found: Survival, draws: int) -> str:
-    return f"({found.count} of {draws}: {100 * found.low:.0f} to {found.high:.0%})"
 
 
 def side_effect_lines(found: SideEffects) -> tuple[str, ...]:
