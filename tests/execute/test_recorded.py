@@ -110,7 +110,9 @@ def test_the_letter_tells_the_decision_on_record_and_offers_nothing(bundle: ra.B
     assert "declined" in text
     assert "Option 1" not in text
     assert "0.65" not in text
-    assert "we could not complete the check" in text
+    assert "We could not complete our check of what could change the result." in " ".join(
+        text.split()
+    )
 
 
 def test_the_index_begins_with_the_agreement_and_names_people_to_the_auditor_only(
