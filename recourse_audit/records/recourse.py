@@ -20,6 +20,9 @@ RecourseStatus = Literal[
 
 AskedOn = Literal["neighbourhood", "whole graph"]
 
+# Shares of its tests in which an option held: from the first on it holds in most of them, and up to
+# the second it is called fragile.
+STEADY, FRAGILE = 0.8, 0.5
 STATUSES: tuple[RecourseStatus, ...] = get_args(RecourseStatus)
 # Python reserves the names that the JSON of a change has.
 FROM_AND_TO: dict[str, object] = {

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 from recourse_audit.records.group_figures import Measure
 from recourse_audit.records.groups import Finding, GroupReport
+from recourse_audit.render.page_words import LANGUAGES
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.render.wording import Wording
 
-LANGUAGES = ("en", "de", "fr", "es")
 CATALOGUE = "groups"
 UNSEEN = 0.0005  # half of the last digit of a share
 # What a finding says where it is worse for the group, better, and the same.

@@ -1,7 +1,7 @@
 """What pages say in one language: the words of one kind of page, and those that all pages share."""
 
 from recourse_audit.records.group_figures import Verdict
-from recourse_audit.records.recourse import RecourseStatus, Robustness
+from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, Robustness
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import Wording
 
@@ -11,8 +11,6 @@ SUBJECT_WORDS = ("subject",)
 GROUP_WORDS = ("groups", "group_page")
 INDEX_WORDS = ("groups", "index")
 LANGUAGES = ("en", "de", "fr", "es")
-STEADY = 0.8  # an option that held in this share of its tests, or more, holds in most of them
-FRAGILE = 0.5  # one that held in this share, or less, is called fragile
 
 
 class PageWords(Wording):

@@ -87,11 +87,6 @@ def status_sentence(recourse: Recourse) -> str:
             return f"The options could not be determined: {plain(recourse.reason)}"
 
 
-def verified_words(option: Option) -> str:
-    """Whether the model confirmed an option, and on what it was asked."""
-    return f"verified {_PLACES[option.verified_on]}" if option.verified else "NOT verified"
-
-
 def _confirmed_on(options: Sequence[Option]) -> str:
     asked = {option.verified_on for option in options}
     return " or ".join(words for place, words in _PLACES.items() if place in asked)

@@ -10,7 +10,8 @@ import pytest
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import Comparison, Interval, Measure
 from recourse_audit.records.groups import Finding
-from recourse_audit.render.findings import CATALOGUE, LANGUAGES
+from recourse_audit.render.findings import CATALOGUE
+from recourse_audit.render.page_words import LANGUAGES
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import PLACEHOLDER, Wording
 from tests.render.comparisons import compared, report_on

@@ -21,7 +21,9 @@ from recourse_audit.records.model import (
 )
 from recourse_audit.records.own_data import AnswerAlone
 from recourse_audit.records.recourse import (
+    FRAGILE,
     STATUSES,
+    STEADY,
     Certificate,
     RecourseStatus,
     SetAction,
@@ -30,15 +32,14 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.report import NO_TIES, DecisionLine, SubjectReport
 from recourse_audit.records.search import Carriers, CarryingSet
-from recourse_audit.render import page_words
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import NO_ATTRIBUTE, show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left
 from recourse_audit.render.terminal.model_brief import show_model_briefly
-from recourse_audit.render.terminal.option_lines import FRAGILE
 from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.terminal.subject_brief import show_subject_briefly
+from recourse_audit.settings import LetterSettings
 from tests.render.group_reports import (
     column_report,
     few_audited_report,
@@ -302,7 +303,8 @@ def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
         re.fullmatch(r"2  drop guarantor P0001 - P0002 +0\.100→0\.700  fragile 25/50", one)
         for one in lines
     )
-    assert FRAGILE == page_words.FRAGILE, "as on the pages"
+    letters = LetterSettings()
+    assert (letters.steady_share, letters.fragile_share) == (STEADY, FRAGILE), "as in letters"
     unmeasured = with_recourse(report, options=(replace(first, robustness=None),))
     assert "not tested" in printed(show_subject_briefly, unmeasured)
 

@@ -256,18 +256,6 @@ def percent(value: float) -> str:
     return ">99 %" if 0.995 <= value < 1 else f"{value:.0%}".replace("%", " %")
 
 
-def percent_axis(drawing: Drawing, scale: Scale, top: float, bottom: float, words: str) -> None:
-    """Vertical lines at every quarter of a share, and the title of the axis."""
-    for quarter in range(5):
-        x = scale(quarter / 4)
-        drawing.line(x, top, x, bottom, "lines")
-        drawing.text(
-            x, bottom + 16, f"{25 * quarter} %", fill="muted", font_size=SMALL, text_anchor="middle"
-        )
-    middle = (scale.start + scale.end) / 2
-    drawing.text(middle, bottom + 36, words, fill="muted", font_size=SMALL, text_anchor="middle")
-
-
 def apart(wished: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions of labels close to those wished, in order, at least a gap apart if they fit."""
     order = sorted(range(len(wished)), key=lambda place: wished[place])

@@ -12,9 +12,10 @@ from datetime import date
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.manifest import Command, Manifest
+from recourse_audit.records.recourse import STEADY
 from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.page_words import INDEX_WORDS, STEADY, PageWords, english
+from recourse_audit.render.page_words import INDEX_WORDS, PageWords, english
 from recourse_audit.render.pages.index_evidence import Evidence, evidence_of
 from recourse_audit.render.pages.index_labels import Labels, labels_of
 from recourse_audit.render.pages.index_list import ListedRow, listed_rows
@@ -206,7 +207,7 @@ def _agreement(found: Agreement | None, level: Level, words: PageWords) -> tuple
 
 
 def _warnings(manifest: Manifest, words: PageWords) -> Iterable[str]:
-    """What failed probes mean, by the probe's name; what is not known by name is in evidence."""
+    """What failed probes mean: as stored in English, which has figures, or by the probe's name."""
     for key, note in manifest.probes.notes.items():
         name = f"probe.{key}"
         yield words.say(name) if name in words.keys and words.language != "en" else plain(note)

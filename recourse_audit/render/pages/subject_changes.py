@@ -1,8 +1,8 @@
 """Changes in words, and what to mind before a letter that suggests them is signed."""
 
-from recourse_audit.records.recourse import Action, Move, SetAction, TieAction
+from recourse_audit.records.recourse import FRAGILE, Action, Move, SetAction, TieAction
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.render.page_words import FRAGILE, PageWords
+from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.redaction import PROTECTED, Level
 from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.status import SEARCHED

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recourse_audit.records.recourse import (
+    FRAGILE,
     Certificate,
     LeftOut,
     Option,
@@ -15,7 +16,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.charts.strips import Axis, Strip, axis_row
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.page_words import FRAGILE, PageWords
+from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.redaction import LEFT_TO_THE_AUDITOR, Level
 from recourse_audit.render.pages.subject_axis import NARROW, SMALL, Watched
 from recourse_audit.render.pages.subject_changes import change_words, name_words

@@ -113,18 +113,3 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         names=settings.letters.words,
         currencies=settings.letters.currencies,
     )
-
-
-def provenance(facts: AuditFacts) -> tuple[Fact, ...]:
-    """What a second auditor needs to repeat the audit."""
-    versions = ", ".join(f"{name} {version}" for name, version in facts.versions.items())
-    return (
-        Fact(name="Model", value=facts.model, code=True),
-        *(
-            Fact(name=f"Graph, {part}", value=digest, code=True)
-            for part, digest in facts.graph.items()
-        ),
-        Fact(name="Settings", value=facts.settings, code=True),
-        Fact(name="Seed", value=str(facts.seed)),
-        Fact(name="Versions", value=versions),
-    )

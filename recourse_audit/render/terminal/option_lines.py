@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from recourse_audit.records.recourse import (
+    FRAGILE,
     Action,
     Option,
     Recourse,
@@ -19,7 +20,6 @@ from recourse_audit.render.terminal.lines import cell, cut
 from recourse_audit.render.text import number, plain
 
 # An option is fragile if it fails in at least half of its tests.
-FRAGILE = 0.5
 FRAGILE_WORD = "fragile"
 LONGEST_PART = 40
 INDENT = 3
