@@ -9,7 +9,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.block_answers import is_large
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.loaded import LoadedAudit, find_subjects
-from recourse_audit.audit.own_data import OwnDataReports, SharedAnswers
+from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.caveats.effects import Caveats
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
@@ -17,6 +17,7 @@ from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.caveats import Caveat
+from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
 from recourse_audit.records.report import (
     FIRST_MOVES_NOTHING,
@@ -139,7 +140,7 @@ class Reporter:
         self._caveats = Caveats(
             audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
         )
-        self._own_data = OwnDataReports(audit, decisions, fields)
+        self._own_data = OwnDataReports(audit, decisions)
         self._ego_networks = EgoNetworks(
             audit.graph,
             audit.batcher,
@@ -157,9 +158,9 @@ class Reporter:
         for subject in block.subjects[~usable].tolist():
             yield subject, self.failed(subject, NOT_A_NUMBER)
         rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
-        shared = self._own_data.shared(rest.subjects)
+        own_data = self._own_data.reports_on(rest.subjects)
         for subject, outcome in self._searched(rest):
-            yield subject, self._report(subject, outcome, changes, shared[subject])
+            yield subject, self._report(subject, outcome, changes, own_data[subject])
 
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
@@ -182,7 +183,7 @@ class Reporter:
         subject: int,
         outcome: Outcome | None,
         changes: Sequence[Change],
-        shared: SharedAnswers,
+        own_data: OwnData,
     ) -> SubjectReport:
         found = outcome if isinstance(outcome, SearchResult) else None
         begun = self._begun(subject, found)
@@ -193,7 +194,7 @@ class Reporter:
                 self._with_whole_graph(subject, begun),
                 caveats=() if found is None else self._caveats_on(found, begun.subject),
                 recourse=self._disagreement(subject) or self._recourse.run(subject, found),
-                own_data=self._own_data.on(subject, shared),
+                own_data=own_data,
                 what_if=self._recourse.what_if(subject, changes) if changes else None,
                 note=_note(outcome),
                 error=outcome.reason if isinstance(outcome, SearchFailure) else "",

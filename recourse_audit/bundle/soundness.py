@@ -14,11 +14,10 @@ itself does, so that both are reported in the same way.
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from recourse_audit.records.common_actions import OUTCOMES
 from recourse_audit.records.group_figures import GRADES
-from recourse_audit.records.own_data import LargerPart
 from recourse_audit.records.recourse import STATUSES
 
 LARGEST = 1.7976931348623157e308
@@ -63,7 +62,6 @@ RULES = {
         "most_held": "({0} IS NULL) = (tests IS NULL) AND ({0} IS NULL OR {0} <= tests)",
         "exhaustive": TRUTH,
         "favourable_alone": TRUTH,
-        "larger_part": f"{{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, get_args(LargerPart)))})",
     },
     "probabilities": {"subject": SUBJECT, "probability": "{0} BETWEEN 0 AND 1.0001"},
     "actions": {"subject": SUBJECT, "source": PERSON, "target": PERSON},

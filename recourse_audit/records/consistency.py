@@ -64,10 +64,6 @@ def _of_answers(report: SubjectReport) -> Iterator[str]:
 
 
 def _of_own_data(found: OwnData) -> Iterator[str]:
-    if (found.cells is None) != (found.parts is None):
-        yield "of exchanged data there are answers without parts, or parts without answers"
-    if found.larger is not None and found.parts is None:
-        yield "a part is called the larger one, and there are no parts"
     if found.alone is not None and bool(found.alone.decision) != (found.alone.value is not None):
         yield "the decision on own data alone has no value, or a value no decision"
 

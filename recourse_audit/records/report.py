@@ -34,7 +34,7 @@ TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do no
 # hold their notes; every key is always there. 3: the rule that decides, its line and the scores it
 # compares (`decision`, `score`); categories are text in actions; certificates say what was left
 # out. 4: repeated calls of the model. 5: what counterfactuals do on the whole graph, and the ties
-# that carry the decision there (`carriers`); own data alone and exchanged (`own_data`); in which
+# that carry the decision there (`carriers`); own data alone (`own_data`); in which
 # form one question can hold many what-ifs. 6: caveats are graded by the mean effect, with two more
 # grades; effects say what is too small to speak of, and whether they depend on whom; what actions
 # that are the same for everybody do for the subject (`recourse.common_actions`). 7: what removing

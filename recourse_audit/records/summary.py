@@ -78,7 +78,6 @@ class SummaryRow(Record):
     exhaustive: bool | None
     evaluations: int | None
     favourable_alone: bool | None
-    larger_part: str | None
 
     def values(self) -> tuple[Value, ...]:
         """The row's values, in the order of `COLUMNS`."""
@@ -104,8 +103,7 @@ def summary_of(report: SubjectReport) -> SummaryRow:
     cheapest = recourse.options[0] if recourse and recourse.options else None
     certificate = recourse.certificate if recourse else None
     held = [one.robustness for one in recourse.options if one.robustness] if recourse else []
-    own_data = report.own_data
-    alone = own_data.alone if own_data else None
+    alone = report.own_data.alone if report.own_data else None
     return SummaryRow(
         id=report.subject.id,
         decision=report.subject.decision,
@@ -140,7 +138,6 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         exhaustive=certificate.exhaustive if certificate else None,
         evaluations=recourse.evaluations if recourse else None,
         favourable_alone=alone.favourable if alone and alone.decision else None,
-        larger_part=own_data.larger if own_data else None,
     )
 
 

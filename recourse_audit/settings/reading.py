@@ -25,7 +25,7 @@ from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import GraphSettings, ModelSettings
 from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
-from recourse_audit.settings.search import CaveatSettings, OwnDataSettings, SearchSettings
+from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section
 from recourse_audit.settings.toml import check_numbers, read_toml
 
@@ -63,7 +63,6 @@ class Settings(Section):
     search: SearchSettings = SearchSettings()
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
-    own_data: OwnDataSettings = OwnDataSettings()
     letters: LetterSettings = LetterSettings()
 
     @field_validator("graph")

@@ -11,8 +11,6 @@ LARGEST_EXPLANATION = 8
 LARGEST_SEED = 2**63 - 1
 # Of the features of confounders; with fewer, the interval of a mean is not to be relied on.
 FIRST_DRAWS = 60
-# Of pairs with whom data and places are exchanged.
-FEWEST_DRAWS = 8
 # Of caveats: thresholds for the share of draws with the same direction, and for the mean's size.
 FORMER_KEYS = ("weakens_below", "reverses_below", "shrinks_below")
 
@@ -108,23 +106,4 @@ class CaveatSettings(Section):
     def _enough_for_an_interval(cls, draws: int) -> int:
         if 0 < draws < FIRST_DRAWS:
             raise ValueError(f"must be 0, or at least {FIRST_DRAWS} (got {draws})")
-        return draws
-
-
-class OwnDataSettings(Section):
-    """How the answer is divided between a person's own data and their surroundings."""
-
-    draws: int = Field(
-        default=32,
-        ge=0,
-        le=1000,
-        description="Number of pairs of other people with whom data and places are exchanged; 0 "
-        "for none.",
-    )
-
-    @field_validator("draws")
-    @classmethod
-    def _enough_for_an_interval(cls, draws: int) -> int:
-        if 0 < draws < FEWEST_DRAWS:
-            raise ValueError(f"must be 0, or at least {FEWEST_DRAWS} (got {draws})")
         return draws

@@ -60,7 +60,6 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         exhaustive=False,
         evaluations=28,
         favourable_alone=False,
-        larger_part=None,
     )
     return replace(made, **figures)
 

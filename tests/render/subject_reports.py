@@ -8,14 +8,7 @@ import networkx as nx
 
 from recourse_audit.records.caveats import AdjustedEffect, Caveat
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.own_data import (
-    AnswerAlone,
-    FourAnswers,
-    MeanAnswer,
-    OwnData,
-    Part,
-    Parts,
-)
+from recourse_audit.records.own_data import AnswerAlone, OwnData
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -137,11 +130,7 @@ def made_report(
 
 
 def own_data(classes: Sequence[str] = CLASSES, **changes: Any) -> OwnData:
-    """Refused without ties too; a better place would help more than better data."""
-
-    def mean(value: float, favourable: float) -> MeanAnswer:
-        return MeanAnswer(mean=value, low=value - 0.05, high=value + 0.05, favourable=favourable)
-
+    """Refused without ties too."""
     made = OwnData(
         alone=AnswerAlone(
             decision=classes[0],
@@ -149,19 +138,6 @@ def own_data(classes: Sequence[str] = CLASSES, **changes: Any) -> OwnData:
             probabilities=probabilities(0.8, classes),
             value=0.2,
         ),
-        cells=FourAnswers(
-            as_is=MeanAnswer(mean=0.1, low=0.1, high=0.1, favourable=0.0),
-            own_data_elsewhere=mean(0.55, 0.625),
-            others_data_here=mean(0.23, 0.125),
-            neither=mean(0.65, 0.75),
-        ),
-        parts=Parts(
-            own=Part(mean=-0.1, low=-0.15, high=-0.05),
-            surroundings=Part(mean=-0.42, low=-0.5, high=-0.34),
-            interaction=Part(mean=-0.03, low=-0.06, high=0.0),
-        ),
-        larger="surroundings",
-        draws=32,
     )
     return replace(made, **changes)
 

@@ -70,13 +70,8 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
             *("kind", "grade", "counterfactual", "about", "text", "letter", "variables", "effect")
         }
     own_data = document["own_data"]
-    assert set(own_data) == {"alone", "cells", "parts", "larger", "draws", "reason"}
+    assert set(own_data) == {"alone", "reason"}
     assert set(own_data["alone"]) == {"decision", "favourable", "probabilities", "value"}
-    assert set(own_data["cells"]) == {
-        *("as_is", "own_data_elsewhere", "others_data_here", "neither")
-    }
-    assert set(own_data["cells"]["neither"]) == {"mean", "low", "high", "favourable"}
-    assert set(own_data["parts"]) == {"own", "surroundings", "interaction"}
     assert document["what_if"] is None
     assert document["note"] == document["error"] == ""
     assert document["queries"] >= document["search"]["queries"]

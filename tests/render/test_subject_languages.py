@@ -33,7 +33,6 @@ from tests.render.subject_reports import (
     made_report,
     option,
     own_carriers,
-    own_data,
     whole_graph,
     with_first,
     with_recourse,
@@ -104,7 +103,6 @@ def reports() -> dict[str, SubjectReport]:
     nothing = Certificate(max_changes=3)
     return {
         "full": full,
-        "larger": replace(full, own_data=own_data(CLASSES, larger=None)),
         "open": with_recourse(
             replace(made, probes=broken, repeats=Repeats(calls=9, differed=1, largest=0.1)),
             status="not_found_within_budget",

@@ -244,13 +244,10 @@ class _Redaction:
         )
 
     def _own_data(self, found: OwnData) -> OwnData:
-        """The subject learns nothing of how others' data fare, not even as a mean."""
         alone = found.alone
         if alone is not None and self._hides_line:
             alone = replace(alone, value=None)
-        if self._level == "subject":
-            return OwnData(alone=alone)
-        return replace(found, alone=alone)  # figures about nobody in particular
+        return replace(found, alone=alone, reason="" if self._level == "subject" else found.reason)
 
     def _recourse(self, found: Recourse) -> Recourse:
         return Recourse(

@@ -35,8 +35,7 @@ def letters_of(shown: SubjectReport, level: Level) -> dict[SectionName, str]:
         "caveats": bool(shown.caveats),
         "checks": True,
         "people": near and level != "subject",
-        "own": own is not None
-        and (own.alone is not None or own.parts is not None or bool(own.reason)),
+        "own": own is not None and (own.alone is not None or bool(own.reason)),
         "sets": shown.carriers is not None,
         "repeat": True,
     }

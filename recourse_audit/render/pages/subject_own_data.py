@@ -1,34 +1,31 @@
-"""Own data against surroundings, and sets of ties on the whole graph: two sections of the annex."""
+"""Own data alone, and sets of ties on the whole graph: two sections of the annex."""
 
 from dataclasses import dataclass
 
 from recourse_audit.records.report import SubjectReport
-from recourse_audit.render.charts.strips import Axis, Strip, axis_row
-from recourse_audit.render.charts.svg import ticks, widened
-from recourse_audit.render.own_data import answer_rows, own_data_sentences, watched_value
+from recourse_audit.render.own_data import own_data_sentences
 from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject_annex import Section
-from recourse_audit.render.pages.subject_axis import QUARTERS, WIDE, Watched
+from recourse_audit.render.pages.subject_axis import Watched
 from recourse_audit.render.pages.subject_ladder import then
 from recourse_audit.render.pages.subject_ties import shown_ties, ties_between
-from recourse_audit.render.pages.tables import ChartRow, ChartTable, Column, Table, cells
+from recourse_audit.render.pages.tables import Column, Table, cells
 from recourse_audit.render.whole_graph import carriers_coverage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnDataView:
-    """What the model answers with data and places exchanged."""
+    """What the model answers with all ties removed."""
 
     head: Section
     sentences: tuple[str, ...]
-    chart: ChartTable | None
 
 
 def own_data_view(shown: SubjectReport, watched: Watched, letter: str) -> OwnDataView | None:
-    """Own data against surroundings; None where nothing was asked or said."""
-    found, words = shown.own_data, watched.words
+    """Own data alone; None where nothing was asked or said."""
+    words = watched.words
     sentences = own_data_sentences(shown, words)
-    if found is None or not sentences:
+    if not sentences:
         return None
     return OwnDataView(
         head=Section(
@@ -37,44 +34,6 @@ def own_data_view(shown: SubjectReport, watched: Watched, letter: str) -> OwnDat
             about=words.say("subject.own.about"),
         ),
         sentences=tuple(sentences),
-        chart=_exchanged(shown, watched) if found.cells is not None else None,
-    )
-
-
-def _exchanged(shown: SubjectReport, watched: Watched) -> ChartTable:
-    found, words = shown.own_data, watched.words
-    assert found is not None
-    rows = answer_rows(shown, found, words)
-    low, high = 0.0, 1.0
-    places: tuple[float, ...] = QUARTERS
-    if shown.decision.scored:
-        low, high = widened(min(row.low for row in rows), max(row.high for row in rows))
-        room = (high - low) * 0.06
-        low, high = low - room, high + room
-        places = tuple(ticks(low, high, 4))
-    line = watched.line if watched.kind != "lead" else None
-    drawn = line if line is not None and low <= line <= high else None
-    axis = Axis(low=low, high=high, ticks=places, line=drawn, width=WIDE)
-    return ChartTable(
-        title="",
-        rows=tuple(
-            ChartRow(
-                label=row.name,
-                picture=Strip(axis, f"{row.name}: {row.words}")
-                .interval(row.mean, row.low, row.high, filled=row.low == row.high)
-                .picture(),
-                figure=row.words,
-                words=f"; {words.say('subject.own.favourably', share=row.favourable)}",
-            )
-            for row in rows
-        ),
-        axis=axis_row(axis, [words.number(tick) for tick in places], watched_value(shown, words)),
-        head=(
-            words.say("subject.own.whose"),
-            watched_value(shown, words),
-            words.say("subject.own.answers"),
-        ),
-        note=words.say_count("subject.own.how_to_read", found.draws),
     )
 
 

@@ -21,6 +21,7 @@ from recourse_audit.render.answers import (
     rule_sentence,
     value_of,
 )
+from recourse_audit.render.own_data import HEADING, own_data_sentences
 from recourse_audit.render.terminal.axis import axis_of
 from recourse_audit.render.terminal.carriers import show_carriers
 from recourse_audit.render.terminal.counterfactuals import choice_list, choice_table
@@ -28,7 +29,6 @@ from recourse_audit.render.terminal.figures import amount, probability, tidy
 from recourse_audit.render.terminal.headline import headline
 from recourse_audit.render.terminal.ladder import ladder_of
 from recourse_audit.render.terminal.lines import width_of
-from recourse_audit.render.terminal.own_data import show_own_data
 from recourse_audit.render.terminal.recourse import show_recourse, show_what_if
 from recourse_audit.render.text import (
     columns,
@@ -86,8 +86,8 @@ def show_subject(
         _show_search(console, report, report.search)
     if prefer == "paper":
         show_carriers(console, report)
-    if report.own_data is not None:
-        show_own_data(console, report, report.own_data)
+    if sentences := own_data_sentences(report):
+        console.print(Padding(Text(tidy(f"{HEADING}. {' '.join(sentences)}")), (1, 2, 0, 2)))
     if report.recourse is not None:
         show_recourse(console, report, report.recourse)
     if report.what_if is not None:
