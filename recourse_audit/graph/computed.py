@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.columns import Place, as_strings, near_matches
-from recourse_audit.graph.formulas import Columns
-from recourse_audit.graph.steps import Column, DerivedStep, EncodingStep, Step
+from recourse_audit.graph.steps import Column, Columns, DerivedStep, EncodingStep, Step
 from recourse_audit.settings import GraphSettings
 
 # Two float32 computations of one number may differ by a few units in the last place.

@@ -1,8 +1,10 @@
 """The steps by which columns follow from others: an encoding, or a formula."""
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +12,54 @@ from numpy.typing import NDArray
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.columns import Place, as_labels, as_strings
-from recourse_audit.graph.formulas import Columns, formula_values
 from recourse_audit.settings import DerivedSettings, EncodingSettings
-from recourse_audit.settings.formulas import names_in
+from recourse_audit.settings.expressions import ColumnName, Expression
 
 Column = NDArray[np.generic]
+Columns = Mapping[str, Column]
+_FUNCTIONS: dict[type[ast.AST], np.ufunc] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.float_power,
+    ast.USub: np.negative,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.And: np.logical_and,
+    ast.Or: np.logical_or,
+    ast.Not: np.logical_not,
+}
+
+
+def evaluate(expression: Expression, columns: Columns) -> NDArray[Any]:
+    """What a formula gives on every row, in float64, or on which rows a condition holds.
+
+    A formula is NaN or infinite where it has no value. What names no column is a single value.
+    """
+
+    def value(node: ast.expr) -> Any:
+        match node:
+            case ast.UnaryOp(op=sign, operand=inner):
+                return _FUNCTIONS[type(sign)](value(inner))
+            case ast.BinOp(left=left, op=sign, right=right):
+                return _FUNCTIONS[type(sign)](value(left), value(right))
+            case ast.Compare(left=left, ops=[comparison], comparators=[right]):
+                return _FUNCTIONS[type(comparison)](value(left), value(right))
+            case ast.BoolOp(op=word, values=parts):
+                return reduce(_FUNCTIONS[type(word)], map(value, parts))
+        operand = expression.operand(node)
+        if not isinstance(operand, ColumnName):
+            return operand
+        column = columns[operand.name]
+        return column.astype(np.float64) if column.dtype.kind in "biuf" else column
+
+    with np.errstate(all="ignore"):
+        return np.asarray(value(expression.tree))
 
 
 @dataclass(frozen=True)
@@ -26,7 +71,7 @@ class DerivedStep:
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(names_in(self.settings.tree)))
+        return tuple(dict.fromkeys(self.settings.tree.names))
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -35,7 +80,7 @@ class DerivedStep:
     def fill(self, columns: dict[str, Column]) -> None:
         """Add the column to some others."""
         count = len(columns[self.inputs[0]]) if self.inputs else _length(columns)
-        values = formula_values(self.settings.tree, columns)
+        values = evaluate(self.settings.tree, columns)
         columns[self.settings.name] = np.broadcast_to(values, (count,)).astype(np.float64)
 
 

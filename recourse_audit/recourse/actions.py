@@ -23,12 +23,19 @@ from recourse_audit.records.recourse import (
     SetAction,
     TieAction,
 )
-from recourse_audit.recourse.attributes import Attribute, Value, rounded
-from recourse_audit.recourse.movements import Levels, Movement
+from recourse_audit.recourse.attributes import Attribute, Levels, Movement, Value, round_value
 
 DROP, ADD, SET = range(3)
 TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
 NONE = -1
+
+
+def action_text(action: Action) -> str:
+    """A change as somebody would type it."""
+    if isinstance(action, SetAction):
+        after = action.after
+        return f"{action.attribute}={after if isinstance(after, str) else f'{after:.12g}'}"
+    return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +216,7 @@ class ActionTable:
     def _record(self, action: int) -> Action:
         cost, ids = float(self.cost[action]), self.graph.ids
         if self.do[action] == SET:
-            return self._set(action, rounded(cost))
+            return self._set(action, round_value(cost))
         return TieAction(
             do=TIE_WORDS[self.do[action]],
             tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),

@@ -1,28 +1,36 @@
-"""Attributes in the user's units: what a number or a category of a person is, and its range.
+"""Attributes in the user's units: what a person has, and where a rule lets them move it.
 
 The graph holds the numbers that the model takes. A user's value is such a number scaled, shifted
 and transformed back. Steps, ranges and costs are about the user's value; the model gets the number
 that the table would hold for it. A category is text, and the same on both sides.
+
+A number moves by steps within its range, a category by the moves that its rule allows. A level
+that its own rule allows may still be left out, because something that it implies would leave its
+range or go against its own rule; those are counted.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.settings import AttributeRule
 
 DIGITS = 12
+MOST_LEVELS = 10_000
 # How far two numbers of a column may be apart and still be the same value, by its precision.
 SAME = {"float16": 1e-3, "float32": 1e-6}
 
 Value = float | str
+Labels = Mapping[str, Sequence[str]]
 
 
-def rounded(value: float) -> float:
+def round_value(value: float) -> float:
     """Round to twelve significant digits, so that 0.1 + 0.2 is 0.3; no negative zero."""
     return float(f"{value:.{DIGITS}g}") + 0.0
 
@@ -37,44 +45,64 @@ def column_of(graph: Graph, name: str) -> NDArray[np.generic]:
     return graph.attributes[name]
 
 
+def is_category(graph: Graph, name: str) -> bool:
+    """Whether a column holds text."""
+    return column_of(graph, name).dtype.kind not in "biuf"
+
+
+def is_missing(value: Value) -> bool:
+    """Whether there is no value: an empty cell of a column that a pipeline takes."""
+    return not value.strip() if isinstance(value, str) else not math.isfinite(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
     """A number that features depend on, in the user's units, and the range of its values.
 
-    `column` is its place among the features, if it is one.
+    `column` is its place among the features, or -1.
     """
 
     name: str
-    column: int
-    unit: str
-    scale: float
-    shift: float
-    transform: str
-    low: float
-    high: float
+    column: int = -1
+    unit: str = ""
+    scale: float = 1.0
+    shift: float = 0.0
+    transform: str = "linear"
+    low: float = -math.inf
+    high: float = math.inf
 
     def of(self, graph: Graph, subject: int) -> float:
         """A person's value."""
-        return self.shown(column_of(graph, self.name)[subject])
+        return self.user_value(column_of(graph, self.name)[subject])
 
-    def shown(self, number: float | np.generic) -> float:
+    def user_value(self, number: float | np.generic) -> float:
         """The user's value for a number in the table, without digits that a float32 lacks."""
-        return _shown(self.scale, self.shift, self.transform, number)
+        value = float(str(number)) * self.scale + self.shift
+        with np.errstate(over="ignore"):
+            if self.transform == "log":
+                value = float(np.exp(value))
+            elif self.transform == "log1p":
+                value = float(np.expm1(value))
+        return round_value(value)
 
-    def stored(self, values: Iterable[float]) -> Floats:
+    def table_numbers(self, values: Iterable[float]) -> Floats:
         """The numbers in the table for some of the user's values; NaN where there is none."""
         user = np.array([*values], np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.transform == "log":
                 user = np.log(user)
             elif self.transform == "log1p":
                 user = np.log1p(user)
-        stored: Floats = (user - self.shift) / self.scale
-        return stored
+            numbers: Floats = (user - self.shift) / self.scale
+        return numbers
 
     def holds(self, value: float) -> bool:
-        """Whether a user's value lies in the range."""
-        return self.low <= value <= self.high
+        """Whether a user's value lies in the range, and the table can hold a number for it."""
+        if not self.low <= value <= self.high:
+            return False
+        if self.transform == "linear":  # the common case, without an array for one number
+            return math.isfinite((value - self.shift) / self.scale)
+        return bool(np.isfinite(self.table_numbers([value])[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +118,6 @@ class Category:
         return str(column_of(graph, self.name)[subject])
 
 
-def is_category(graph: Graph, name: str) -> bool:
-    """Whether a column holds text."""
-    return column_of(graph, name).dtype.kind not in "biuf"
-
-
 def category_of(graph: Graph, name: str, labels: Iterable[str] | None) -> Category:
     """A category with its known values: those of its encoding, or else those in the graph."""
     if labels is None:
@@ -104,40 +127,29 @@ def category_of(graph: Graph, name: str, labels: Iterable[str] | None) -> Catego
 
 def attribute_of(graph: Graph, name: str, rule: AttributeRule | None) -> Attribute:
     """Take units and bounds from the rule, and bounds that it leaves open from the graph."""
-    scale, shift, transform, unit = (
-        (1.0, 0.0, "linear", "")
-        if rule is None
-        else (rule.scale, rule.shift, rule.transform, rule.unit)
-    )
+    column = graph.feature_names.index(name) if name in graph.feature_names else -1
+    units = Attribute(name=name, column=column)
+    if rule is not None:
+        units = Attribute(
+            name=name,
+            column=column,
+            unit=rule.unit,
+            scale=rule.scale,
+            shift=rule.shift,
+            transform=rule.transform,
+        )
     numbers = column_of(graph, name)
     known = numbers[np.isfinite(numbers)]  # preprocessing may take a column with empty cells
     if not len(known):
         raise SettingsError(
             f"recourse.attributes: nobody has a value of {name!r}; leave it out, or fill it in"
         )
-    ends = sorted(_shown(scale, shift, transform, end) for end in (known.min(), known.max()))
-    low = ends[0] if rule is None or rule.min is None else rule.min
-    high = ends[1] if rule is None or rule.max is None else rule.max
-    return Attribute(
-        name=name,
-        column=graph.feature_names.index(name) if name in graph.feature_names else -1,
-        unit=unit,
-        scale=scale,
-        shift=shift,
-        transform=transform,
-        low=low,
-        high=high,
+    low, high = sorted(units.user_value(end) for end in (known.min(), known.max()))
+    return replace(
+        units,
+        low=low if rule is None or rule.min is None else rule.min,
+        high=high if rule is None or rule.max is None else rule.max,
     )
-
-
-def _shown(scale: float, shift: float, transform: str, number: float | np.generic) -> float:
-    value = float(str(number)) * scale + shift
-    with np.errstate(over="ignore"):
-        if transform == "log":
-            value = float(np.exp(value))
-        elif transform == "log1p":
-            value = float(np.expm1(value))
-    return rounded(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +181,282 @@ def population_of(graph: Graph, name: str) -> Population:
     return Population(numbers=np.sort(numbers[np.isfinite(numbers)]), same=same)
 
 
-def is_missing(value: Value) -> bool:
-    """Whether there is no value: an empty cell of a column that a pipeline takes."""
-    return not value.strip() if isinstance(value, str) else not np.isfinite(value)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """Where one attribute of one subject can be moved to.
+
+    `steps` are signed; 0 for a category, whose levels have no order. Each row of `after` has the
+    attribute's own value and the implied ones, in the user's units; `numbers` has the same values
+    as the table would hold them, NaN for a category. `left_out` counts the levels that only an
+    implied attribute forbids, by its name.
+    """
+
+    steps: Ints
+    before: tuple[Value, ...]
+    after: tuple[tuple[Value, ...], ...]
+    numbers: Floats
+    cost: Floats
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implied:
+    """An attribute that moves along: a number `by` so much for each step, a category `to` a value.
+
+    `allowed` are the values that a category may have before; None for any.
+    """
+
+    attribute: Attribute | Category
+    by: float = 0.0
+    to: str = ""
+    allowed: frozenset[str] | None = None
+
+    def after(self, before: Value, steps: float) -> Value:
+        """The value after a signed number of steps."""
+        if isinstance(self.attribute, Category):
+            return self.to
+        assert not isinstance(before, str)
+        return round_value(before + steps * self.by)
+
+    def reason_against(self, before: Value, after: Value) -> str:
+        """Why the attribute's own range or rule forbids what is implied; empty if it does not."""
+        name = self.attribute.name
+        if isinstance(self.attribute, Category):
+            if before == after or self.allowed is None or before in self.allowed:
+                return ""
+            return f"would change {name!r} from {before!r} to {after!r}, which no move allows"
+        assert not isinstance(after, str)
+        if self.attribute.holds(after):
+            return ""
+        low, high = self.attribute.low, self.attribute.high
+        return f"would take {name!r} to {after:g}, outside {low:g} to {high:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """A rule for an attribute; attributes of one `family` are never changed together."""
+
+    rule: AttributeRule
+    attribute: Attribute | Category
+    implied: tuple[Implied, ...]
+    family: int
+    population: Population | None = None
+
+    @property
+    def moved(self) -> tuple[Attribute | Category, ...]:
+        """The attribute itself, then those that move along with it."""
+        return (self.attribute, *(one.attribute for one in self.implied))
+
+    @property
+    def step(self) -> float:
+        """The step of a number."""
+        assert self.rule.step is not None
+        return self.rule.step
+
+    def levels(self, graph: Graph, subject: int) -> Levels:
+        """Every level that a person can reach: up, then down, nearest first; or by the rule."""
+        before = tuple(one.of(graph, subject) for one in self.moved)
+        kept: list[tuple[int, float, tuple[Value, ...]]] = []
+        left_out: Counter[str] = Counter()
+        for count, own, price in self.own_levels(before[0]):
+            after = self.at(before, count or 1, own)
+            against = next(self.reasons_in_implied(before, after), None)
+            if against is None:
+                kept.append((count, price, after))
+            else:
+                left_out[against[0]] += 1
+        steps = np.array([count for count, _, _ in kept], np.int64)
+        numbers = self.table_numbers([after for _, _, after in kept])
+        cost: Floats = np.abs(steps) * self.rule.cost
+        if isinstance(self.attribute, Category):
+            cost = np.array([price for _, price, _ in kept], np.float64)
+        elif self.population is not None:
+            start = float(column_of(graph, self.rule.name)[subject])
+            cost = self.percentile_cost(start, numbers[:, 0])
+        return Levels(
+            steps=steps,
+            before=before,
+            after=tuple(after for _, _, after in kept),
+            numbers=numbers,
+            cost=cost,
+            left_out=left_out,
+        )
+
+    def own_levels(self, before: Value) -> Iterator[tuple[int, Value, float]]:
+        """What the attribute's own rule allows: signed steps, the value, the cost of a move.
+
+        A value that is missing is not changed: nobody knows from what.
+        """
+        if is_missing(before):
+            return
+        if isinstance(before, str):
+            yield from ((0, to, cost) for to, cost in self.targets(before))
+            return
+        assert isinstance(self.attribute, Attribute)
+        for sign in (1, -1):
+            if self.rule.direction == ("down" if sign > 0 else "up"):
+                continue
+            for number in range(1, self._count(before, sign) + 1):
+                value = self._own(before, sign * number)
+                if self.attribute.holds(value):
+                    yield sign * number, value, 0.0
+
+    def reason_against(self, before: Value, after: Value) -> str:
+        """Why a value is none of the levels that the attribute's own rule allows."""
+        rule = self.rule
+        if isinstance(self.attribute, Category) or isinstance(before, str):
+            if rule.moves:
+                return f"no move leads there from {before!r}"
+            return "is not among the values that may be suggested"
+        assert not isinstance(after, str)
+        if rule.direction == ("down" if after > before else "up"):
+            return f"{rule.name!r} may only go {rule.direction} (from {before:g})"
+        if not self.attribute.holds(after):
+            return f"is outside {self.attribute.low:g} to {self.attribute.high:g}"
+        return f"is not a whole number of steps of {self.step:g} from {before:g}"
+
+    def reasons_in_implied(
+        self, before: Sequence[Value], after: Sequence[Value]
+    ) -> Iterator[tuple[str, str]]:
+        """What implied attributes have against a level: their names, and why."""
+        for one, old, new in zip(self.implied, before[1:], after[1:], strict=True):
+            reason = one.reason_against(old, new)
+            if reason:
+                yield one.attribute.name, reason
+
+    def missing(self, before: Sequence[Value]) -> str:
+        """The first of the moved attributes that has no value; empty if all have one."""
+        pairs = zip(self.moved, before, strict=True)
+        return next((one.name for one, value in pairs if is_missing(value)), "")
+
+    def table_numbers(self, after: Sequence[tuple[Value, ...]]) -> Floats:
+        """Values as the table would hold them; NaN for categories."""
+        numbers = np.full((len(after), len(self.moved)), np.nan)
+        for place, one in enumerate(self.moved):
+            if isinstance(one, Attribute):
+                numbers[:, place] = one.table_numbers(float(values[place]) for values in after)
+        return numbers
+
+    def percentile_cost(self, before: float, numbers: Floats) -> Floats:
+        """What it costs to pass others, from one number of the table to some others."""
+        assert self.population is not None
+        there = self.population.percentiles(numbers)
+        [here] = self.population.percentiles(np.array([before]))
+        cost: Floats = np.abs(there - here) * self.rule.cost
+        return cost
+
+    def at(
+        self, before: tuple[Value, ...], steps: float, own: Value | None = None
+    ) -> tuple[Value, ...]:
+        """The values after a signed number of steps: the attribute's own, then the implied ones."""
+        if own is None:
+            assert not isinstance(before[0], str)
+            own = self._own(before[0], steps)
+        others = (
+            one.after(value, steps) for value, one in zip(before[1:], self.implied, strict=True)
+        )
+        return (own, *others)
+
+    def targets(self, before: str) -> Iterator[tuple[str, float]]:
+        """The categories that may be suggested to somebody who has this one, with their costs."""
+        if self.rule.moves:
+            for move in self.rule.moves:
+                if move.before == before:
+                    yield move.to, self.rule.cost if move.cost is None else move.cost
+        else:
+            yield from ((to, self.rule.cost) for to in self.rule.values if to != before)
+
+    def steps_to(self, value: float, wanted: float) -> float:
+        """How many signed steps lead from one value to another; may be a fraction."""
+        sign = float(np.sign(wanted - value))
+        if self.rule.integer and value != int(value) and sign:
+            start = np.ceil(value) if sign > 0 else np.floor(value)
+            return sign + (wanted - float(start)) / self.step
+        return (wanted - value) / self.step
+
+    def _own(self, value: float, steps: float) -> float:
+        """For whole numbers, the first step leads from a fraction to the next whole number."""
+        if self.rule.integer and value != int(value) and steps:
+            start = np.ceil(value) if steps > 0 else np.floor(value)
+            return round_value(float(start) + (steps - np.sign(steps)) * self.step)
+        return round_value(value + steps * self.step)
+
+    def _count(self, value: float, sign: int) -> int:
+        """How many steps lead to the end of the range, or just past it."""
+        assert isinstance(self.attribute, Attribute)
+        room = self.attribute.high - value if sign > 0 else value - self.attribute.low
+        return max(0, int(min(room / self.step + 1e-6, MOST_LEVELS))) + (
+            1 if self.rule.integer and room > 0 else 0
+        )
+
+
+def movements_of(
+    graph: Graph, rules: Sequence[AttributeRule], labels: Labels
+) -> tuple[Movement, ...]:
+    """Prepare the rules for attributes; their names have been checked.
+
+    `labels` are the known values of categories that have an encoding.
+    """
+    by_name = {rule.name: rule for rule in rules}
+
+    def prepare(name: str) -> Attribute | Category:
+        if is_category(graph, name):
+            return category_of(graph, name, labels.get(name))
+        return attribute_of(graph, name, by_name.get(name))
+
+    families = _families(rules)
+    movements = []
+    for place, rule in enumerate(rules):
+        attribute = prepare(rule.name)
+        if isinstance(attribute, Attribute):
+            _check_level_count(attribute, rule, place)
+        implied = []
+        for one in rule.implies:
+            own = by_name.get(one.name)
+            starts = [] if own is None else [move for move in own.moves if move.to == one.to]
+            implied.append(
+                Implied(
+                    attribute=prepare(one.name),
+                    by=one.by or 0.0,
+                    to=one.to or "",
+                    allowed=frozenset(move.before for move in starts)
+                    if own is not None and own.moves
+                    else None,
+                )
+            )
+        movements.append(
+            Movement(
+                rule=rule,
+                attribute=attribute,
+                implied=tuple(implied),
+                family=families[rule.name],
+                population=(
+                    population_of(graph, rule.name) if rule.cost_in == "percentile" else None
+                ),
+            )
+        )
+    return tuple(movements)
+
+
+def _check_level_count(attribute: Attribute, rule: AttributeRule, place: int) -> None:
+    step = rule.step or 1.0
+    if (attribute.high - attribute.low) / step > MOST_LEVELS:
+        raise SettingsError(
+            f"recourse.attributes[{place}].step: {step:g} makes more than {MOST_LEVELS:,} levels "
+            f"between {attribute.low:g} and {attribute.high:g}; set a larger step or a smaller "
+            "range"
+        )
+
+
+def _families(rules: Sequence[AttributeRule]) -> dict[str, int]:
+    """Number the sets of attributes that are linked because one implies another."""
+    family: dict[str, int] = {}
+    for number, rule in enumerate(rules):
+        names = (rule.name, *(implied.name for implied in rule.implies))
+        linked = {family[name] for name in names if name in family}
+        family |= dict.fromkeys(names, number)
+        family |= {name: number for name, old in family.items() if old in linked}
+    return family

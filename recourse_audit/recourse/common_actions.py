@@ -20,9 +20,8 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.common_actions import CommonAction, CommonOutcome, Outcome
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
-from recourse_audit.recourse.attributes import Attribute, rounded
+from recourse_audit.recourse.attributes import Attribute, Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
-from recourse_audit.recourse.movements import Movement
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import AT_ONCE, Success
 from recourse_audit.recourse.verification import Verifier
@@ -107,7 +106,7 @@ def _of_attribute(movement: Movement) -> list[Listed]:
             if not math.isfinite(steps * movement.step):
                 break
             action = CommonAction(
-                do="set", what=rule.name, by=rounded(steps * movement.step), unit=rule.unit
+                do="set", what=rule.name, by=round_value(steps * movement.step), unit=rule.unit
             )
             found.append(Listed(action=action, tier=tier, rule=rule.name, steps=steps))
     return found

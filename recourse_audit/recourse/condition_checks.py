@@ -8,15 +8,7 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.recourse.attribute_checks import CHECKED, AttributeChecks
 from recourse_audit.recourse.attributes import column_of
 from recourse_audit.recourse.condition_trees import Conditions
-from recourse_audit.settings.formulas import (
-    Comparison,
-    Name,
-    Number,
-    Operand,
-    Text,
-    comparisons_in,
-    names_in,
-)
+from recourse_audit.settings.expressions import ColumnName, Comparison, Operand
 
 
 def check_conditions(checks: AttributeChecks, conditions: Conditions) -> None:
@@ -26,9 +18,9 @@ def check_conditions(checks: AttributeChecks, conditions: Conditions) -> None:
             if tree is None:
                 continue
             key = f"recourse.conditions[{place}].{word}"
-            for name in names_in(tree):
+            for name in tree.names:
                 _check_column(checks, name, key)
-            for comparison in comparisons_in(tree):
+            for comparison in tree.comparisons:
                 _check_comparison(checks, comparison, key)
         _check_protected(checks, conditions, place)
 
@@ -44,9 +36,9 @@ def _check_column(checks: AttributeChecks, name: str, key: str) -> None:
 def _check_comparison(checks: AttributeChecks, one: Comparison, key: str) -> None:
     sides = one.left, one.right
     texts = [_is_text(checks, side) for side in sides]
-    column = next(side.name for side in sides if isinstance(side, Name))
+    column = next(side.name for side in sides if isinstance(side, ColumnName))
     if texts[0] != texts[1]:
-        what = "a category" if _is_text(checks, Name(column)) else "a number"
+        what = "a category" if _is_text(checks, ColumnName(column)) else "a number"
         raise SettingsError(
             f"{key}: {column!r} is {what} and is compared with something else; compare texts (in "
             "quotes) with categories, and numbers with numbers"
@@ -57,15 +49,15 @@ def _check_comparison(checks: AttributeChecks, one: Comparison, key: str) -> Non
             "or !="
         )
     for side in sides:
-        if isinstance(side, Text):
-            checks.check_label(column, side.value, key)
+        if isinstance(side, str):
+            checks.check_label(column, side, key)
 
 
 def _is_text(checks: AttributeChecks, side: Operand) -> bool:
-    if isinstance(side, Name):
+    if isinstance(side, ColumnName):
         column: NDArray[generic] = column_of(checks.graph, side.name)
         return column.dtype.kind not in "biuf"
-    return not isinstance(side, Number)
+    return isinstance(side, str)
 
 
 def _check_protected(checks: AttributeChecks, conditions: Conditions, place: int) -> None:

@@ -6,7 +6,7 @@ from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.steps import DerivedStep
 from recourse_audit.recourse.attributes import Attribute
 from recourse_audit.settings import ConditionSettings
-from recourse_audit.settings.formulas import names_in, parse_condition
+from recourse_audit.settings.expressions import parse_condition
 
 
 class Conditions:
@@ -28,7 +28,7 @@ class Conditions:
             for one in settings
         )
         self.named = tuple(
-            tuple(dict.fromkeys((*(() if when is None else names_in(when)), *names_in(then))))
+            tuple(dict.fromkeys((*(() if when is None else when.names), *then.names)))
             for when, then in self.trees
         )
         self.base = tuple(frozenset(computation.base(names)) for names in self.named)

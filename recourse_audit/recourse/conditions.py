@@ -3,20 +3,17 @@
 A condition is checked wherever an option changes a column that it names, or one that such a column
 is computed from; what stays as it is was never advised. Numbers are compared in the user's units.
 A combination after which a derived column has no finite value is left out in the same way.
-
-The finished option is checked again, by other code, in `recheck`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.graph.formulas import condition_holds
-from recourse_audit.graph.steps import Column
+from recourse_audit.graph.steps import Column, evaluate
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import LeftOut
 from recourse_audit.recourse.actions import NONE, SET, ActionTable
@@ -57,6 +54,14 @@ class SubjectConditions:
         """Which combinations break no condition, and leave every derived column a value."""
         return np.asarray(self._verdicts(combinations) == KEPT)
 
+    def broken_by_all(self) -> Iterator[str]:
+        """What would be wrong after all actions together, in words; nothing if all is well."""
+        [verdict] = self._verdicts(np.arange(len(self._table))[None]).tolist()
+        if verdict >= 0:
+            yield f"the condition {self._conditions.texts[verdict]!r} would not hold"
+        elif verdict == BROKEN_FORMULA:
+            yield "a column that a formula gives would have no finite value"
+
     def left_out(self, max_changes: int) -> LeftOut:
         """How many combinations of at most so many changes are left out, and why."""
         table = self._table
@@ -92,9 +97,9 @@ class SubjectConditions:
             moved = np.zeros(len(combinations), bool)
             for name in conditions.base[number]:
                 moved |= touched[name]
-            kept = condition_holds(then, compared)
+            kept = evaluate(then, compared)
             if when is not None:
-                kept = kept | ~condition_holds(when, compared)
+                kept = kept | ~evaluate(when, compared)
             verdicts[(verdicts == KEPT) & moved & ~kept] = number
         for name in conditions.derived:
             verdicts[~np.isfinite(whole[name])] = BROKEN_FORMULA
@@ -134,7 +139,7 @@ def _own(graph: Graph, name: str, subject: int, units: Attribute | None) -> tupl
     value = column_of(graph, name)[subject]
     if isinstance(value, str):
         return value, value
-    return float(value), float(str(value)) if units is None else units.shown(value)
+    return float(value), float(str(value)) if units is None else units.user_value(value)
 
 
 def _repeated(value: Value, count: int) -> Column:

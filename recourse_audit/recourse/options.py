@@ -1,8 +1,8 @@
 """Recourse for one subject after the other: a status, verified options, and a certificate.
 
 Candidates come first from the counterfactuals of the search, best first, and then in full or in
-order of measured effect (see `trials`). Every option is checked against the rules again before it
-is offered, and asked about again on the whole graph where that is small enough.
+order of measured effect (see `trials`). Every option is asked about again on the whole graph where
+that is small enough before it is offered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,6 @@ from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
-from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.typed_changes import Change
 from recourse_audit.recourse.verification import Verifier, Way
@@ -218,9 +217,6 @@ class RecourseSearch:
     ) -> Option:
         combination = np.array(success.combination)
         actions = table.records(combination)
-        broken = broken_rule(self._policy, table.subject, actions, self._context.reach)
-        if broken:
-            raise AuditError(f"an option would break a rule: {broken}; please report this")
         question = verifier.question(combination)
         decisions, subject = verifier.others.decisions(combination), table.subject
         return Option(

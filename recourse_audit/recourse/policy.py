@@ -7,8 +7,8 @@ rule       the first rule that matches a tie's kind and relation applies to it.
 denied     a kind that is never suggested, whatever the rules (see `deny_list`): a kind of tie, or
            the kind of the node at its far end.
 
-`Policy` answers in tables, for the search. `rules.why_not` walks through the rules again and says
-in words what forbids a change: for changes tried by hand, and for the last check of every option.
+`Policy` answers in tables. `permitted` turns them into the actions of one subject, and nothing
+that is not among these is ever suggested.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,11 +25,10 @@ from recourse_audit.model.decisions import Mask
 from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.records.names import same_name
 from recourse_audit.recourse.attribute_checks import AttributeChecks
-from recourse_audit.recourse.attributes import Attribute
+from recourse_audit.recourse.attributes import Attribute, Movement, movements_of
 from recourse_audit.recourse.condition_checks import check_conditions
 from recourse_audit.recourse.condition_trees import Conditions
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.recourse.movements import Movement, movements
 from recourse_audit.settings import GraphSettings, RecourseSettings, Settings, TieRule
 
 OUTGOING, INCOMING, OTHERS = range(3)
@@ -102,7 +101,7 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
     checks = AttributeChecks(settings, graph, encoder)
     checks.check_rules()
-    moved = movements(graph, recourse.attributes, checks.labels)
+    moved = movements_of(graph, recourse.attributes, checks.labels)
     conditions = Conditions(
         recourse.conditions,
         checks.computation,

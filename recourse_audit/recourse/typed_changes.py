@@ -18,13 +18,13 @@ import numpy as np
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.encoding import Encoder
 from recourse_audit.recourse.attributes import (
     Value,
     category_of,
     is_category,
 )
-from recourse_audit.recourse.rules import rows_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,19 +167,14 @@ def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequen
 
 def arcs_of(graph: Graph, change: TieChange) -> Ints:
     """The first arcs of the ties that a change would drop; there must be at least one."""
-    rows = rows_between(graph, change.source, change.target)
-    ties = graph.ties
-    if graph.directed:
-        rows = rows[ties.source[rows] == change.source]
+    place = np.flatnonzero(graph.neighbours(change.source) == change.target)
+    pairs = graph.neighbour_pair[graph.starts[change.source] + place]
+    arcs, _ = spans(graph.pair_starts, pairs)
+    arcs = arcs[graph.arc_source[arcs] == change.source] if graph.directed else arcs[::2]
     if change.kind is not None:
-        rows = rows[ties.kind[rows] == ties.kinds.index(change.kind)]
-    if not len(rows):
+        arcs = arcs[graph.ties.kind[graph.arc_tie[arcs]] == graph.ties.kinds.index(change.kind)]
+    if not len(arcs):
         kind = "" if change.kind is None else f" of the kind {change.kind!r}"
         way = "from the one to the other" if graph.directed else "between the two"
         raise refused(change.text, f"there is no tie{kind} {way}")
-    place = np.flatnonzero(graph.neighbours(change.source) == change.target)[0]
-    pair = graph.neighbour_pair[graph.starts[change.source] + place]
-    arcs = np.arange(graph.pair_starts[pair], graph.pair_starts[pair + 1])
-    arcs = arcs if graph.directed else arcs[::2]
-    chosen: Ints = arcs[np.isin(graph.arc_tie[arcs], rows)]
-    return chosen
+    return arcs

@@ -19,11 +19,10 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.rounding import CLOSE, same_answer
 from recourse_audit.records.recourse import AskedOn, Compared
-from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable, action_text
 from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.foresight import Shared
 from recourse_audit.recourse.receptive_field import receptive_field
-from recourse_audit.recourse.rules import described
 from recourse_audit.recourse.side_effects import OtherPeople
 from recourse_audit.recourse.variants import Question, Variants
 
@@ -293,7 +292,7 @@ class Verifier:
         if len(broken):
             actions = combinations[broken[0]]
             named = ", ".join(
-                described(action) for action in self._table.records(actions[actions != NONE])
+                action_text(action) for action in self._table.records(actions[actions != NONE])
             )
             raise AnswerError(f"the model's answer is not a number after {named or 'no change'}")
         return answers

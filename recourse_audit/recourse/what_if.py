@@ -3,7 +3,7 @@
 What the policy would not suggest is reported, and tried all the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +12,15 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.records.recourse import Action, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import (
+    Levels,
+    Movement,
     attribute_of,
     category_of,
     column_of,
 )
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.movements import Levels, Movement
+from recourse_audit.recourse.permitted import reasons_against
 from recourse_audit.recourse.policy import Policy, relations
-from recourse_audit.recourse.recheck import broken_by_result
-from recourse_audit.recourse.rules import why_not
 from recourse_audit.recourse.typed_changes import Change, TieChange, ValueChange, arcs_of, refused
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.search.results import Naming, shown
@@ -35,7 +35,7 @@ def try_changes(
     changes: Sequence[Change],
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
-    table, actions = _table(policy, subject, changes)
+    table, actions = typed_actions(policy, subject, changes)
     verifier = Verifier(context, table, "whole")
     every = np.arange(len(table))
     answer = verifier.on_whole_graph(every[None])
@@ -50,32 +50,11 @@ def try_changes(
         margin=shown(float(decisions.margin(answer, subject)[0])),
         score_before=naming.scores(before)[0],
         score=naming.scores(answer)[0],
-        forbidden=tuple(_forbidden(policy, subject, actions, context.reach)),
+        forbidden=tuple(reasons_against(policy, table, context.reach)),
     )
 
 
-def _forbidden(
-    policy: Policy, subject: int, actions: Sequence[Action], reach: int | None
-) -> Iterator[str]:
-    for action in actions:
-        reason = why_not(policy, subject, action, reach)
-        if reason:
-            yield reason
-    most = policy.settings.max_changes
-    if len(actions) > most:
-        yield f"these are {len(actions)} changes; at most {most} are suggested together"
-    moved = [
-        policy.movement(action.attribute) for action in actions if isinstance(action, SetAction)
-    ]
-    broken = broken_by_result(policy, subject, actions)
-    if broken:
-        yield broken
-    families = [movement.family for movement in moved if movement is not None]
-    if len(set(families)) < len(families):
-        yield "attributes that move along with each other are not suggested together"
-
-
-def _table(
+def typed_actions(
     policy: Policy, subject: int, changes: Sequence[Change]
 ) -> tuple[ActionTable, tuple[Action, ...]]:
     """The changes as a table of their own, and as records."""
@@ -126,7 +105,7 @@ def _move(
         steps = movement.steps_to(before[0], change.value)
         cost = 0.0
     after = (change.value, *movement.at(before, steps, change.value)[1:])
-    numbers = movement.stored([after])
+    numbers = movement.table_numbers([after])
     if not (np.isnan(numbers) | (np.abs(numbers) <= np.finfo(np.float32).max)).all() or any(
         np.isnan(number) and not isinstance(value, str)
         for number, value in zip(numbers[0].tolist(), after, strict=True)
@@ -168,7 +147,7 @@ def _price(
 ) -> Floats:
     if movement.population is not None:
         start = float(column_of(policy.graph, movement.rule.name)[subject])
-        return movement.climbed(start, numbers)
+        return movement.percentile_cost(start, numbers)
     cost: Floats = np.abs(steps) * movement.rule.cost
     return cost
 

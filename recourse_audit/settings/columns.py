@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from recourse_audit.settings.formulas import Formula, parse_formula
+from recourse_audit.settings.expressions import Expression, parse_formula
 from recourse_audit.settings.section import Section
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
@@ -133,7 +133,7 @@ class DerivedSettings(Section):
         return formula
 
     @cached_property
-    def tree(self) -> Formula:
+    def tree(self) -> Expression:
         """The formula as it was read."""
         return parse_formula(self.formula)
 

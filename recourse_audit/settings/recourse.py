@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from recourse_audit.settings.formulas import parse_condition
+from recourse_audit.settings.expressions import parse_condition
 from recourse_audit.settings.section import FilePath, Section
 
 # How many combinations of changes are tried for a subject, unless the settings say.

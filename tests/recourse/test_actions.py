@@ -9,14 +9,14 @@ import pytest
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.actions import ActionTable, action_text
 from recourse_audit.recourse.permitted import action_table
-from recourse_audit.recourse.rules import broken_rule, described, why_not
-from tests.recourse.worlds import policy_of, star, town
+from tests.recourse import brute_force
+from tests.recourse.worlds import policy_of, reasons, star, town
 
 
 def names(table: ActionTable) -> list[str]:
-    return [described(action) for action in table.records(np.arange(len(table)))]
+    return [action_text(action) for action in table.records(np.arange(len(table)))]
 
 
 def listed(graph: Graph, subject: str, folder: Path = Path(), **recourse: Any) -> list[str]:
@@ -148,23 +148,68 @@ ANYTHING: dict[str, Any] = {
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_rules_walked_in_words_agree_with_the_table(seed: int, directed: bool) -> None:
+def test_the_table_is_what_reading_the_rules_one_by_one_permits(seed: int, directed: bool) -> None:
     graph = town(seed, directed=directed)
     policy = policy_of(graph, **ANYTHING)
+    slow = brute_force.Policy(world_of(graph), {"recourse": ANYTHING}, 2)
     for subject in range(graph.node_count):
         table = action_table(policy, subject, 2)
-        for action in table.records(np.arange(len(table))):
-            assert why_not(policy, subject, action, 2) == ""
-            assert broken_rule(policy, subject, (action,), 2) == ""
+        texts = names(table)
+        assert sorted(texts) == sorted(text_of(graph, move) for move in slow.moves(subject))
+        assert reasons(policy, subject, *texts[:1], *texts[-1:]) == []
 
 
-def test_two_changes_that_exclude_each_other_are_no_option() -> None:
-    graph = town(0)
-    policy = policy_of(graph, max_changes=2, **ANYTHING)
-    table = action_table(policy, 0, 2)
-    levels = table.records(np.flatnonzero(table.move == 0)[:2])
-    assert "move along with each other" in broken_rule(policy, 0, levels, 2)
-    ties = table.records(np.array([0, 1, 2]))
-    assert broken_rule(policy, 0, ties, 2) == "it has 3 changes, but at most 2 are allowed"
-    assert broken_rule(policy, 0, (), 2) == "it has 0 changes, but at most 2 are allowed"
-    assert "twice" in broken_rule(policy, 0, (ties[0], ties[0]), 2)
+def world_of(graph: Graph) -> brute_force.World:
+    """A graph as the tables that a user would have."""
+    ties = graph.ties
+    return brute_force.World(
+        ids=tuple(graph.ids.tolist()),
+        columns={
+            name: tuple(graph.features[:, place].tolist())
+            for place, name in enumerate(graph.feature_names)
+        },
+        rows=tuple(
+            brute_force.TieRow(source=a, target=b, kind=ties.kinds[kind])
+            for a, b, kind in zip(
+                ties.source.tolist(), ties.target.tolist(), ties.kind.tolist(), strict=True
+            )
+        ),
+        kinds=ties.kinds,
+        directed=graph.directed,
+    )
+
+
+def text_of(graph: Graph, move: brute_force.Move) -> str:
+    if move.tie is None:
+        assert move.attribute is not None
+        return f"{move.attribute}={move.values[move.attribute]:.12g}"
+    ends = move.tie if graph.directed else sorted(move.tie)
+    return f"{move.do} {graph.ids[ends[0]]}-{graph.ids[ends[1]]}:{move.kind}"
+
+
+def test_what_excludes_each_other_is_not_suggested_together() -> None:
+    policy = policy_of(star(), max_changes=2)
+    linked = [{"name": "savings", "step": 1000, "implies": [{"name": "debt", "by": 0.1}]}]
+    both = policy_of(star(), attributes=[*linked, {"name": "debt", "step": 0.1}])
+    assert reasons(both, 0, "savings=2000", "debt=0.7")[-1] == (
+        "attributes that move along with each other are not suggested together"
+    )
+    three = reasons(policy, 0, "drop a-b", "drop a-d", "drop a-e")
+    assert three == ["these are 3 changes; at most 2 are suggested together"]
+
+
+def test_a_new_tie_that_is_not_permitted_says_why(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("source,target,kind\nf,a,payment\n")
+    near = policy_of(star(), ties=[rule("payment", "add")])
+    assert reasons(near, 0, "add a-f:payment") == []
+    assert reasons(near, 0, "add a-d:payment") == ["add a-d:payment: d is not two ties away"]
+    listed_only = policy_of(star(), tmp_path, ties=[rule("payment", "add")], candidates="new.csv")
+    assert reasons(listed_only, 0, "add a-f:payment") == []
+    assert reasons(listed_only, 0, "add a-c:payment") == [
+        "add a-c:payment: is not among the candidates"
+    ]
+    others = policy_of(star(), ties=[rule("*", "drop", whose="others")])
+    assert reasons(others, 0, "drop d-f:address") == []
+    assert reasons(others, 2, "drop d-f:address") == [
+        "drop d-f:address: is farther away than the 2 hops that the model looks"
+    ]

@@ -7,8 +7,7 @@ import pytest
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
-from recourse_audit.recourse.attributes import rounded
-from recourse_audit.recourse.movements import Levels, movements
+from recourse_audit.recourse.attributes import Levels, movements_of, round_value
 from recourse_audit.settings import AttributeRule
 
 
@@ -18,7 +17,7 @@ def graph_of(*columns: list[float], names: tuple[str, ...] = ("a", "b", "c")) ->
 
 
 def levels_of(graph: Graph, person: int, *rules: dict[str, Any]) -> Levels:
-    found = movements(graph, [AttributeRule.model_validate(rule) for rule in rules], {})
+    found = movements_of(graph, [AttributeRule.model_validate(rule) for rule in rules], {})
     return found[0].levels(graph, person)
 
 
@@ -104,7 +103,7 @@ def test_attributes_that_are_linked_by_what_they_imply_are_one_family() -> None:
     ]
     names = ("a", "b", "c", "d", "e")
     graph = graph_of(*[[0.0, 1.0]] * 5, names=names)
-    found = movements(graph, [AttributeRule.model_validate(rule) for rule in rules], {})
+    found = movements_of(graph, [AttributeRule.model_validate(rule) for rule in rules], {})
     family = {one.rule.name: one.family for one in found}
     assert family["a"] == family["c"] == family["d"]
     assert family["b"] == family["e"] != family["a"]
@@ -120,5 +119,5 @@ def test_a_float32_table_shows_the_digits_it_has() -> None:
 
 
 def test_rounding_leaves_no_negative_zero() -> None:
-    assert str(rounded(-0.0)) == "0.0"
-    assert rounded(0.1 + 0.2) == 0.3
+    assert str(round_value(-0.0)) == "0.0"
+    assert round_value(0.1 + 0.2) == 0.3

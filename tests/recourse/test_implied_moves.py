@@ -1,15 +1,11 @@
 """An attribute that moves along with another keeps to its own rule."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.records.recourse import Move, SetAction
-from recourse_audit.recourse.movements import movements
-from recourse_audit.recourse.rules import why_not
-from tests.recourse.worlds import policy_of, star
+from tests.recourse.worlds import policy_of, reasons, star
 
 
 def rules(direction: str, by: float, own: str, **more: Any) -> list[dict[str, Any]]:
@@ -62,14 +58,9 @@ def test_levels_that_would_leave_the_other_rules_range_are_not_permitted() -> No
     assert savings.levels(policy.graph, 0).after == ((2000, 4),)
 
 
-def test_the_independent_check_refuses_such_a_move() -> None:
-    policy = policy_of(star(), attributes=rules("up", -1, "any", min=0))
-    moved = Move(attribute="loan", before=3.0, after=2.0, unit="")
-    change = SetAction(
-        attribute="savings", before=1000.0, after=2000.0, unit="", implied=(moved,), cost=1.0
-    )
-    assert why_not(policy, 0, change, 2) == ""
-    savings, loan = policy.settings.attributes
-    upward = loan.model_copy(update={"direction": "up"})
-    broken = replace(policy, movements=movements(policy.graph, (savings, upward), {}))
-    assert why_not(broken, 0, change, 2) == "savings=2000: moves 'loan' by -1, which may only go up"
+def test_a_level_that_something_implied_forbids_says_so() -> None:
+    policy = policy_of(star(), attributes=rules("up", 1, "up", max=4))
+    assert reasons(policy, 0, "savings=2000") == []
+    assert reasons(policy, 0, "savings=3000") == [
+        "savings=3000: would take 'loan' to 5, outside 3 to 4"
+    ]

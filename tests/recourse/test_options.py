@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from recourse_audit.audit.loaded import load_audit
 from recourse_audit.audit.reporter import explain
@@ -15,7 +13,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.recourse import Action, Recourse, SetAction, TieAction
+from recourse_audit.records.recourse import Recourse, SetAction, TieAction
 from recourse_audit.recourse import options as options_module
 from recourse_audit.recourse import trials, verification
 from recourse_audit.recourse.actions import ActionTable
@@ -24,7 +22,6 @@ from recourse_audit.recourse.foresight import Shared
 from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
 from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.rules import broken_rule
 from recourse_audit.recourse.verification import Verifier
 from tests.audits import IDS, TIES, lending_audit, small_audit
 from tests.command import command
@@ -375,100 +372,6 @@ def test_diverse_options_touch_different_things_cheapest_first() -> None:
     assert diverse(touched, np.array([1.0, 2, 4, 3]), 2) == [0, 3]
     assert diverse(touched[:1], cost[:1], 3) == [0]
     assert diverse(touched[:0], cost[:0], 3) == []
-
-
-tie_rules = st.lists(
-    st.fixed_dictionaries(
-        {
-            "kind": st.sampled_from(["address", "guarantor", "payment"]),
-            "whose": st.sampled_from(["own", "outgoing"]),
-            "allow": st.lists(st.sampled_from(["drop", "add"]), unique=True),
-            "cost": st.sampled_from([0, 0.5, 1, 3]),
-            "to": st.sampled_from(["near", "anyone"]),
-        }
-    ),
-    max_size=3,
-    unique_by=lambda rule: rule["kind"],
-)
-attribute_rules = st.lists(
-    st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(["income", "savings", "late"]),
-            "direction": st.sampled_from(["up", "down", "any"]),
-            "step": st.sampled_from([0.4, 1, 2]),
-            "cost": st.sampled_from([0, 0.1, 1]),
-            "min": st.sampled_from([None, -1]),
-            "max": st.sampled_from([None, 1]),
-            "implies": st.sampled_from([[], [{"name": "debt", "by": 0.5}]]),
-        }
-    ),
-    max_size=3,
-    unique_by=lambda rule: rule["name"],
-)
-
-
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    ties=tie_rules,
-    attributes=attribute_rules,
-    never=st.sampled_from([[], ["address"]]),
-    max_changes=st.integers(1, 3),
-    directed=st.booleans(),
-    seed=st.integers(0, 3),
-)
-def test_no_option_ever_breaks_a_rule(
-    ties: list[dict[str, Any]],
-    attributes: list[dict[str, Any]],
-    never: list[str],
-    max_changes: int,
-    directed: bool,
-    seed: int,
-    model: Path,
-) -> None:
-    graph = town(seed, directed=directed, people=12, ties=16)
-    batcher = open_batcher(model, graph, output="logits")
-    rules = [{**rule, "allow": [] if rule["kind"] in never else rule["allow"]} for rule in ties]
-    policy = policy_of(
-        graph, ties=rules, attributes=attributes, never=never, max_changes=max_changes, budget=300
-    )
-    search = search_over(graph, batcher, policy)
-    for subject in range(0, graph.node_count, 3):
-        found = search.run(subject, None)
-        assert found.status != "error"
-        for option in found.options:
-            assert broken_rule(policy, subject, option.actions, 2) == ""
-            assert option.cost == pytest.approx(sum(action.cost for action in option.actions))
-            assert len(option.actions) <= max_changes
-            for action in option.actions:
-                assert isinstance(action, SetAction) or action.kind not in ("family", *never)
-                assert_permitted(action, rules, attributes)
-            rebuilt = changed(policy, subject, option.actions)
-            answer = asked(batcher, rebuilt, subject)
-            assert CLASSES[int(answer.argmax())] == option.decision == hoped_for(batcher, graph)
-            assert np.exp(answer) == pytest.approx([*option.probabilities.values()], abs=1e-5)
-
-
-def assert_permitted(
-    action: Action, ties: list[dict[str, Any]], attributes: list[dict[str, Any]]
-) -> None:
-    """The rules once more, as a test would read them."""
-    if isinstance(action, SetAction):
-        [rule] = [rule for rule in attributes if rule["name"] == action.attribute]
-        before, after = float(action.before), float(action.after)
-        assert rule["direction"] != ("down" if after > before else "up")
-        assert rule["min"] is None or after >= rule["min"]
-        assert rule["max"] is None or after <= rule["max"]
-        return
-    matching = [rule for rule in ties if rule["kind"] == action.kind]
-    if matching or ties:
-        assert action.do in matching[0]["allow"]
-    else:
-        assert action.do == "drop"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sum_network(tmp_path_factory.mktemp("model") / "m.onnx", scale=0.4)
 
 
 def test_an_export_of_fixed_size_offers_what_its_neighbourhoods_confirm(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Whatever the policy, no option that is shown breaks one of its rules."""
 
+import csv
+import re
+import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,10 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recourse_audit.audit.reporter import explain
-from recourse_audit.records.recourse import Move, Option, SetAction, TieAction
-from tests.recourse.brute_force import Policy, World, rounded
+from recourse_audit.records.recourse import (
+    Action,
+    Move,
+    Option,
+    SetAction,
+    SideEffects,
+    TieAction,
+)
+from tests.recourse.brute_force import World
+from tests.recourse.oracle import Rules
 from tests.recourse.random_worlds import (
-    FEATURES,
     IMPLIED,
     NETWORKS,
     PROTECTED,
@@ -130,109 +141,154 @@ def test_no_option_breaks_a_rule(
 ) -> None:
     world, folder, tables = place
     recourse = data.draw(policies(world.directed))
-    policy = Policy(world, {"recourse": recourse, **GROUPS}, NETWORKS["three"].reach)
+    rules = rules_of(world, {"recourse": recourse, **GROUPS})
     for report in explain(opened(folder, tables, **recourse), world.ids[::2]):
         assert report.recourse is not None
         assert report.recourse.status != "error"
         assert len(report.recourse.options) <= recourse["options"]
         for option in report.recourse.options:
-            subject = world.ids.index(report.subject.id)
-            assert list(broken_rules(policy, subject, option)) == []
+            assert list(rules.broken_by(report.subject.id, option)) == []
 
 
-def broken_rules(policy: Policy, subject: int, option: Option) -> Iterator[str]:
-    """What is wrong with an option, in words; nothing if it keeps every rule."""
-    if not 1 <= len(option.actions) <= policy.max_changes:
-        yield f"{len(option.actions)} changes"
-    if not option.verified:
-        yield "not verified"
-    if abs(option.cost - sum(action.cost for action in option.actions)) > 1e-9:
-        yield "the cost is not that of its actions"
-    groups = [policy.linked[a.attribute] for a in option.actions if isinstance(a, SetAction)]
-    if len(set(groups)) < len(groups):
-        yield "linked attributes are set together"
-    for action in option.actions:
-        if isinstance(action, SetAction):
-            yield from broken_by_attribute(policy, subject, action)
-        else:
-            yield from broken_by_tie(policy, subject, action)
+def rules_of(world: World, settings: Mapping[str, Any]) -> Rules:
+    """The oracle for a policy over a world."""
+
+    def named(tie: tuple[int, int, str]) -> tuple[str, str, str]:
+        return world.ids[tie[0]], world.ids[tie[1]], tie[2]
+
+    return Rules(
+        settings=settings,
+        people={
+            name: {column: values[place] for column, values in world.columns.items()}
+            for place, name in enumerate(world.ids)
+        },
+        ties=[named((row.source, row.target, row.kind)) for row in world.rows],
+        directed=world.directed,
+        reach=NETWORKS["three"].reach,
+        candidates=None if world.candidates is None else [*map(named, world.candidates)],
+    )
 
 
-def broken_by_tie(policy: Policy, subject: int, action: TieAction) -> Iterator[str]:
-    world = policy.world
-    source, target = (world.ids.index(end) for end in action.tie)
-    if action.kind == "family" or action.kind in policy.never:
-        yield f"{action.kind} is never suggested"
-    if source == target:
-        yield "a self-loop"
-    there = policy.has_tie(source, target, action.kind)
-    if action.do == "drop" and not there:
-        yield "drops a tie that is not there"
-    rule = policy.rule_for(subject, source, target, action.kind)
-    if rule is None or action.do not in rule["allow"]:
-        yield f"no rule allows to {action.do} a tie of kind {action.kind}"
-    elif action.cost != rule.get("cost", 1.0):
-        yield "not the cost of its rule"
-    if action.do == "add":
-        if subject not in (source, target):
-            yield "adds a tie of other people"
-        yield from broken_by_new_tie(policy, subject, (source, target, action.kind), rule or {})
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_models"
 
 
-def broken_by_new_tie(
-    policy: Policy, subject: int, tie: tuple[int, int, str], rule: Mapping[str, Any]
-) -> Iterator[str]:
-    world, (source, target, kind) = policy.world, tie
-    if world.candidates is not None:
-        ways = [tie] if world.directed else [tie, (target, source, kind)]
-        if not any(way in world.candidates for way in ways):
-            yield "adds a tie that is not among the candidates"
-    elif rule.get("to", "near") == "near":
-        if world.hops[subject].get(source + target - subject) != 2:
-            yield "adds a tie to somebody who is not near"
-    elif policy.has_tie(*tie):
-        yield "adds a tie that is there already"
+@pytest.mark.parametrize(("sample", "step"), [("lending", 60), ("lending_deployed", 45)])
+def test_no_option_of_a_sample_audit_breaks_a_rule(sample: str, step: int) -> None:
+    settings = tomllib.loads((SAMPLES / sample / "audit.toml").read_text("utf-8"))
+    people = {row["id"]: numbers_in(row) for row in rows_of(SAMPLES / sample / "nodes.csv")}
+    ties = [
+        (row["source"], row["target"], row["kind"])
+        for row in rows_of(SAMPLES / sample / "edges.csv")
+    ]
+    rules = Rules(settings=settings, people=people, ties=ties)
+    quick = {**settings, "search": {"max_nodes": 2}}
+    audit = opened(SAMPLES / sample, quick, budget=400, draws=0)
+    checked = Counter[str]()
+    for report in explain(audit, [*people][::step]):
+        assert report.recourse is not None
+        for option in report.recourse.options:
+            assert list(rules.broken_by(report.subject.id, option)) == []
+            checked.update(action.do for action in option.actions)
+    assert checked["drop"]
+    assert checked["set"]
+    assert checked.total() > 10
 
 
-def broken_by_attribute(policy: Policy, subject: int, action: SetAction) -> Iterator[str]:
-    name = action.attribute
-    rule = policy.attributes.get(name)
-    if rule is None:
-        yield f"no rule about {name}"
-        return
-    if action.before != pytest.approx(policy.current(name, subject)):
-        yield "does not start from what the person has"
-    before, after = float(action.before), float(action.after)
-    way = 1 if after > before else -1
-    if rule["direction"] != "any" and way != {"up": 1, "down": -1}[rule["direction"]]:
-        yield f"moves {name} the wrong way"
-    steps = round(action.cost / rule["cost"]) if rule["cost"] else None
-    if rule.get("integer"):
-        if after != round(after):
-            yield f"{name} is no whole number"
-    else:
-        exact = (after - before) / rule["step"]
-        if abs(exact - round(exact)) > 1e-6:
-            yield f"{name} moves by {exact} steps"
-        if steps is not None and steps != abs(round(exact)):
-            yield "the cost is not that of the steps"
-        steps = abs(round(exact))
-    expected = {implied["name"]: implied["by"] for implied in rule.get("implies", ())}
-    if {implied.attribute for implied in action.implied} != set(expected):
-        yield "not what the rule implies"
-    every: tuple[SetAction | Move, ...] = (action, *action.implied)
-    for moved in every:
-        yield from broken_by_value(policy, moved.attribute, float(moved.after))
-        if moved is not action and steps is not None:
-            other = moved.attribute
-            value = policy.current(other, subject) + way * steps * expected[other]
-            if moved.after != pytest.approx(rounded(value), abs=1e-9):
-                yield f"{other} does not follow by the steps"
+def rows_of(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file)
 
 
-def broken_by_value(policy: Policy, name: str, value: float) -> Iterator[str]:
-    low, high = policy.bounds[name]
-    if not low - 1e-9 <= value <= high + 1e-9:
-        yield f"{name} is out of its range"
-    if name in PROTECTED or name not in FEATURES:
-        yield f"{name} never changes"
+def numbers_in(row: Mapping[str, str]) -> dict[str, Any]:
+    """Cells as numbers where they are some."""
+    number = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+    return {name: float(cell) if number.fullmatch(cell) else cell for name, cell in row.items()}
+
+
+def test_the_oracle_sees_every_kind_of_mistake() -> None:
+    """A check that never fails would say nothing about the options above."""
+    rules = Rules(
+        settings={
+            "groups": {"attributes": ["age"]},
+            "recourse": {
+                "max_changes": 2,
+                "ties": [{"kind": "loan", "allow": ["drop", "add"], "cost": 2.0}],
+                "attributes": [
+                    {"name": "pay", "step": 2.0, "direction": "up", "max": 9.0},
+                    {
+                        "name": "job",
+                        "moves": [["none", "clerk"]],
+                        "implies": [{"name": "pay", "by": 1.0}],
+                    },
+                    {"name": "debt", "step": 1.0, "cost_in": "percentile"},
+                ],
+                "conditions": [{"if": 'job = "none"', "then": "debt <= 3"}],
+            },
+        },
+        people={
+            "a": {"pay": 1.0, "job": "none", "debt": 3.0, "age": 50.0},
+            "b": {"pay": 3.0, "job": "clerk", "debt": 5.0, "age": 20.0},
+            "c": {"pay": 5.0, "job": "none", "debt": 4.0, "age": 30.0},
+            "d": {"pay": 5.0, "job": "none", "debt": 1.0, "age": 30.0},
+        },
+        ties=[("a", "b", "loan"), ("b", "c", "loan"), ("a", "d", "family")],
+    )
+
+    def tie(
+        do: Literal["drop", "add"], ends: str, kind: str = "loan", cost: float = 2.0
+    ) -> TieAction:
+        return TieAction(do=do, tie=(ends[0], ends[1]), kind=kind, cost=cost)
+
+    def to(name: str, after: float | str, cost: float = 1.0, *implied: Move) -> SetAction:
+        before = rules.people["a"][name]
+        return SetAction(
+            attribute=name, before=before, after=after, unit="", implied=implied, cost=cost
+        )
+
+    pay = Move(attribute="pay", before=1.0, after=2.0, unit="")
+    age = Move(attribute="age", before=50.0, after=51.0, unit="")
+    assert broken(rules, tie("drop", "ab"), to("pay", 3.0)) == []
+    assert broken(rules, tie("add", "ac")) == []
+    assert broken(rules, to("job", "clerk", 1.0, pay)) == []
+    for words, *actions in (
+        ("3 changes", tie("drop", "ab"), tie("add", "ac"), to("pay", 3.0)),
+        ("family is never suggested", tie("drop", "ad", "family")),
+        ("no rule allows to drop", tie("drop", "bc")),
+        ("not the cost of its rule", tie("drop", "ab", cost=1.0)),
+        ("not there", tie("drop", "ac")),
+        ("there already", tie("add", "ab")),
+        ("not near", tie("add", "ad")),
+        ("changed too often", tie("drop", "ab"), tie("drop", "ab")),
+        ("no rule about age", to("age", 51.0)),
+        ("age never changes", to("pay", 3.0, 1.0, age)),
+        ("not what the rule implies", to("pay", 3.0, 1.0, age)),
+        ("whole steps", to("pay", 4.0)),
+        ("out of its range", to("pay", 11.0, 5.0)),
+        ("the wrong way", to("pay", -1.0)),
+        ("not that of its rule", to("pay", 3.0, 2.0)),
+        ("not that of its rule", to("debt", 2.0, 1.0)),
+        ("no move from none to boss", to("job", "boss", 1.0, pay)),
+        ("does not follow by the steps", to("job", "clerk", 1.0, replace(pay, after=3.0))),
+        ("linked attributes", to("pay", 3.0), to("job", "clerk", 1.0, pay)),
+        ("would not hold", to("debt", 4.0, 25.0)),
+    ):
+        assert any(words in reason for reason in broken(rules, *actions)), words
+    assert broken(rules, to("debt", 4.0, 25.0), to("job", "clerk", 1.0, pay)) == []
+
+
+def broken(rules: Rules, *actions: Action) -> list[str]:
+    option = Option(
+        actions=actions,
+        cost=sum(action.cost for action in actions),
+        decision="yes",
+        probabilities={},
+        score=None,
+        margin=0.1,
+        verified=True,
+        verified_on="whole graph",
+        minimal=True,
+        source="exhaustive",
+        robustness=None,
+        side_effects=SideEffects(measured=False),
+    )
+    return list(rules.broken_by("a", option))

@@ -13,7 +13,10 @@ from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.context import RecourseContext
+from recourse_audit.recourse.permitted import reasons_against
 from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.typed_changes import read_changes
+from recourse_audit.recourse.what_if import typed_actions
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -81,6 +84,13 @@ def policy_of(
     graph: Graph, folder: Path = Path(), groups: Sequence[str] = ("gender",), **recourse: Any
 ) -> Policy:
     return open_policy(settings_with(folder, groups, **recourse), graph)
+
+
+def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
+    """Why the policy would not suggest what somebody types, for a model of two layers."""
+    changes = read_changes(typed, policy.graph, policy.encoder)
+    table, _ = typed_actions(policy, subject, changes)
+    return list(reasons_against(policy, table, 2))
 
 
 def sound(
