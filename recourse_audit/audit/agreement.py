@@ -50,7 +50,7 @@ def recorded_decisions(settings: Settings, graph: Graph) -> Ints | None:
     for row, value in enumerate(values):
         if value not in place:
             raise GraphError(
-                f"{settings.graph.nodes or settings.graph.npz or settings.graph.graphml}: the "
+                f"{settings.graph.origin}: the "
                 f"decision on record for {graph.ids[row]} is {value!r} (column {name!r}), which is "
                 f"not in decision.classes ({', '.join(classes)}); correct one of them"
             )

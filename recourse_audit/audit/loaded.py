@@ -222,8 +222,7 @@ def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
     numbers = {identifier: _number_of(audit.graph, identifier) for identifier in ids}
     unknown = [repr(identifier) for identifier, number in numbers.items() if number is None]
     if unknown:
-        source = audit.settings.graph
-        file = source.nodes or source.npz or source.graphml
+        file = audit.settings.graph.origin
         some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
         raise SubjectError(
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "

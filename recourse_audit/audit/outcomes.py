@@ -72,7 +72,7 @@ def _said(settings: Settings, graph: Graph, values: Sequence[str]) -> Ints:
         elif text:
             source, row = settings.graph, values.index(value)
             raise GraphError(
-                f"{source.nodes or source.npz or source.graphml}: the outcome of {graph.ids[row]} "
+                f"{source.origin}: the outcome of {graph.ids[row]} "
                 f"is {value!r} (column {settings.decision.outcome!r}), which is neither yes nor "
                 "no, true nor false, 1 nor 0; correct it, leave it empty if it is not known, or "
                 "say which values are good in decision.good_outcome"

@@ -85,7 +85,7 @@ def preprocessed(
     pipeline = Pipeline(model, settings.features, made=made, timeout=timeout)
     if graph is None:
         graph = read_graph(settings, pipeline)
-        origin = str(settings.nodes or settings.npz or settings.graphml)
+        origin = settings.origin
     else:
         place = Positions(IN_MEMORY)
         graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)

@@ -9,7 +9,7 @@ from recourse_audit.bundle.seal import digest, digest_of, versions
 from recourse_audit.execute.worker import digest_of_graph
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
-from recourse_audit.settings import GraphSettings, fingerprint_text
+from recourse_audit.settings import fingerprint_text
 from recourse_audit.settings.paths import is_file
 
 IN_MEMORY = "memory"
@@ -48,7 +48,7 @@ def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
 def inputs_of(audit: LoadedAudit) -> Inputs:
     """Every file that an audit reads, with its digest."""
     candidates = audit.settings.recourse.candidates
-    files, preprocessing = graph_files(audit.settings.graph), audit.preprocessing
+    files, preprocessing = audit.settings.graph.files, audit.preprocessing
     return Inputs(
         model=ModelDigest(
             sha256=audit.model.digest(),
@@ -75,14 +75,8 @@ def command_of(selection: Selection) -> Command:
     )
 
 
-def graph_files(settings: GraphSettings) -> dict[str, Path]:
-    """The files of a graph by their key."""
-    paths = {key: getattr(settings, key) for key in ("nodes", "edges", "npz", "graphml")}
-    return {key: path for key, path in paths.items() if path is not None}
-
-
 def _graph_digests(audit: LoadedAudit) -> dict[str, str]:
     """Digests of the files of the graph; of its arrays, if it was never in a file."""
     if not audit.graph_from_files:
         return {IN_MEMORY: digest_of_graph(audit.graph)}
-    return {name: digest(path) for name, path in graph_files(audit.settings.graph).items()}
+    return {name: digest(path) for name, path in audit.settings.graph.files.items()}

@@ -270,11 +270,7 @@ def _check(job: AuditJob) -> None:
 
 def _with_absolute_paths(settings: Settings) -> Settings:
     """The same settings for a process that was started elsewhere."""
-    graph = {
-        key: path.resolve()
-        for key in ("nodes", "edges", "npz", "graphml")
-        if (path := getattr(settings.graph, key)) is not None
-    }
+    graph = {key: path.resolve() for key, path in settings.graph.files.items()}
     candidates = settings.recourse.candidates
     recourse = {} if candidates is None else {"candidates": candidates.resolve()}
     model = {

@@ -48,7 +48,7 @@ class Ties:
         return len(self.source)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Graph:
     """Nodes and ties, indexed twice: as arcs for the model and as neighbours for the search."""
 
@@ -71,6 +71,12 @@ class Graph:
     neighbour_pair: Indices
     more: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph({self.node_count:,} nodes, {len(self.ties):,} ties, "
+            f"{len(self.feature_names):,} features)"
+        )
 
     @property
     def node_count(self) -> int:

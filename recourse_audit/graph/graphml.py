@@ -1,17 +1,20 @@
 """A GraphML file, or a networkx graph in memory, becomes a `Graph`: for small graphs.
 
-Both keep a dictionary of about 1,000 bytes for every node and tie, so a file with more than
-`MOST_TIES` ties is refused; larger graphs belong in Parquet. networkx's own reader is not used: it
-silently accepts a node, a tie or a value that is declared twice, and leaves out defaults.
+networkx reads the file, after a look at its elements: what networkx would pass over without a word,
+or let the second declaration of win, is refused. It keeps about 1,000 bytes for every node and tie,
+so a file with more than `MOST_TIES` ties is refused; larger graphs belong in Parquet.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 import networkx as nx
 import numpy as np
+from networkx.readwrite.graphml import GraphMLReader
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
@@ -32,41 +35,36 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.computed import needed_features, with_computed
-from recourse_audit.graph.graphml_file import GraphmlFile, parse_graphml
 from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.graph.tables import Column
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
+LARGEST = 2**63
+NAMESPACE = f"{{{GraphMLReader.NS_GRAPHML}}}"
+HEADER = f'<graphml xmlns="{GraphMLReader.NS_GRAPHML}">'.encode()
+LABEL = "the label that a drawing shows"  # the id of a key of ours
+LABELS = {f"{{{GraphMLReader.NS_Y}}}{name}" for name in ("NodeLabel", "EdgeLabel")}
+BOOLEAN = {"true": True, "1": True, "false": False, "0": False}
+TYPES = {"string", "boolean", "int", "long", "integer", "float", "double"}
+# What each element must have, and what it may contain besides descriptions and values.
+NEEDED = {"key": ("id", "attr.name"), "node": ("id",), "edge": ("source", "target")}
+CHILDREN = {
+    "graphml": {"key", "graph"},
+    "key": {"default"},
+    "graph": {"node", "edge"},
+    "node": {"port"},
+    "edge": set[str](),
+}
+REFUSED = {
+    "hyperedge": "ties of more than two nodes cannot be audited; write them as several ties",
+    "locator": "its content is in another file; export everything into one file",
+    "graph": "only groups as yEd writes them may contain a graph; export one flat graph",
+}
 
 Values = list[object]
 Node = TypeVar("Node", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TieColumns:
-    """Which edge attributes describe a tie, and how; those in `required` must exist."""
-
-    kind: str
-    kinds: Sequence[str]
-    weight: str
-    attributes: Sequence[str]
-    required: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
-    """Nodes and ties with their values by name; the ends of ties are numbers of nodes.
-
-    `nodes` and `ties` say where each of them is, for messages.
-    """
-
-    own: Sequence[object]
-    node_values: Sequence[Mapping[str, object]]
-    nodes: "Elements"
-    ends: Sequence[tuple[int, int]]
-    tie_values: Sequence[Mapping[str, object]]
-    ties: "Elements"
+Element = ElementTree.Element
 
 
 class Elements(Place):
@@ -77,7 +75,7 @@ class Elements(Place):
         self._rows = rows
 
     def row(self, index: int) -> str:
-        """Name an element by its place in the file and its name in the network."""
+        """Name an element by what it is called in the network."""
         return f"{self.name}, {self._rows[index]}"
 
 
@@ -89,39 +87,23 @@ def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Grap
     """
     path = settings.graphml
     assert path is not None
-    file = _opened(path)
-    given = settings.model_fields_set
-    directed = settings.directed if "directed" in given else file.directed
-    if directed and not file.directed:
-        raise GraphError(
-            f"{path}: declares its ties undirected, but graph.directed is true; "
-            "set it to false, or export the graph as directed"
-        )
-    network = _network_of(file, str(path))
-    known = {name for values in network.node_values for name in values}
-    graph = _convert(
-        network,
-        name=str(path),
-        identifier=settings.id if settings.id != GraphSettings.model_fields["id"].default else None,
-        features=needed_features(settings, known) if settings.derived else settings.features,
-        raw=raw,
-        tie_columns=TieColumns(
-            kind=settings.kind,
-            kinds=settings.kinds,
-            weight=settings.weight,
-            attributes=settings.edge_attributes,
-            required=frozenset(given & {"kind", "weight"}),
-        ),
-        directed=directed,
-        needs_features=raw is None and not settings.derived,
-    )
-    return with_computed(graph, settings, network.nodes)
+    network = _read_network(path)
+    directed = network.is_directed()
+    if "directed" in settings.model_fields_set:
+        if settings.directed and not directed:
+            raise GraphError(
+                f"{path}: declares its ties undirected, but graph.directed is true; "
+                "set it to false, or export the graph as directed"
+            )
+        directed = settings.directed
+    graph, place = _convert(network, str(path), settings, raw, directed=directed)
+    return with_computed(graph, settings, place)
 
 
 def survey_graphml(path: Path) -> tuple[list[Column], bool]:
     """Describe every node attribute, and say whether the file's ties have a direction."""
-    file = _opened(path)
-    columns = _columns([node.values for node in file.nodes])
+    network = _read_network(path)
+    columns = _columns(values for _, values in network.nodes(data=True))
     labels = {name: _labels(values) for name, values in columns.items()}
     described = [
         Column(
@@ -132,24 +114,7 @@ def survey_graphml(path: Path) -> tuple[list[Column], bool]:
         )
         for name, values in labels.items()
     ]
-    return described, file.directed
-
-
-def _opened(path: Path) -> GraphmlFile:
-    check_is_file(path, "graphml")
-    return parse_graphml(path, MOST_TIES)
-
-
-def _network_of(file: GraphmlFile, name: str) -> Network:
-    number = {node.id: position for position, node in enumerate(file.nodes)}
-    return Network(
-        own=[node.id for node in file.nodes],
-        node_values=[node.values for node in file.nodes],
-        nodes=Elements(name, [f"{node.place}, node {node.id!r}" for node in file.nodes]),
-        ends=[(number[tie.source], number[tie.target]) for tie in file.ties],
-        tie_values=[tie.values for tie in file.ties],
-        ties=Elements(name, [f"{t.place}, tie {t.source!r}-{t.target!r}" for t in file.ties]),
-    )
+    return described, network.is_directed()
 
 
 def from_networkx(
@@ -163,103 +128,124 @@ def from_networkx(
 ) -> Graph:
     """Build a `Graph` from a networkx graph, simple or multigraph, directed or not.
 
-    `features` and `edge_attributes` name node and edge attributes in the model's order; all other
-    node attributes are kept as attributes. `features` is None where a pipeline makes them from
-    attributes. Nodes of any type become text ids: 7 becomes "7".
+    Parameters
+    ----------
+    graph
+        Nodes of any type, which become text ids: 7 becomes "7".
+    features
+        Node attributes that the model takes, in its order; all others are kept as attributes. None
+        where a pipeline makes the features from attributes.
+    kind, weight
+        Edge attributes with the kind and the weight of a tie, if ties have them.
+    edge_attributes
+        Edge attributes that the model takes, in its order.
+    kinds
+        The kinds of ties in the order of the model's codes; sorted if absent.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> people = nx.Graph()
+    >>> people.add_node("ann", income=1.5)
+    >>> people.add_node("bob", income=2.0)
+    >>> people.add_edge("ann", "bob", kind="guarantor")
+    >>> from_networkx(people, ["income"])
+    Graph(2 nodes, 1 ties, 1 features)
     """
-    name = "networkx graph"
-    number = {node: position for position, node in enumerate(graph.nodes)}
-    rows = [*graph.edges(data=True)]
-    network = Network(
-        own=[*graph.nodes],
-        node_values=[data for _, data in graph.nodes(data=True)],
-        nodes=Elements(name, [f"node {str(node)!r}" for node in graph.nodes]),
-        ends=[(number[a], number[b]) for a, b, _ in rows],
-        tie_values=[data for _, _, data in rows],
-        ties=Elements(name, [f"tie {str(a)!r}-{str(b)!r}" for a, b, _ in rows]),
+    settings = GraphSettings.model_validate(
+        {
+            "features": tuple(features or ()),
+            "kind": kind,
+            "weight": weight,
+            "edge_attributes": tuple(edge_attributes),
+            "kinds": tuple(kinds),
+        }
     )
-    return _convert(
-        network,
-        name=name,
-        identifier=None,
-        features=features or (),
-        raw=None,
-        tie_columns=TieColumns(kind=kind, kinds=kinds, weight=weight, attributes=edge_attributes),
-        directed=graph.is_directed(),
-        needs_features=features is not None,
-    )
+    if features is not None and not features:
+        raise GraphError("networkx graph: no features are named; name what the model takes")
+    converted, _ = _convert(graph, "networkx graph", settings, None, directed=graph.is_directed())
+    return converted
+
+
+# ---------------------------------------------------------------- a network becomes arrays
 
 
 def _convert(
-    network: Network,
-    *,
+    network: "nx.Graph[Any]",
     name: str,
-    identifier: str | None,
-    features: Sequence[str],
+    settings: GraphSettings,
     raw: RawColumns | None,
-    tie_columns: TieColumns,
+    *,
     directed: bool,
-    needs_features: bool = True,
-) -> Graph:
-    nodes = network.nodes
-    if not network.own:
-        raise no_nodes(nodes)
-    if not features and needs_features:
-        raise GraphError(f"{name}: no features are named; name the attributes that the model takes")
-    columns = _columns(network.node_values)
-    if identifier is not None:
-        check_column(identifier, [*columns], "id", nodes)
-    for feature in features:
-        check_column(feature, [*columns], "features", nodes)
-    ids = to_strings(network.own if identifier is None else columns.pop(identifier))
-    check_ids(ids, nodes)
-    kinds = {} if raw is None else raw.kinds([*columns], name)
+) -> tuple[Graph, Place]:
+    """Check every value of a network; also where its nodes are, for further checks."""
+    own = [*network.nodes]
+    place = Elements(name, [f"node {str(node)!r}" for node in own])
+    if not own:
+        raise no_nodes(place)
+    columns = _columns(values for _, values in network.nodes(data=True))
+    named = settings.id != GraphSettings.model_fields["id"].default
+    features = needed_features(settings, columns)
+    for key, column in [("id", settings.id)] * named + [("features", f) for f in features]:
+        check_column(column, [*columns], key, place)
+    ids = to_strings(columns.pop(settings.id) if named else own)
+    check_ids(ids, place)
     features = features if raw is None else ()
-    numbers = {f: _numbers(columns[f], f, nodes) for f in features}
-    matrix = stack_features(numbers, nodes, len(ids))
+    numbers = {f: _numbers(columns[f], f, place) for f in features}
     labels = {n: _labels(values) for n, values in columns.items() if n not in features}
-    ties = _ties(network, tie_columns)
-    return build_graph(
+    taken = {} if raw is None else raw.kinds([*columns], name)
+    graph = build_graph(
         ids=ids,
-        features=matrix,
-        feature_names=tuple(features),
-        attributes=checked_columns(labels, kinds, nodes),
-        ties=ties,
+        features=stack_features(numbers, place, len(ids)),
+        feature_names=features,
+        attributes=checked_columns(labels, taken, place),
+        ties=_ties(network, name, settings),
         directed=directed,
         origin=name,
     )
+    return graph, place
 
 
-def _ties(network: Network, wanted: TieColumns) -> Ties:
-    edges = network.ties
-    columns = _columns(network.tie_values)
-    for key in sorted(wanted.required):
-        check_column(getattr(wanted, key), [*columns], key, edges)
-    for column in wanted.attributes:
-        check_column(column, [*columns], "edge_attributes", edges)
-    if wanted.kind in columns:
-        names, codes = np.unique(to_strings(columns[wanted.kind]), return_inverse=True)
-        code, kinds = code_kinds(codes, names.tolist(), wanted.kinds, edges)
+def _ties(network: "nx.Graph[Any]", name: str, settings: GraphSettings) -> Ties:
+    number = {node: position for position, node in enumerate(network.nodes)}
+    rows = [*network.edges(data=True)]
+    place = Elements(name, [_tie_name(a, b) for a, b, _ in rows])
+    columns = _columns(values for _, _, values in rows)
+    required = [
+        (key, getattr(settings, key))
+        for key in ("kind", "weight")
+        if settings.graphml and key in settings.model_fields_set
+    ]
+    for key, column in required + [("edge_attributes", c) for c in settings.edge_attributes]:
+        check_column(column, [*columns], key, place)
+    if settings.kind in columns:
+        names, codes = np.unique(to_strings(columns[settings.kind]), return_inverse=True)
+        kind, kinds = code_kinds(codes, names.tolist(), settings.kinds, place)
     else:
-        code, kinds = one_kind(len(network.ends), wanted.kinds, edges)
+        kind, kinds = one_kind(len(rows), settings.kinds, place)
     singles = {
-        column: single_precision(_numbers(columns[column], column, edges), column, edges)
-        for column in (wanted.weight, *wanted.attributes)
+        column: single_precision(_numbers(columns[column], column, place), column, place)
+        for column in (settings.weight, *settings.edge_attributes)
         if column in columns
     }
-    attributes = [singles[column] for column in wanted.attributes]
+    attributes = [singles[column] for column in settings.edge_attributes]
     return Ties(
-        source=np.array([a for a, _ in network.ends], np.int32),
-        target=np.array([b for _, b in network.ends], np.int32),
-        kind=code,
+        source=np.array([number[a] for a, _, _ in rows], np.int32),
+        target=np.array([number[b] for _, b, _ in rows], np.int32),
+        kind=kind,
         kinds=kinds,
-        weight=singles.get(wanted.weight),
+        weight=singles.get(settings.weight),
         attributes=np.stack(attributes, axis=1) if attributes else None,
     )
 
 
-def _columns(rows: Sequence[Mapping[str, object]]) -> dict[str, Values]:
+def _tie_name(source: object, target: object) -> str:
+    return f"tie {str(source)!r}-{str(target)!r}"
+
+
+def _columns(rows: Iterable[Mapping[str, object]]) -> dict[str, Values]:
     """Turn dictionaries into columns in order of first use; None where a key is missing."""
+    rows = [*rows]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -283,3 +269,219 @@ def _labels(column: Values) -> NDArray[np.generic]:
         if not any(booleans):
             return np.array([np.nan if v is None else v for v in column])
     return as_labels(to_strings(column))
+
+
+# ---------------------------------------------------------------- a file becomes a network
+
+
+def _read_network(path: Path) -> "nx.Graph[Any]":
+    """What a file says, defaults included; whatever is wrong with it is a `GraphError`."""
+    check_is_file(path, "graphml")
+    try:
+        data = path.read_bytes()
+        _check_document(data, path)
+        # networkx wants a namespace, which some programs leave out.
+        root = ElementTree.fromstring(data.replace(b"<graphml>", HEADER, 1))  # noqa: S314
+        _check_elements(root, path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of ports, and of keys without a type
+            return _network(root, path)
+    except (
+        *(expat.ExpatError, ElementTree.ParseError, nx.NetworkXException, OSError),
+        *(LookupError, ValueError, RecursionError),
+    ) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(f"{path}: cannot be read as GraphML ({reason}); export it again") from None
+
+
+def _check_document(data: bytes, path: Path) -> None:
+    """Refuse entities before anything could expand or fetch them, and more ties than fit."""
+    parser = expat.ParserCreate()
+    ties = 0
+
+    def refuse_doctype(*_given: object) -> None:
+        raise GraphError(
+            f"{path}, line {parser.CurrentLineNumber}: a document type declaration is not "
+            "accepted, because it can declare entities; remove <!DOCTYPE …>"
+        )
+
+    def count(name: str, _given: object) -> None:
+        nonlocal ties
+        ties += name.rpartition(":")[2] == "edge"
+        if ties > MOST_TIES:
+            raise GraphError(
+                f"{path}: has more than {MOST_TIES:,} ties, too many for GraphML; "
+                "save the nodes and ties as Parquet tables"
+            )
+
+    parser.StartDoctypeDeclHandler = refuse_doctype
+    parser.StartElementHandler = count
+    parser.Parse(data, True)
+
+
+def _network(root: Element, path: Path) -> "nx.Graph[Any]":
+    """Have networkx read checked elements, with our types and all defaults."""
+    reader: Any = GraphMLReader(force_multigraph=True)
+    defaults: list[tuple[str | None, str, object]] = []
+    converters = {}
+    for key in root.iterfind(f"{NAMESPACE}key"):
+        name = _name_of(key)
+        convert = _converter(key.get("attr.type", "string"), name, path)
+        converters[key.get("id")] = convert
+        for default in key.findall(f"{NAMESPACE}default"):
+            key.remove(default)  # networkx takes an empty one for the word None
+            defaults.append((key.get("for"), name, convert(default.text or "")))
+    keys, _ = reader.find_graphml_keys(root)
+    for identifier, convert in converters.items():
+        keys[identifier]["type"] = convert
+    network: nx.Graph[Any] = reader.make_graph(root.find(f"{NAMESPACE}graph"), keys, {})
+    nodes = [values for _, values in network.nodes(data=True)]
+    ties = [values for _, _, values in network.edges(data=True)]
+    for scope, name, value in defaults:
+        for element, rows in (("node", nodes), ("edge", ties)):
+            for values in rows if scope in (element, "all", None) else ():
+                values.setdefault(name, value)
+    return network
+
+
+def _check_elements(root: Element, path: Path) -> None:
+    """Refuse what networkx would pass over, and what may be there only once but is there twice.
+
+    Every tie gets an id of its own, since networkx would take a value called "key" for one.
+    """
+    graphs = root.findall(f"{NAMESPACE}graph")
+    if len(graphs) != 1:
+        raise ValueError("a second graph begins; keep one" if graphs else "it contains no graph")
+    direction = graphs[0].get("edgedefault", "undirected")
+    if direction not in {"directed", "undirected"}:
+        raise ValueError(f"edgedefault is {direction!r}, not 'directed' or 'undirected'")
+    ElementTree.SubElement(root, f"{NAMESPACE}key", {"id": LABEL, "attr.name": "label"})
+    names = {key.get("id"): _name_of(key) for key in root.iterfind(f"{NAMESPACE}key")}
+    seen: set[tuple[str, ...]] = set()
+    ties: list[Element] = []
+    for element in _structure(root):
+        kind = _kind(element)
+        _check_shape(element, kind, path)
+        identity = _identity(element, kind, direction)
+        if identity in seen:
+            what = "the id" if kind == "node" else f"the {'tie' if kind == 'edge' else kind}"
+            verb = "used" if kind == "node" else "declared"
+            _refuse(path, element, f"{what} {identity[1]!r} is {verb} again; remove one of them")
+        if identity:
+            seen.add(identity)
+        if kind in {"node", "edge"}:
+            _check_values(element, names, path)
+        if kind == "edge":
+            ties.append(element)
+    for number, tie in enumerate(ties):
+        for end in (tie.attrib["source"], tie.attrib["target"]):
+            if ("node", end) not in seen:
+                _refuse(
+                    path,
+                    tie,
+                    f"{end!r} is not the id of a node in the file; add the node or remove the tie",
+                )
+        tie.set("id", f"tie {number}")
+
+
+def _structure(element: Element) -> Iterator[Element]:
+    """An element and those inside it that are keys, graphs, nodes or ties, parents first."""
+    yield element
+    for child in element:
+        if _kind(child) in CHILDREN:
+            yield from _structure(child)
+
+
+def _check_shape(element: Element, kind: str, path: Path) -> None:
+    """Refuse an element that lacks something, or holds what nobody would read."""
+    for name in NEEDED.get(kind, ()):
+        if name not in element.attrib and not (name == "attr.name" and _name_of(element)):
+            _refuse(path, element, f"<{kind}> has no {name!r}; add it")
+    if kind == "key" and element.get("attr.type", "string") not in TYPES:
+        _refuse(path, element, f"the type {element.get('attr.type')!r} is not one of GraphML's")
+    allowed = CHILDREN[kind]
+    if element.get("yfiles.foldertype") == "group":
+        allowed = allowed | {"graph"}
+        if element.find(f"{NAMESPACE}graph") is None:
+            del element.attrib["yfiles.foldertype"]  # networkx would look for its graph
+    for child in element:
+        name = _kind(child)
+        if name not in allowed | {"desc", "data"}:
+            remedy = REFUSED.get(name, "remove it, or export the graph again")
+            _refuse(path, element, f"<{name}> inside <{kind}> is not accepted: {remedy}")
+
+
+def _check_values(element: Element, names: Mapping[str | None, str], path: Path) -> None:
+    """Refuse a second value of one name; of a drawing by yEd, keep the first label."""
+    given: set[str] = set()
+    label: str | None = None
+    for data in element.findall(f"{NAMESPACE}data"):
+        key = data.get("key")
+        if key not in names:
+            _refuse(path, element, f"there is no key {key!r}; declare it, or remove its value")
+        if len(data):
+            if "".join([data.text or "", *(inner.tail or "" for inner in data)]).strip():
+                _refuse(path, element, "a value mixes text and elements; keep one of them")
+            labels = (inner.text for inner in data.iter() if inner.tag in LABELS)
+            label = next(labels, None) if label is None else label
+            element.remove(data)
+            continue
+        name = names[key]
+        if name in given:
+            _refuse(path, element, f"the value of {name!r} is given again; remove one of them")
+        given.add(name)
+        data.text = data.text or ""  # networkx would not convert it
+    if label is not None and "label" not in given:
+        ElementTree.SubElement(element, f"{NAMESPACE}data", key=LABEL).text = label
+
+
+def _identity(element: Element, kind: str, direction: str) -> tuple[str, ...]:
+    """What may be there only once; of a tie, its id between its two ends."""
+    if kind == "edge" and "id" in element.attrib:
+        ends = (element.attrib["source"], element.attrib["target"])
+        return kind, element.attrib["id"], *(ends if direction == "directed" else sorted(ends))
+    return (kind, element.attrib["id"]) if kind in {"node", "key"} else ()
+
+
+def _converter(kind: str, name: str, path: Path) -> Callable[[str], object]:
+    """Turn the text of a value into its declared type; None if it is empty and not text."""
+
+    def convert(value: str) -> object:
+        text = value.strip()
+        if kind == "string":
+            return value
+        if not text:
+            return None
+        try:
+            if kind == "boolean":
+                return BOOLEAN[text.lower()]
+            if "_" in text:  # Python would accept 1_000
+                raise ValueError
+            number = float(text) if kind in {"float", "double"} else int(text)
+            if isinstance(number, int) and not -LARGEST <= number < LARGEST:
+                raise ValueError
+        except (LookupError, ValueError):
+            shown = text if len(text) <= 40 else f"{text[:40]}…"
+            raise GraphError(
+                f"{path}: {shown!r} in {name!r} is not of the type {kind}; correct the value"
+            ) from None
+        return number
+
+    return convert
+
+
+def _name_of(key: Element) -> str:
+    """What a key's values are called; yEd's own have no name but a type."""
+    return key.get("yfiles.type") or key.get("attr.name") or ""
+
+
+def _kind(element: Element) -> str:
+    return element.tag.removeprefix(NAMESPACE)
+
+
+def _refuse(path: Path, element: Element, what: str) -> NoReturn:
+    name = {
+        "node": f", node {element.get('id')!r}",
+        "edge": f", {_tie_name(element.get('source'), element.get('target'))}",
+    }.get(_kind(element), "")
+    raise GraphError(f"{path}{name}: {what}")

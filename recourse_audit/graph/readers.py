@@ -8,6 +8,7 @@ from recourse_audit.graph.npz import read_npz
 from recourse_audit.graph.raw_columns import RawColumns
 from recourse_audit.graph.tables import read_tables
 from recourse_audit.settings import GraphSettings
+from recourse_audit.settings.inputs import ONE_SOURCE
 
 __all__ = ["from_arrays", "from_networkx", "read_graph"]
 
@@ -20,6 +21,8 @@ def read_graph(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     for position, name in enumerate(settings.features):
         if name in settings.features[:position]:
             raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
+    if not settings.files:
+        raise SettingsError(f"graph: {ONE_SOURCE}, or a graph in memory")
     if settings.npz is not None:
         return read_npz(settings, raw)
     if raw is None and not settings.features:

@@ -1,5 +1,6 @@
 """The model and the graph that an audit is about."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -29,6 +30,9 @@ SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 0.1, 604_800
 SMALLEST_MEMORY, LARGEST_MEMORY = 64, 2**24
 LONGEST_NUMBER = 8  # of digits
 MEGABYTES = {"MB": 1, "GB": 1024}
+
+
+ONE_SOURCE = "needs exactly one of nodes (with edges), npz or graphml"
 
 
 class ModelSettings(Section):
@@ -124,7 +128,10 @@ class ModelSettings(Section):
 
 
 class GraphSettings(Section):
-    """Where the nodes and ties are, and what their columns mean."""
+    """Where the nodes and ties are, and what their columns mean.
+
+    Settings without any file are for a graph in memory, which is given to `Audit`.
+    """
 
     nodes: FilePath | None = Field(default=None, description="CSV or Parquet, one row per node.")
     edges: FilePath | None = Field(default=None, description="CSV or Parquet, one row per tie.")
@@ -162,14 +169,22 @@ class GraphSettings(Section):
         "table.",
     )
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of the graph by their keys; none if the graph is in memory."""
+        paths = {"nodes": self.nodes, "edges": self.edges, "npz": self.npz, "graphml": self.graphml}
+        return {key: path for key, path in paths.items() if path is not None}
+
+    @property
+    def origin(self) -> str:
+        """Where the nodes come from, for messages."""
+        return str(next(iter(self.files.values()), "the graph in memory"))
+
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        given = [name for name in ("nodes", "npz", "graphml") if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "none of them"
-            raise ValueError(
-                f"needs exactly one of nodes (with edges), npz or graphml (got {found})"
-            )
+        given = [name for name in self.files if name != "edges"]
+        if len(given) > 1:
+            raise ValueError(f"{ONE_SOURCE} (got {' and '.join(given)})")
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")

@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 from recourse_audit.errors import SettingsError
 from recourse_audit.settings.decision import DecisionSettings, check_rule
 from recourse_audit.settings.groups import GroupSettings
-from recourse_audit.settings.inputs import GraphSettings, ModelSettings
+from recourse_audit.settings.inputs import ONE_SOURCE, GraphSettings, ModelSettings
 from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
@@ -57,7 +57,7 @@ class Settings(Section):
     """Everything an audit is told, checked once."""
 
     model: ModelSettings
-    graph: GraphSettings
+    graph: GraphSettings = GraphSettings()
     decision: DecisionSettings
     groups: GroupSettings = GroupSettings()
     search: SearchSettings = SearchSettings()
@@ -69,7 +69,8 @@ class Settings(Section):
     @classmethod
     def _with_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
         model: ModelSettings | None = info.data.get("model")
-        if graph.npz is None and not graph.features and model and model.preprocessing is None:
+        listed = graph.nodes is not None or graph.graphml is not None
+        if listed and not graph.features and model and model.preprocessing is None:
             raise ValueError("needs features: the columns that the model takes, in order")
         return graph
 
@@ -165,18 +166,25 @@ def fingerprint_text(settings: Settings, folder: Path) -> str:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
-def parse_settings(table: Mapping[str, object], *, folder: Path, origin: str) -> Settings:
+def parse_settings(
+    table: Mapping[str, object], *, folder: Path, origin: str, graph_in_memory: bool = False
+) -> Settings:
     """Check a settings table that came from `origin`, and report the first problem."""
     try:
-        return Settings.model_validate(table, context={"folder": folder})
+        settings = Settings.model_validate(table, context={"folder": folder})
     except ValidationError as error:
         raise SettingsError(f"{origin}: {first_problem(error, Settings)}") from None
+    if not settings.graph.files and not graph_in_memory:
+        raise SettingsError(f"{origin}: graph: {ONE_SOURCE} (got none of them)")
+    return settings
 
 
 def settings_schema() -> str:
     """The JSON Schema of `audit.toml`, for editors and for other programs."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    return json.dumps({"$schema": dialect, **Settings.model_json_schema()}, indent=2)
+    schema = Settings.model_json_schema()
+    schema["required"].append("graph")  # of a file, though not of settings for a graph in memory
+    return json.dumps({"$schema": dialect, **schema}, indent=2)
 
 
 def first_problem(error: ValidationError, root: type[BaseModel]) -> str:

@@ -207,3 +207,8 @@ def test_every_node_is_found_whatever_its_id_contains(names: list[str]) -> None:
         directed=False,
     )
     assert [graph.find(name) for name in names] == list(range(len(names)))
+
+
+def test_a_graph_is_shown_in_one_short_line() -> None:
+    graph = from_arrays(np.zeros((2000, 3)), np.zeros((2, 0), int))
+    assert repr(graph) == "Graph(2,000 nodes, 0 ties, 3 features)"

@@ -409,18 +409,18 @@ GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        ('target="b"', 'target="zz"', ["line 8", "'zz'", "add the node"]),
-        ('<node id="b">', '<node id="a">', ["line 6", "'a' is used again in line 7"]),
+        ('target="b"', 'target="zz"', ["tie 'a'-'zz'", "'zz' is not the id", "add the node"]),
+        ('<node id="b">', '<node id="a">', ["node 'a'", "'a' is used again"]),
         ('<edge source="a"', '<node id=" "/><edge source="a"', ["node ' '", "id is empty"]),
         ('<data key="k0">2</data>', "", ["node 'b'", "'v' is empty"]),
         (">2<", ">NaN<", ["node 'b'", "'v'", "'nan'"]),
-        (">2<", ">two<", ["line 7, column", "'two' in 'v' is not of the type double"]),
-        (">2<", ">1_0<", ["line 7, column", "'1_0' in 'v' is not of the type double"]),
+        (">2<", ">two<", ["'two' in 'v' is not of the type double"]),
+        (">2<", ">1_0<", ["'1_0' in 'v' is not of the type double"]),
         (">2<", f">{'9' * 5000}<", ["node 'b'", "'v'", "'inf'"]),
         ('"double"', '"string"', ["node 'a'", "'v'", "'1'"]),
         ('attr.name="v"', 'attr.name="V"', ["no column 'v'", "did you mean 'V'?"]),
         ("</graph></graphml>", "", ["cannot be read as GraphML"]),
-        ('key="k0">1', 'key="k9">1', ["line 6, column", "there is no key 'k9'"]),
+        ('key="k0">1', 'key="k9">1', ["node 'a'", "there is no key 'k9'"]),
         (GRAPHML, "id,v\n", ["cannot be read as GraphML"]),
         (GRAPHML, "<html></html>", ["cannot be read as GraphML"]),
         (GRAPHML[GRAPHML.index("<node") : GRAPHML.index("</graph>")], "", ["no nodes"]),
@@ -446,10 +446,14 @@ TIE = '<edge source="a" target="b"><data key="k1">kin</data></edge>'
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        (NODE_B, NODE_B * 2, ["line 1, column", "the id 'b' is used again in line 1, column"]),
-        (NODE_B, NODE_B.replace("b", "a"), ["node 'a'", "used again in line 1, column"]),
-        (">2</data>", '>2</data><data key="k0">9</data>', ["value of 'k0' is given again"]),
-        ('"k1" for="edge"', '"k0" for="edge"', ["the key 'k0' is declared again in line 1"]),
+        (NODE_B, NODE_B * 2, ["node 'b'", "the id 'b' is used again"]),
+        (NODE_B, NODE_B.replace("b", "a"), ["node 'a'", "used again"]),
+        (
+            ">2</data>",
+            '>2</data><data key="k0">9</data>',
+            ["value of 'v' is given again"],
+        ),
+        ('"k1" for="edge"', '"k0" for="edge"', ["the key 'k0' is declared again"]),
         ('attr.name="kind"', 'attr.name="v"', None),
         (
             '<key id="k1" for="edge" attr.name="kind"',
@@ -457,11 +461,11 @@ TIE = '<edge source="a" target="b"><data key="k1">kin</data></edge>'
             None,
         ),
         (TIE, TIE.replace("<edge", '<edge id="1"') * 2, ["the tie '1' is declared again"]),
-        ('<node id="b">', "<node>", ["a node has no 'id'"]),
-        (' target="b"', "", ["a tie has no 'target'"]),
+        ('<node id="b">', "<node>", ["<node> has no 'id'"]),
+        (' target="b"', "", ["<edge> has no 'target'"]),
         ("</graph>", '</graph><graph edgedefault="directed"></graph>', ["a second graph"]),
         ('"undirected"', '"Directed"', ["edgedefault is 'Directed'"]),
-        ("<edge ", '<edge directed="true" ', ["directed='true'", "the graph says otherwise"]),
+        ("<edge ", '<edge directed="true" ', ["directed=true edge found in undirected graph"]),
         (NODE_B, NODE_B + "<hyperedge></hyperedge>", ["<hyperedge> inside <graph>"]),
         ("</node>", '<graph><node id="z"/></graph></node>', ["<graph> inside <node>", "flat"]),
         ("</node>", '<locator href="http://127.0.0.1/"/></node>', ["<locator>", "another file"]),
@@ -479,7 +483,7 @@ TIE = '<edge source="a" target="b"><data key="k1">kin</data></edge>'
         ('encoding="utf-8"', 'encoding="shift_jis"', ["cannot be read as GraphML"]),
         ('encoding="utf-8"', 'encoding="nothing"', ["unknown encoding"]),
         ('attr.type="double"', 'attr.type="complex"', ["the type 'complex'"]),
-        ('attr.name="v"', "", ["a key has no 'attr.name'"]),
+        ('attr.name="v"', "", ["<key> has no 'attr.name'"]),
     ],
 )
 def test_what_graphml_allows_once_is_refused_the_second_time_wherever_it_stands(
@@ -503,7 +507,7 @@ def test_two_keys_of_one_name_may_not_both_have_a_value_in_one_node(tmp_path: Pa
     text = ON_ONE_LINE.replace('"k1" for="edge" attr.name="kind"', '"k1" for="node" attr.name="v"')
     path.write_text(text.replace(">2</data>", '>2</data><data key="k1">9</data>'))
     message = message_of(lambda: read_graph(GraphSettings(graphml=path, features=("v",))))
-    assert "the value of 'v' is given again in line 1, column" in message
+    assert "node 'b': the value of 'v' is given again" in message
 
 
 def test_a_million_laughs_are_not_expanded(tmp_path: Path) -> None:
