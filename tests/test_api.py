@@ -1,9 +1,12 @@
 """The two objects of the front door, used as the documentation shows them."""
 
+import doctest
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -136,6 +139,69 @@ def test_a_graph_made_in_memory_is_audited_and_is_part_of_what_the_audit_is_of(
     other = ra.Audit(settings=settings, graph=graph(1.5))
     with pytest.raises(ra.AuditError, match="holds a different audit: the graph"):
         other.run(out, sample=1, workers=0)
+
+
+def test_ids_may_be_whole_numbers_as_pyg_has_them(folder: Path) -> None:
+    settings = ra.load_settings(folder / "audit.toml")
+    read = ra.read_graph(settings.graph)
+    ends = np.stack((read.ties.source, read.ties.target))
+    table = {
+        "model": {"path": settings.model.path},
+        "decision": settings.decision.model_dump(include={"classes", "favourable"}),
+    }
+    graph = ra.from_arrays(read.features, ends)
+    numbered = ra.Audit(settings=table, graph=graph)
+    report = numbered.explain(26)
+    assert report.subject.id == "26"
+    assert numbered.explain_many([np.int64(26)]) == [report]
+    change = f"{graph.feature_names[0]}=1"
+    assert numbered.what_if(26, change) == numbered.what_if("26", [change])
+    with pytest.raises(ra.AuditError, match="an id is text or a whole number"):
+        numbered.explain(2.5)  # type: ignore[arg-type]
+    with pytest.raises(ra.AuditError, match="graph in memory: there is no node with the id"):
+        numbered.explain(-1)
+
+
+def test_one_text_is_one_id_or_one_change(audit: ra.Audit) -> None:
+    assert audit.explain_many("P0004") == [audit.explain("P0004")]
+    assert audit.what_if("P0004", "savings=9000") == audit.what_if("P0004", ["savings=9000"])
+    with pytest.raises(ra.AuditError, match="a change is text"):
+        audit.what_if("P0004", [9000])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({}, "settings: model: is missing (and 1 more)"),
+        (None, "settings: must be what load_settings returns, or a table"),
+        ("audit.toml", "settings: must be what load_settings returns, or a table"),
+    ],
+)
+def test_settings_that_are_none_are_an_audit_error(settings: Any, part: str) -> None:
+    with pytest.raises(ra.AuditError) as caught:
+        ra.Audit(settings=settings)
+    assert part in str(caught.value)
+
+
+def test_settings_without_files_are_for_a_graph_in_memory(folder: Path, tmp_path: Path) -> None:
+    whole = ra.load_settings(folder / "audit.toml")
+    graph = ra.read_graph(whole.graph)
+    settings = ra.Settings(model=whole.model, decision=whole.decision)
+    audit = ra.Audit(settings=settings, graph=graph)
+    bundle = audit.run(tmp_path / "out", sample=1, workers=0)
+    assert ra.open_bundle(bundle.folder).verify().problems == ()
+    assert bundle.write_pages(workers=1).subjects == 1
+    assert bundle.write_letters(workers=1).letters == 1
+    with pytest.raises(ra.AuditError, match="needs exactly one of nodes"):
+        ra.Audit(settings=settings)
+
+
+def test_the_examples_of_the_documentation_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for name in ("recourse_audit.api.audit", "recourse_audit.graph.graphml"):
+        outcome = doctest.testmod(import_module(name))
+        assert outcome.attempted > 3
+        assert outcome.failed == 0
 
 
 def test_records_show_themselves(audit: ra.Audit, bundle: ra.Bundle) -> None:

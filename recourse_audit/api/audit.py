@@ -1,12 +1,14 @@
 """`Audit`: a sealed model, a graph and settings, ready to be asked."""
 
+import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from recourse_audit.api.bundle import Bundle
 from recourse_audit.api.clock import now
+from recourse_audit.errors import InputError, SettingsError, SubjectError
 
 if TYPE_CHECKING:
     from recourse_audit.audit.inspection import Inspection
@@ -27,26 +29,38 @@ class Audit:
     Parameters
     ----------
     settings
-        What `load_settings` returns.
+        What `load_settings` returns, or a table with the keys of `audit.toml`. With `graph`, it
+        needs no section `graph`.
     graph
         A graph made with `from_arrays` or `from_networkx`, in place of the files in the settings.
     model
         An opened model, in place of the file in the settings.
     seed
         Replaces `search.seed` of the settings.
+
+    Examples
+    --------
+    >>> audit = Audit.from_toml("sample_models/lending/audit.toml")
+    >>> graph = audit.loaded.graph
+    >>> decision = {"classes": ["denied", "approved"], "favourable": ["approved"]}
+    >>> model = {"path": "sample_models/lending/gcn.onnx"}
+    >>> in_memory = Audit(settings={"model": model, "decision": decision}, graph=graph)
+    >>> in_memory.explain("P0004").subject.decision
+    'denied'
     """
 
     def __init__(
         self,
         *,
-        settings: "Settings",
+        settings: "Settings | Mapping[str, object]",
         graph: "Graph | None" = None,
         model: "OnnxModel | None" = None,
         seed: int | None = None,
     ) -> None:
         from recourse_audit.audit.loaded import open_audit, with_seed
 
-        self._open(open_audit(with_seed(settings, seed), graph=graph, model=model))
+        checked = _checked(settings, graph_in_memory=graph is not None)
+        self._open(open_audit(with_seed(checked, seed), graph=graph, model=model))
 
     @classmethod
     def from_toml(
@@ -57,7 +71,17 @@ class Audit:
         timeout: float | None = None,
         progress: bool = False,
     ) -> "Audit":
-        """Read an `audit.toml` and everything that it names; `timeout` replaces `model.timeout`."""
+        """Read an `audit.toml` and everything that it names.
+
+        Parameters
+        ----------
+        path
+            The settings; every path in them is relative to this file.
+        seed, timeout
+            Replace `search.seed` and `model.timeout` of the settings.
+        progress
+            Whether to show what is being done, on stderr.
+        """
         from recourse_audit.audit.loaded import load_audit
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
@@ -86,34 +110,77 @@ class Audit:
 
         return inspection_of(self.loaded, self._origin)
 
-    def explain(self, subject: str) -> "SubjectReport":
-        """Explain the decision on one subject, and find options for them."""
+    def explain(self, subject: str | SupportsIndex) -> "SubjectReport":
+        """Explain the decision on one subject, and find options for them.
+
+        Parameters
+        ----------
+        subject
+            The id of the subject; a whole number stands for its digits.
+
+        Examples
+        --------
+        >>> audit = Audit.from_toml("sample_models/lending/audit.toml")
+        >>> report = audit.explain("P0004")
+        >>> report.subject.decision, report.recourse.status
+        ('denied', 'verified')
+        """
         [report] = self.explain_many([subject])
         return report
 
     def explain_many(
-        self, subjects: Sequence[str], *, what_if: Sequence[str] = (), progress: bool = False
+        self,
+        subjects: Sequence[str | SupportsIndex],
+        *,
+        what_if: str | Sequence[str] = (),
+        progress: bool = False,
     ) -> "list[SubjectReport]":
         """Explain the decisions on several subjects, in the order given.
 
-        With `what_if`, each report also says what the model decides after these changes.
+        Parameters
+        ----------
+        subjects
+            Ids of subjects.
+        what_if
+            Changes to try together for each of them, written as for `what_if`.
+        progress
+            Whether to show a bar on stderr.
         """
         from recourse_audit.audit.reporter import explain
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
+        ids = _ids(subjects)
         with steps_on_stderr(shown=progress) as steps:
-            steps.begin("Explaining decisions", len(set(subjects)))
-            return explain(self.loaded, subjects, what_if=what_if, done=steps.advance)
+            steps.begin("Explaining decisions", len(set(ids)))
+            return explain(self.loaded, ids, what_if=_changes(what_if), done=steps.advance)
 
-    def what_if(self, subject: str, changes: Sequence[str]) -> "WhatIf":
-        """Try changes together: "drop A-B", "add A-B:kind", "savings=4000", "housing=own"."""
+    def what_if(self, subject: str | SupportsIndex, changes: str | Sequence[str]) -> "WhatIf":
+        """Try changes together, and say what the model decides then.
+
+        Parameters
+        ----------
+        subject
+            The id of the subject.
+        changes
+            One change or several: "drop A-B", "add A-B:kind", "savings=4000", "housing=own".
+
+        Examples
+        --------
+        >>> audit = Audit.from_toml("sample_models/lending/audit.toml")
+        >>> audit.what_if("P0004", "savings=17920").decision
+        'denied'
+        >>> changes = ["savings=17920", "drop P0002-P0004", "drop P0004-P0320"]
+        >>> audit.what_if("P0004", changes).decision
+        'approved'
+        """
         from recourse_audit.audit.reporter import try_by_hand
 
-        return try_by_hand(self.loaded, subject, changes)
+        [identifier] = _ids([subject])
+        return try_by_hand(self.loaded, identifier, _changes(changes))
 
     def stability(
         self,
-        subjects: Sequence[str] = (),
+        subjects: Sequence[str | SupportsIndex] = (),
         *,
         perturbed_models: Sequence[Path | str] = (),
         links: int = 10,
@@ -123,14 +190,23 @@ class Audit:
     ) -> "StabilityReport":
         """Perturb the graph by new ties, or the model by copies of it, and compare findings.
 
-        Without `subjects`, a sample of those who were refused is drawn.
+        Parameters
+        ----------
+        subjects
+            Ids of subjects; if there are none, `sample` people who were refused are drawn.
+        perturbed_models
+            Perturbed copies of the model. Without any, the graph is perturbed.
+        links
+            Number of new ties tried for each subject.
+        options
+            Whether options are compared as well as explanations.
         """
         from recourse_audit.audit.loaded import find_subjects
         from recourse_audit.audit.stability import by_links, by_models, some_subjects
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
         audit = self.loaded
-        chosen = find_subjects(audit, subjects) if subjects else some_subjects(audit, sample)
+        chosen = find_subjects(audit, _ids(subjects)) if subjects else some_subjects(audit, sample)
         models = [Path(path) for path in perturbed_models]
         with steps_on_stderr(shown=progress) as steps:
             if models:
@@ -196,3 +272,39 @@ class Audit:
         with audit_progress_on_stderr(shown=progress) as shown:
             summary = run_audit(request, executor, now=now, progress=shown)
         return Bundle(Path(out), was_finished=summary.finished_before)
+
+
+def _checked(settings: "Settings | Mapping[str, object]", *, graph_in_memory: bool) -> "Settings":
+    from recourse_audit.settings import Settings, parse_settings
+
+    if isinstance(settings, Settings):
+        return settings
+    if not isinstance(settings, Mapping):
+        raise SettingsError(
+            f"settings: must be what load_settings returns, or a table (got {settings!r})"
+        )
+    return parse_settings(
+        settings, folder=Path(), origin="settings", graph_in_memory=graph_in_memory
+    )
+
+
+def _ids(subjects: Sequence[str | SupportsIndex]) -> list[str]:
+    """Ids as the graph has them: text; PyG and others number people, also with numpy's numbers."""
+    return [_id(subject) for subject in ([subjects] if isinstance(subjects, str) else subjects)]
+
+
+def _id(subject: str | SupportsIndex) -> str:
+    try:
+        return subject if isinstance(subject, str) else str(operator.index(subject))
+    except TypeError:
+        raise SubjectError(
+            f"an id is text or a whole number (got {subject!r}); give the id of a node"
+        ) from None
+
+
+def _changes(changes: str | Sequence[str]) -> list[str]:
+    texts = [changes] if isinstance(changes, str) else [*changes]
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"a change is text, such as 'savings=4000' (got {text!r})")
+    return texts
