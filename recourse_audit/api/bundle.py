@@ -106,10 +106,15 @@ class Bundle:
 
     def groups(self) -> "GroupReport":
         """Gaps between groups, with their uncertainty."""
-        from recourse_audit.groups.report import groups_of
+        from recourse_audit.bundle.reader import open_stored_audit
         from recourse_audit.render.findings import with_sentences
 
-        return with_sentences(groups_of(self.folder))
+        with open_stored_audit(self.folder) as stored:
+            if stored.finished:
+                return with_sentences(stored.group_report())
+            from recourse_audit.groups.report import groups_of
+
+            return with_sentences(stored.dated(groups_of(stored)))
 
     def write_pages(
         self,

@@ -43,6 +43,8 @@ FILES = (
     "data/subjects.parquet",
 )
 SETTINGS, STORE = "settings.json", "store.sqlite"
+# The comparison of groups, in a bundle whose settings name protected attributes.
+GROUP_REPORT = "groups.json"
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
 CHECKSUMS = "checksums.txt"
@@ -52,7 +54,15 @@ FOLDERS: tuple[Literal["pages", "letters"], ...] = ("pages", "letters")
 # Where it waits until it is complete, and where the one before waits until it is in place.
 NEW, OLD = ".new", ".old"
 # What is in a bundle that has begun, besides folders that were made from it.
-NAMES = {"work", LOG, MANIFEST, SIGNATURE, CHECKSUMS, *(name.split("/")[0] for name in FILES)}
+NAMES = {
+    "work",
+    LOG,
+    GROUP_REPORT,
+    MANIFEST,
+    SIGNATURE,
+    CHECKSUMS,
+    *(name.split("/")[0] for name in FILES),
+}
 DERIVED = {f"{name}{ending}": name for name in FOLDERS for ending in ("", NEW, OLD)}
 
 
@@ -128,7 +138,7 @@ class BundleFolder:
             path.unlink()
         for name, what in DERIVED.items():
             remove_folder(self.folder / name, what)
-        for name in (CHECKSUMS, MANIFEST, SIGNATURE, LOG, *FILES):
+        for name in (CHECKSUMS, MANIFEST, SIGNATURE, LOG, GROUP_REPORT, *FILES):
             if name != MARKER:
                 (self.folder / name).unlink(missing_ok=True)
         remove_empty(self.folder / "data")

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from recourse_audit.bundle.layout import CHECKSUMS, FILES, MANIFEST, SIGNATURE, BundleFolder
+from recourse_audit.bundle.layout import (
+    CHECKSUMS,
+    FILES,
+    GROUP_REPORT,
+    MANIFEST,
+    SIGNATURE,
+    BundleFolder,
+)
 from recourse_audit.bundle.plain_files import read_plain
 from recourse_audit.bundle.seal import checksums_text, digest, digest_of, versions
 from recourse_audit.errors import DocumentError, InputError
@@ -50,6 +57,7 @@ class Evidence:
 def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connection) -> Manifest:
     """The manifest of the files that are in the bundle."""
     counts = counts_of(store)
+    names = (*FILES, GROUP_REPORT) if (bundle.folder / GROUP_REPORT).is_file() else FILES
     manifest = Manifest(
         format=FORMAT,
         versions=versions(),
@@ -60,7 +68,7 @@ def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Conne
         probes=evidence.probes.with_repeats(counts.repeats),
         counts=counts,
         hashed_ids=None if evidence.id_key is None else hashed_ids(store, evidence.id_key),
-        files={name: _output_file(bundle.folder / name) for name in FILES},
+        files={name: _output_file(bundle.folder / name) for name in names},
         signed_by=evidence.signed_by,
         events=(),
     )

@@ -3,23 +3,35 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from recourse_audit.bundle.checkpoint import open_checkpoint
-from recourse_audit.bundle.layout import CHECKSUMS, SETTINGS, STORE, BundleFolder
+from recourse_audit.bundle.layout import CHECKSUMS, GROUP_REPORT, SETTINGS, STORE, BundleFolder
 from recourse_audit.bundle.lock import held
 from recourse_audit.bundle.log import days_of
 from recourse_audit.bundle.manifest import read_manifest
-from recourse_audit.bundle.plain_files import BUNDLE, MARKER, is_marked, refuse_irregular
+from recourse_audit.bundle.plain_files import (
+    BUNDLE,
+    MARKER,
+    is_marked,
+    read_plain,
+    refuse_irregular,
+)
 from recourse_audit.bundle.seal import digest
 from recourse_audit.bundle.soundness import DAMAGE, check_attributes
 from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.agreement import Agreement
-from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, SUBJECT
+from recourse_audit.records.codec import (
+    AGREEMENT,
+    COMMUNITIES,
+    FINGERPRINT,
+    GROUPS,
+    SUBJECT,
+)
 from recourse_audit.records.consistency import check_consistent
-from recourse_audit.records.groups import Communities
+from recourse_audit.records.groups import Communities, Days, GroupReport
 from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.summary import COLUMNS, SummaryRow
@@ -135,6 +147,29 @@ class StoredAudit:
             report = check_consistent(SUBJECT.read(document))
             yield Result(subject=number, chunk=chunk, document=document, report=report)
 
+    def group_report(self) -> GroupReport:
+        """The comparison of groups that was sealed with the audit."""
+        if not self.settings.groups.attributes:
+            raise InputError(
+                f"{self.folder}: groups.attributes: names no protected attribute, so there are no "
+                "groups; fix the settings and run the audit again"
+            )
+        path = self.folder / GROUP_REPORT
+        content = read_plain(path)
+        if content is None:
+            raise InputError(
+                f"{path}: is missing; restore it, or run the audit again into another --out"
+            )
+        try:
+            return self.dated(GROUPS.read(content))
+        except DocumentError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    def dated(self, report: GroupReport) -> GroupReport:
+        """The report with the days of the audit, which are in no sealed file."""
+        days = days_of(BundleFolder(folder=self.folder).log)
+        return report if days is None else replace(report, ran=Days(first=days[0], last=days[1]))
+
     def groups_of(self, number: int) -> dict[str, str]:
         """One person's values of protected attributes."""
         find = "SELECT attribute, value FROM members WHERE person = ?"
@@ -213,9 +248,9 @@ def _check_sealed(folder: Path) -> None:
     if not (folder / CHECKSUMS).is_file():
         raise InputError(f"{folder}: was not sealed; rerun the same `run` command to finish it")
     files = read_manifest(folder).files
-    for name in (SETTINGS, STORE):
+    for name in (SETTINGS, STORE, GROUP_REPORT):
         path = folder / name
-        if not path.is_file() or digest(path) != files[name].sha256:
+        if name in files and (not path.is_file() or digest(path) != files[name].sha256):
             raise InputError(
                 f"{path}: is missing or was changed since the audit; restore it, or run the audit "
                 "again into another --out"

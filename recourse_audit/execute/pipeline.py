@@ -20,7 +20,7 @@ from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.reporter import Reporter, repeated_answers
 from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.bundle.checkpoint import Checkpoint
-from recourse_audit.bundle.layout import SETTINGS, BundleFolder, writing
+from recourse_audit.bundle.layout import GROUP_REPORT, SETTINGS, BundleFolder, writing
 from recourse_audit.bundle.log import RunLog
 from recourse_audit.bundle.manifest import (
     Evidence,
@@ -32,6 +32,7 @@ from recourse_audit.bundle.manifest import (
     seal,
 )
 from recourse_audit.bundle.plain_files import remove_empty
+from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.bundle.store import meta_of, open_store
 from recourse_audit.bundle.tables import write_tables
@@ -41,12 +42,14 @@ from recourse_audit.execute.executors import Executor, NoProgress, Progress
 from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
 from recourse_audit.execute.worker import prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.codec import (
     AGREEMENT,
     COMMUNITIES,
     FINGERPRINT,
+    GROUPS,
     MANIFEST_DOCUMENT,
     SUBJECT,
 )
@@ -297,6 +300,16 @@ def _seal(
     for name, path in new.items():
         bundle.put(name, path)
     with open_store(bundle.store) as store:
+        if plan.audit.settings.groups.attributes:
+            stored = StoredAudit(
+                folder=bundle.folder,
+                connection=store,
+                settings=plan.audit.settings,
+                finished=True,
+                done=len(plan.subjects),
+                total=len(plan.subjects),
+            )
+            bundle.write(GROUP_REPORT, GROUPS.write_indented(groups_of(stored)))
         manifest = make_manifest(bundle, plan.evidence, store)
     text = MANIFEST_DOCUMENT.write_indented(manifest)
     seal(bundle, manifest, None if signer is None else signer.sign(text))

@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.common_actions import common_actions_of, read_served
@@ -31,7 +30,6 @@ from recourse_audit.records.groups import (
     Change,
     CommonOption,
     Communities,
-    Days,
     Flag,
     GroupReport,
     GroupTable,
@@ -52,27 +50,25 @@ class _Inputs:
     inference: Inference
 
 
-def groups_of(folder: Path) -> GroupReport:
-    """Compare the groups of the audit in a bundle, finished or not, by its own settings.
+def groups_of(stored: StoredAudit) -> GroupReport:
+    """Compare the groups of a stored audit, finished or not, by its own settings.
 
-    The bundle is only read.
+    The bundle is only read. The report has no days, so that equal audits have equal reports.
     """
-    with open_stored_audit(folder) as stored:
-        try:
-            return group_report(
-                stored.connection,
-                stored.settings.groups,
-                stored.communities,
-                finished=stored.finished,
-                done=stored.done,
-                total=stored.total,
-                days=stored.days,
-                agreement=stored.agreement,
-                outcome=stored.settings.decision.outcome,
-                scored=stored.settings.model.output == "score",
-            )
-        except InputError as error:
-            raise InputError(f"{folder}: {error}") from None
+    try:
+        return group_report(
+            stored.connection,
+            stored.settings.groups,
+            stored.communities,
+            finished=stored.finished,
+            done=stored.done,
+            total=stored.total,
+            agreement=stored.agreement,
+            outcome=stored.settings.decision.outcome,
+            scored=stored.settings.model.output == "score",
+        )
+    except InputError as error:
+        raise InputError(f"{stored.folder}: {error}") from None
 
 
 def group_report(
@@ -83,17 +79,15 @@ def group_report(
     finished: bool = True,
     done: int = 0,
     total: int = 0,
-    days: tuple[str, str] | None = None,
     agreement: Agreement | None = None,
     outcome: str | None = None,
     scored: bool = False,
 ) -> GroupReport:
     """Compare the groups of an audit.
 
-    `done` of `total` subjects are in the store; `days` are the first and last day of the audit.
-    Of the `agreement` with the record, only what is about everybody is kept: its groups would say
-    what may be withheld here. `outcome` is the column with what came true later, if there is one,
-    and `scored` says that the model gives scores.
+    `done` of `total` subjects are in the store. Of the `agreement` with the record, only what is
+    about everybody is kept: its groups would say what may be withheld here. `outcome` is the column
+    with what came true later, if there is one, and `scored` says that the model gives scores.
     """
     population = read_population(store, settings, communities)
     choices = list(_choices(population, store))
@@ -130,7 +124,7 @@ def group_report(
         finished=finished,
         done=done,
         total=total,
-        ran=None if days is None else Days(first=days[0], last=days[1]),
+        ran=None,
         agreement=None if agreement is None else agreement.without_people(),
         communities=communities,
         smallest=settings.smallest,

@@ -238,9 +238,9 @@ def test_a_store_without_a_fact_about_the_audit_is_one_sentence(
     with closing(sqlite3.connect(out / "store.sqlite")) as store:
         store.execute("DELETE FROM meta WHERE key = 'communities'")
         store.commit()
-    finished = command("groups", out)
-    assert finished.code == 2
-    assert "the store says nothing about its communities, so it is damaged" in one_line(finished)
+    words = "the store says nothing about its communities, so it is damaged"
+    with open_stored_audit(out) as stored, pytest.raises(InputError, match=words):
+        _ = stored.communities
 
 
 def test_a_store_with_damaged_pages_is_one_sentence(folder: Path, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_bundle_has_its_files_and_nothing_else(expected: dict[str, bytes]) -> 
         "data/subjects.csv",
         "data/subjects.jsonl",
         "data/subjects.parquet",
+        "groups.json",
         "settings.json",
         "store.sqlite",
     }
@@ -116,7 +117,9 @@ def test_killed_at_many_moments_the_same_command_ends_with_the_same_bytes(
     assert contents(out) == expected
 
 
-@pytest.mark.parametrize("moment", ["store.sqlite", "settings.json", "data/subjects.csv"])
+@pytest.mark.parametrize(
+    "moment", ["store.sqlite", "settings.json", "data/subjects.csv", "groups.json"]
+)
 def test_stopped_while_files_are_written_it_writes_them_again(
     moment: str,
     folder: Path,

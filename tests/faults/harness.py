@@ -75,9 +75,9 @@ def run_command(words: Words, audit: Path, out: Path) -> None:
         with patch.object(letters, "open_printer", _no_printer):
             letters.write_letters(out, letters.LetterOptions(language=option))
     else:
-        from recourse_audit.groups.report import groups_of
+        from recourse_audit.api.bundle import Bundle
 
-        groups_of(out)
+        Bundle(out).groups()
 
 
 def _no_printer(_: object) -> tuple[None, str]:

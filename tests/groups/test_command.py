@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.bundle.layout import FILES
+from recourse_audit.api.bundle import Bundle
+from recourse_audit.bundle.layout import FILES, GROUP_REPORT
+from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.cli.groups import groups as groups_command
-from recourse_audit.errors import AuditError
+from recourse_audit.errors import AuditError, InputError
 from recourse_audit.groups.report import groups_of
+from recourse_audit.records.codec import GROUPS as GROUPS_DOCUMENT
 from recourse_audit.records.codec import LOG_LINE
 from recourse_audit.records.manifest import LogLine
-from recourse_audit.render.findings import with_sentences
 from tests.audits import SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
@@ -31,7 +33,20 @@ SINGLE = {"attributes": ["origin"], "redraws": 100, "reference": {"origin": "nor
 
 
 def bundle(folder: Path, *, gap: float = 0.0, groups: Any = None, ties: bool = False) -> Path:
-    """A folder with a made-up store and its settings: all that `groups` reads."""
+    """A folder with a made-up store, its settings and its report: all that `groups` reads."""
+    return with_report(without_report(folder, gap=gap, groups=groups, ties=ties))
+
+
+def with_report(folder: Path) -> Path:
+    """Put the group report into a folder, as `run` does."""
+    with open_stored_audit(folder) as stored:
+        text = GROUPS_DOCUMENT.write_indented(groups_of(stored))
+    (folder / GROUP_REPORT).write_text(text, encoding="utf-8")
+    return folder
+
+
+def without_report(folder: Path, *, gap: float, groups: Any, ties: bool = False) -> Path:
+    """A folder with a made-up store and its settings."""
     asked: dict[str, Any] = GROUPS if groups is None else groups
     both = [name for name in asked["attributes"] if name in ("origin", "gender")]
     attributes = ["origin"] if both == ["origin"] else ["origin", "gender"]
@@ -156,13 +171,13 @@ def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_do_not_fit_are_one_sentence(groups: Any, words: str, tmp_path: Path) -> None:
-    finished = command("groups", bundle(tmp_path, groups=groups))
-    assert finished.code == 2
-    assert words in one_line(finished)
+    folder = without_report(tmp_path, gap=0.0, groups=groups)
+    with pytest.raises(InputError, match=re.escape(words)):
+        with_report(folder)
 
 
 def test_an_audit_without_protected_attributes_has_no_groups(tmp_path: Path) -> None:
-    folder = bundle(tmp_path, groups={"attributes": []})
+    folder = without_report(tmp_path, gap=0.0, groups={"attributes": []})
     with closing(sqlite3.connect(folder / "store.sqlite")) as store, store:
         store.execute("DELETE FROM members")
     finished = command("groups", folder)
@@ -194,10 +209,36 @@ def test_a_real_bundle_has_groups(tmp_path: Path) -> None:
     assert all((tmp_path / "out" / name).is_file() for name in FILES)
     document = command("groups", tmp_path / "out", "--json").document
     assert (document["done"], document["total"]) == (48, 48)
+    sealed = json.loads((tmp_path / "out" / GROUP_REPORT).read_text(encoding="utf-8"))
+    assert sealed["tables"] == document["tables"]
     overall = document["overall"]["decisions"]
     assert (overall["people"], overall["audited"]) == (1800, 48)
     assert overall["not_audited"] == overall["refused"] - 48
     assert document["communities"] == {"column": None, "count": 0, "seed": 0}
+
+
+def test_what_was_sealed_is_read_and_not_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
+    expected = Bundle(folder).groups()
+    monkeypatch.delattr("recourse_audit.groups.report.group_report")
+    assert Bundle(folder).groups() == expected
+    assert expected.flags
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "groups.json: is missing; restore it"), ("{", "groups.json: this is not a groups")],
+)
+def test_a_report_that_is_missing_or_damaged_is_one_sentence(
+    content: str | None, words: str, tmp_path: Path
+) -> None:
+    folder = bundle(tmp_path, groups=SINGLE)
+    (folder / GROUP_REPORT).unlink()
+    if content is not None:
+        (folder / GROUP_REPORT).write_text(content, encoding="utf-8")
+    assert words in refused(folder)
 
 
 def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
@@ -231,7 +272,7 @@ def test_only_a_finished_audit_without_a_flag_passes(
     gap: float, finished: bool, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = bundle(tmp_path, gap=gap, groups=SINGLE, ties=True)
-    report = replace(with_sentences(groups_of(folder)), finished=finished, done=1, total=2)
+    report = replace(Bundle(folder).groups(), finished=finished, done=1, total=2)
     monkeypatch.setattr("recourse_audit.api.bundle.Bundle.groups", lambda _: report)
     ended_with = 0
     try:

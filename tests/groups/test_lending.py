@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from recourse_audit.api.bundle import Bundle
 from recourse_audit.audit.selection import Selection
-from recourse_audit.groups.report import groups_of
 from recourse_audit.records.groups import GroupReport
 from tests.audits import SAMPLES
 from tests.bundles import request_for, run_here
@@ -34,7 +34,7 @@ def report_on(sample: str, folder: Path) -> GroupReport:
     settings = folder / "audit.toml"
     settings.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
     run_here(request_for(settings, folder / "out", Selection()))
-    return groups_of(folder / "out")
+    return Bundle(folder / "out").groups()
 
 
 @pytest.fixture(scope="module")

@@ -199,15 +199,14 @@ def _summaries(
     stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
 ) -> dict[str, bytes]:
     """The pages about everybody: the group report, if groups are compared, and the index."""
-    from recourse_audit.groups.report import groups_of
     from recourse_audit.render.findings import with_sentences
 
-    level, folder = pages.level, stored.folder
+    level = pages.level
     files: dict[str, bytes] = {}
     names = stored.names()
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
-        report = with_sentences(groups_of(folder), templates)
+        report = with_sentences(stored.group_report(), templates)
         if level != "auditor":
             report = for_others(report)
         words = PageWords(pages.language, templates, *GROUP_WORDS)
