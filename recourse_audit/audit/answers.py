@@ -1,16 +1,14 @@
 """What the model answers on the whole graph, for everybody or for the nodes it is asked about.
 
-A model that answers for all nodes at once is asked once; about a graph that is too large for that,
-block by block (`block_answers`). A model that answers for one node per
-query would need a whole graph for each of them; so each node is asked about on its receptive
-field, after some nodes have shown that this gives the whole graph's answer.
+A model that answers for all nodes at once is asked once, unless the graph is too large for that
+(`large_graphs`). A model that answers for one node per query would need a whole graph for each of
+them; so each node is asked about on its receptive field, after some nodes have shown that this
+gives the whole graph's answer.
 """
 
 import numpy as np
 
-from recourse_audit.audit.askable import Askable
-from recourse_audit.audit.block_answers import LIMITS, BlockLimits, block_answers
-from recourse_audit.audit.block_fields import union_of
+from recourse_audit.audit.large_graphs import LIMITS, Askable, BlockLimits, large_answers, union_of
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Mask
@@ -30,9 +28,9 @@ def whole_answers(audit: Askable, nodes: Ints, limits: BlockLimits = LIMITS) -> 
     on one person depends on everybody's answer.
     """
     graph = audit.graph
-    in_blocks = block_answers(audit, limits)
-    if in_blocks is not None:
-        return in_blocks
+    of_large = large_answers(audit, limits)
+    if of_large is not None:
+        return of_large
     one_by_one = audit.batcher.one_row_per_query and not audit.rule.needs_everybody
     rows = nodes if one_by_one else np.arange(graph.node_count)
     answers = np.full((graph.node_count, audit.batcher.answer_width), np.nan)

@@ -7,7 +7,7 @@ import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of, recorded_decisions
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.askable import Askable
+from recourse_audit.audit.large_graphs import Askable
 from recourse_audit.audit.loaded import check_classes, rule_of
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher

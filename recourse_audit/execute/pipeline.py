@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of
-from recourse_audit.audit.block_answers import is_large
 from recourse_audit.audit.communities import communities_of, members_of, people_of, ties_of
 from recourse_audit.audit.grouping import check_groups
+from recourse_audit.audit.large_graphs import is_large
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.reporter import Reporter, repeated_answers

@@ -7,19 +7,19 @@ How the union is cut never shows in an answer.
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import as_answers
 from recourse_audit.model.queries import Pool, Query, Union, listed
 from recourse_audit.model.repeats import Repeater
 from recourse_audit.model.shared_fields import Form
 from recourse_audit.model.shared_states import shared_union
-from recourse_audit.model.signature import Signature
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import OutputKind
 
@@ -32,36 +32,6 @@ FEWEST_NODES = 512
 NODES_IN_MATRIX = 128
 BYTES_PER_QUERY = 2**20
 LARGEST_SCRATCH = 2**25
-
-
-class SealedModel(Protocol):
-    """A node classifier that can be asked but not looked into: the seam to whatever runs it."""
-
-    @property
-    def signature(self) -> Signature:
-        """Its inputs with their roles, and its output."""
-
-    @property
-    def weighs_ties(self) -> bool:
-        """Whether the weights of the user's ties are part of a question."""
-
-    @property
-    def node_room(self) -> int | None:
-        """How many nodes fit into one query, where the export fixed it."""
-
-    @property
-    def arc_room(self) -> int | None:
-        """How many arcs fit into one query, where the export fixed it."""
-
-    @property
-    def feature_type(self) -> type:
-        """The number type in which it takes features."""
-
-    def reseed(self, seed: int) -> None:
-        """Restart the random numbers that a model with active dropout would draw."""
-
-    def ask(self, query: Query) -> Floats:
-        """Answer one query: the raw output, one row for each of the rows asked for."""
 
 
 @dataclass(slots=True)
@@ -102,7 +72,7 @@ class QueryBatcher:
 
     def __init__(
         self,
-        model: SealedModel,
+        model: OnnxModel,
         pool: Pool,
         *,
         graphs_per_query: int | None = None,

@@ -20,8 +20,9 @@ import numpy as np
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
-from recourse_audit.model.batching import QueryBatcher, SealedModel, Sharing
+from recourse_audit.model.batching import QueryBatcher, Sharing
 from recourse_audit.model.edits import Edits, edits_of
+from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import SMALLEST_PROBABILITY
 from recourse_audit.model.probe_graphs import is_constant, varied_pools
 from recourse_audit.model.queries import Pool, Union, pool_of, side_by_side, whole, with_pairs
@@ -67,7 +68,7 @@ class Trial:
 
 
 def form_of(
-    model: SealedModel,
+    model: OnnxModel,
     pools: Sequence[Pool],
     depth: int,
     generator: np.random.Generator,
@@ -96,7 +97,7 @@ def takes_shared_fields(batcher: QueryBatcher) -> bool:
 
 
 def _trials(
-    model: SealedModel, pool: Pool, depth: int, generator: np.random.Generator, rounding: float
+    model: OnnxModel, pool: Pool, depth: int, generator: np.random.Generator, rounding: float
 ) -> list[Trial]:
     """Some graphs; more of them as long as few answers tell."""
     trials: list[Trial] = []
@@ -109,7 +110,7 @@ def _trials(
 
 
 def _made_up_trials(
-    model: SealedModel, constant: Pool, depth: int, generator: np.random.Generator, rounding: float
+    model: OnnxModel, constant: Pool, depth: int, generator: np.random.Generator, rounding: float
 ) -> Iterator[Trial]:
     """The same with made-up features: a mean of equal features hides how they are weighed."""
     for pool in varied_pools(generator, constant):

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import TypeVar
 
 if sys.platform == "linux":
@@ -20,7 +20,9 @@ MEGABYTE = 2**20
 # Without a setting: what is left is for everybody else.
 SHARE_OF_MACHINE = 0.75
 # The memory of the container that this process runs in, if it is in one.
-_CONTAINER = Path("/sys/fs/cgroup/memory.max")
+_CONTAINER = Path("/sys/fs/cgroup")
+# How many seconds pass between two looks at the memory of a call.
+PAUSE = 0.001
 
 Answer = TypeVar("Answer")
 
@@ -37,6 +39,13 @@ class MemoryLimit:
         if self._megabytes is None or sys.platform != "linux":
             return "than there is"
         return f"than {self._megabytes:,} MB (model.memory)"
+
+    @property
+    def free(self) -> int | None:
+        """The bytes that a call may take now: of the limit, and of the machine; None if unknown."""
+        if self._megabytes is None:
+            return None
+        return min(self._megabytes * MEGABYTE - self._kept, _available())
 
     def hold(self, call: Callable[[], Answer], *, keeps: bool = True) -> Answer:
         """Run a call under the limit; `keeps` says that what it leaves behind counts from then on.
@@ -79,10 +88,42 @@ def _default() -> int | None:
     if sys.platform != "linux":
         return None
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if _CONTAINER.is_file():
-        text = _CONTAINER.read_text(encoding="ascii").strip()
-        memory = min(memory, int(text)) if text.isdecimal() else memory
-    return int(SHARE_OF_MACHINE * memory) // MEGABYTE
+    return int(SHARE_OF_MACHINE * min(memory, _container_bytes("memory.max"))) // MEGABYTE
+
+
+def _container_bytes(name: str) -> int:
+    """A figure of the container; more than any machine has where there is none."""
+    file = _CONTAINER / name
+    text = file.read_text(encoding="ascii").strip() if file.is_file() else ""
+    return int(text) if text.isdecimal() else sys.maxsize
+
+
+def _available() -> int:
+    """The bytes that the machine and the container can give without taking them from others."""
+    table = Path("/proc/meminfo").read_text(encoding="ascii")
+    machine = int(table.partition("MemAvailable:")[2].split()[0]) * 1024
+    most = _container_bytes("memory.max")
+    used = 0 if most == sys.maxsize else _container_bytes("memory.current")
+    return max(min(machine, most - used), 0)
+
+
+def peak_of(call: Callable[[], object]) -> int:
+    """The most bytes that this process has to itself while a call runs; Linux only."""
+    peak, over = 0, Event()
+
+    def look() -> None:
+        nonlocal peak
+        while not over.wait(PAUSE):
+            peak = max(peak, _data())
+
+    thread = Thread(target=look, daemon=True, name="memory")
+    thread.start()
+    try:
+        call()
+    finally:
+        over.set()
+        thread.join()
+    return peak
 
 
 def _data() -> int:

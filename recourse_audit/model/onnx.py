@@ -110,6 +110,11 @@ class OnnxModel:
         """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
         return self._files.digest()
 
+    @property
+    def free_memory(self) -> int | None:
+        """How many bytes a query may take now; None where nobody knows."""
+        return self._limits.memory.free
+
     def begin_work(self) -> None:
         """Limit the memory of a worker from now on, as everything else has been opened."""
         self._limits.hold_from_now_on()

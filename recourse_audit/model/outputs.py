@@ -5,7 +5,7 @@ rows that come back tell rows per node, per graph and per tie apart. How far an 
 measured on a path: a later layer is moved by nodes that are farther away.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from recourse_audit.model.probe_graphs import (
     with_other_features,
 )
 from recourse_audit.model.queries import Pool, Query
-from recourse_audit.model.signature import OutputPort, Rows, Signature
+from recourse_audit.model.signature import OutputPort, Rows
 
 # With these sizes no two of the numbers of nodes, ties, arcs and graphs are ever equal twice.
 SIZES = ((5, 6), (4, 5, 7))
@@ -62,40 +62,17 @@ class Reach:
     steady: bool
 
 
-@dataclass(slots=True)
-class _Listener:
-    """Stands in for a model, and keeps what all of its outputs say to every query."""
+class _Listener(OnnxModel):
+    """An open model that keeps what all of its outputs say to every query."""
 
-    model: OnnxModel
-    heard: list[Asked] = field(default_factory=list)
-
-    @property
-    def signature(self) -> Signature:
-        return self.model.signature
-
-    @property
-    def weighs_ties(self) -> bool:
-        return self.model.weighs_ties
-
-    @property
-    def node_room(self) -> int | None:
-        return self.model.node_room
-
-    @property
-    def arc_room(self) -> int | None:
-        return self.model.arc_room
-
-    @property
-    def feature_type(self) -> type:
-        return self.model.feature_type
-
-    def reseed(self, seed: int) -> None:
-        self.model.reseed(seed)
+    def __init__(self, model: OnnxModel) -> None:
+        vars(self).update(vars(model))
+        self.heard: list[Asked] = []
 
     def ask(self, query: Query) -> Floats:
-        nodes, arcs = self.model.sizes(query)
+        nodes, arcs = self.sizes(query)
         graphs = len(query.node_starts) - 1 + (nodes > len(query.nodes))
-        answers = self.model.ask_every(query)
+        answers = self.ask_every(query)
         self.heard.append(
             Asked(
                 nodes=nodes,
@@ -103,7 +80,7 @@ class _Listener:
                 graphs=graphs,
                 rows=len(query.rows),
                 own_nodes=len(query.nodes),
-                tables={name: self.model.rows_of(raw) for name, raw in answers.items()},
+                tables={name: self.rows_of(raw) for name, raw in answers.items()},
             )
         )
         return np.zeros((len(query.rows), 1))

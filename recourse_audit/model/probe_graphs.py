@@ -7,7 +7,6 @@ import numpy as np
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.batching import SealedModel
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Pool, Union
 
@@ -103,7 +102,7 @@ def _probe_graph(
     )
 
 
-def room_for(model: SealedModel, wanted: int) -> int:
+def room_for(model: OnnxModel, wanted: int) -> int:
     """How many nodes a probe's graph may have in an export of fixed size.
 
     It has at most one tie more than nodes.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.batching import QueryBatcher, SealedModel
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.form_probe import form_of, takes_shared_fields
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.output import guess_kind
@@ -127,9 +127,7 @@ def identify_output(
 class Prober:
     """Asks the paired questions, one method per probe."""
 
-    def __init__(
-        self, model: SealedModel, pools: list[Pool], generator: np.random.Generator
-    ) -> None:
+    def __init__(self, model: OnnxModel, pools: list[Pool], generator: np.random.Generator) -> None:
         self._model = model
         self._pools = pools
         self._generator = generator

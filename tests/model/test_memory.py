@@ -21,7 +21,7 @@ from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import onnx
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.memory import MEGABYTE, MemoryLimit
+from recourse_audit.model.memory import MEGABYTE, MemoryLimit, peak_of
 from recourse_audit.model.queries import Query, Union, pool_of, whole
 from tests.audits import SAMPLES
 from tests.model.small_graphs import open_model
@@ -186,3 +186,16 @@ def test_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     """What other tests took and freed there could be taken again without asking the kernel."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(LIMITED[name], tmp_path).result()
+
+
+@limited
+def test_the_peak_of_a_query_is_seen_though_its_memory_is_given_back() -> None:
+    graph = random_graph(100_000, 400_000, 7)
+    batcher = QueryBatcher(open_model(SAMPLES / "gcn.onnx"), pool_of(graph))
+    union = whole(graph)
+    before = peak_of(lambda: batcher.ask_raw(union.part(0, 0), union.nodes[:0]))
+    # An index of 16 columns of 8 bytes, and messages of half that size, for 800,000 arcs.
+    assert peak_of(lambda: batcher.ask_raw(union, union.nodes)) - before > 100 * MEGABYTE
+    free = MemoryLimit(4096).free
+    assert free is not None
+    assert 0 < free <= 4096 * MEGABYTE

@@ -7,11 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.audit import block_answers as module
+from recourse_audit.audit import large_graphs as module
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.block_answers import BlockLimits, block_answers
-from recourse_audit.audit.block_fields import BlockFields, Blocks, Ring, looks
+from recourse_audit.audit.large_graphs import (
+    BlockFields,
+    BlockLimits,
+    Blocks,
+    LargeGraph,
+    Ring,
+    looks,
+)
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.errors import LimitError
 from recourse_audit.graph.arrays import Floats, Graph, Indices
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.graph.neighbourhoods import by_locality
@@ -33,6 +40,11 @@ def limits(size: int, times: float = np.inf) -> BlockLimits:
 
 def in_one(audit: LoadedAudit) -> Floats:
     return audit.batcher.ask(whole(audit.graph), np.arange(audit.graph.node_count))
+
+
+def in_blocks(audit: LoadedAudit, cut: BlockLimits) -> Floats | None:
+    assert audit.probes.depth is not None
+    return LargeGraph(audit, audit.probes.depth, cut).answers_in_blocks()
 
 
 def agree(some: Floats | None, other: Floats) -> bool:
@@ -76,7 +88,7 @@ def test_every_architecture_answers_in_blocks_as_on_the_whole_graph(
     model: str, tmp_path: Path
 ) -> None:
     audit = load_audit(lending_audit(tmp_path, model, more=PREPARED.get(model, "")))
-    assert agree(block_answers(audit, limits(4000)), in_one(audit))
+    assert agree(in_blocks(audit, limits(4000)), in_one(audit))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -87,7 +99,7 @@ def test_blocks_of_any_size_give_the_whole_graphs_answers(
     audit = audit_of(tmp_path, form=form, directed=directed)
     expected = in_one(audit)
     for size in SIZES:
-        assert agree(block_answers(audit, limits(size)), expected)
+        assert agree(in_blocks(audit, limits(size)), expected)
 
 
 def test_a_graph_of_small_components_is_cut_between_them(tmp_path: Path) -> None:
@@ -96,7 +108,7 @@ def test_a_graph_of_small_components_is_cut_between_them(tmp_path: Path) -> None
     ends = np.concatenate([np.stack((first, first + 1)), np.stack((first, first + 2))], axis=1)
     graph = from_arrays(audit.graph.features, ends)
     pieces = replace(audit, graph=graph)
-    assert agree(block_answers(pieces, limits(40)), in_one(pieces))
+    assert agree(in_blocks(pieces, limits(40)), in_one(pieces))
 
 
 def fields_of(audit: LoadedAudit) -> BlockFields:
@@ -142,7 +154,7 @@ def test_degrees_of_the_ring_are_shown_only_to_a_model_that_looks_at_them(
         return Blocks(fields, order, ring, most)
 
     monkeypatch.setattr(module, "Blocks", noted)
-    assert block_answers(audit, limits(4000)) is not None
+    assert in_blocks(audit, limits(4000)) is not None
     assert chosen == [ring]
 
 
@@ -179,16 +191,60 @@ def test_a_model_that_minds_how_many_are_asked_about_is_asked_about_the_whole_gr
     assert np.array_equal(answers, in_one(audit))
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_large_graph_is_one_query_if_the_free_memory_allows_it_and_otherwise_blocks(
+    missing: int, tmp_path: Path, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = audit_of(tmp_path)
+    expected = in_one(audit)
+    arcs = len(audit.graph.arc_source)
+    free = int(1000 * arcs / module.SHARE_OF_FREE) + 1 - 2 * missing
+    monkeypatch.setattr(module, "MEASURED", (40, 80))
+    monkeypatch.setattr(LargeGraph, "_peak", lambda _, union: 5 + 1000 * len(union.sources))
+    monkeypatch.setattr(OnnxModel, "free_memory", free)
+    sizes.asked.clear()
+    answers = whole_answers(audit, np.arange(PEOPLE), limits(300))
+    assert (PEOPLE in sizes.asked) == (not missing)
+    assert agree(answers, expected)
+
+
+def test_a_query_that_takes_more_memory_than_was_measured_is_asked_in_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = audit_of(tmp_path)
+    expected = in_one(audit)
+    ask = OnnxModel.ask
+
+    def limited(model: OnnxModel, query: Query) -> object:
+        if len(query.nodes) == PEOPLE:
+            raise LimitError("more memory")
+        return ask(model, query)
+
+    monkeypatch.setattr(LargeGraph, "_bytes_at_once", lambda _: 1.0)
+    monkeypatch.setattr(OnnxModel, "ask", limited)
+    assert agree(whole_answers(audit, np.arange(PEOPLE), limits(300)), expected)
+
+
+def test_decisions_within_rounding_do_not_depend_on_the_free_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = audit_of(tmp_path)
+    monkeypatch.setattr(module, "CLOSE", 1e9)
+    in_parts = whole_answers(audit, np.arange(PEOPLE), limits(300))
+    monkeypatch.setattr(LargeGraph, "_bytes_at_once", lambda _: 1.0)
+    assert np.array_equal(whole_answers(audit, np.arange(PEOPLE), limits(300)), in_parts)
+
+
 def test_a_depth_that_is_too_small_shows(tmp_path: Path) -> None:
     audit = audit_of(tmp_path)
     mistaken = replace(audit, probes=replace(audit.probes, depth=0))
-    assert block_answers(mistaken, limits(300)) is None
+    assert in_blocks(mistaken, limits(300)) is None
 
 
 def test_blocks_that_cost_too_much_are_not_asked(tmp_path: Path) -> None:
     audit = audit_of(tmp_path)
-    assert block_answers(audit, limits(60, times=1.0)) is None
-    assert block_answers(audit, limits(60, times=100.0)) is not None
+    assert in_blocks(audit, limits(60, times=1.0)) is None
+    assert in_blocks(audit, limits(60, times=100.0)) is not None
 
 
 def test_a_graph_that_is_not_large_is_one_query_to_the_bit(tmp_path: Path, sizes: Sizes) -> None:
@@ -205,7 +261,7 @@ def test_answers_close_to_the_line_do_not_depend_on_the_cut(
     audit = audit_of(tmp_path)
     monkeypatch.setattr(module, "CLOSE", 1e9)
     monkeypatch.setattr(module, "MOST_CLOSE", PEOPLE)
-    first, *others = [block_answers(audit, limits(size)) for size in SIZES]
+    first, *others = [in_blocks(audit, limits(size)) for size in SIZES]
     assert first is not None
     assert all(np.array_equal(first, other) for other in others if other is not None)
     assert agree(first, in_one(audit))
@@ -217,7 +273,7 @@ def test_too_many_answers_close_to_the_line_are_the_whole_graphs(
     audit = audit_of(tmp_path)
     monkeypatch.setattr(module, "CLOSE", 1e9)
     monkeypatch.setattr(module, "MOST_CLOSE", PEOPLE - 1)
-    assert block_answers(audit, limits(700)) is None
+    assert in_blocks(audit, limits(700)) is None
 
 
 def test_a_share_of_blocks_is_asked_twice(tmp_path: Path) -> None:
@@ -225,7 +281,7 @@ def test_a_share_of_blocks_is_asked_twice(tmp_path: Path) -> None:
     repeater = audit.batcher.repeater
     with repeater.always():
         before = audit.batcher.runs
-        assert block_answers(audit, limits(60)) is not None
+        assert in_blocks(audit, limits(60)) is not None
         made = audit.batcher.runs - before
     assert 1 <= repeater.found.calls < made / 4
     assert repeater.found.differed == 0
