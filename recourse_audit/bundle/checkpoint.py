@@ -25,8 +25,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.summary import Member, Person, TieBlock
 
-# 3: like the store of version 3. 4: digests of chunks. 5, 6: like the store of
-# that version.
+# Changes whenever a table or the format of documents does.
 VERSION = 7
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",

@@ -47,14 +47,7 @@ class Findings:
     results: Callable[[], Iterator[Result]]
 
 
-# 1: the first. 2: people have ids and communities, numeric attributes are in bins, and what could
-# be dropped is in the document. 3: subjects have a chunk, documents are of format 2, and `queries`
-# counts everything that was asked for a subject. 4: documents are of format 4, and subjects have
-# the calls of the model that were repeated. 5: documents are of format 5; people and subjects have
-# the decision on their own data alone, and subjects the answers that were compared. 6: everybody's
-# ties, by which groups are compared; people have the outcome and the score; documents are of format
-# 6; actions that are the same for everybody, and what they do for each subject. 7: documents are of
-# format 7; subjects have the number of tests in which options held.
+# Changes whenever a table or the format of documents does; a store of another version is refused.
 VERSION = 7
 PERSON = (
     *("number", "id", "decision", "favourable", "community", "favourable_alone"),

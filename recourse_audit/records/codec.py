@@ -1,13 +1,11 @@
 """Every document, both ways: a record to JSON and back, each with one writer and one reader.
 
 A document has a name, a format number and a JSON Schema (`recourse-audit schema NAME`). The reader
-takes the current format and those before it that can be rewritten, one format at a time; it
-refuses anything else, and anything that is not exactly what the record says: nothing is half read.
-Documents of earlier formats are rewritten in `upgrades`.
+takes this format alone, and refuses anything that is not exactly what the record says: nothing is
+half read.
 """
 
 import json
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -36,15 +34,6 @@ from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.signing import FORMAT as SIGNING_FORMAT
 from recourse_audit.records.signing import SignedLetter
-from recourse_audit.records.upgrades import (
-    inspection_from_2,
-    inspection_from_3,
-    subject_from_2,
-    subject_from_3,
-    subject_from_4,
-    subject_from_5,
-    subject_from_6,
-)
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -59,8 +48,6 @@ class Document(Generic[T]):
 
     Parameters
     ----------
-    upgrades
-        Rewrite plain data of each format that can be read into the one after it, the latest last.
     omit_none
         Leave out keys whose value is None.
     """
@@ -71,13 +58,11 @@ class Document(Generic[T]):
         record: type[T],
         *,
         format: int,  # noqa: A002  # the name in the JSON
-        upgrades: tuple[Callable[[Json], Json], ...] = (),
         omit_none: bool = False,
     ) -> None:
         self.name = name
         self.format = format
         self._record = record
-        self._upgrades = upgrades
         self._omit_none = omit_none
 
     @cached_property
@@ -117,9 +102,9 @@ class Document(Generic[T]):
         try:
             record: T = self._reader.validate_json(text, strict=True)
         except ValidationError as error:
-            return self._read_earlier_format(text, _first(error))
+            raise self._refusal(text, _first(error)) from None
         if getattr(record, "format", self.format) != self.format:
-            return self._read_earlier_format(text, "format")
+            raise self._refusal(text, "format")
         return record
 
     def schema(self) -> Json:
@@ -128,39 +113,18 @@ class Document(Generic[T]):
         schema["properties"]["format"] = {"const": self.format}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
-    def _read_earlier_format(self, text: str | bytes, problem: str) -> T:
-        """Read a format before this one; or say why the text cannot be read."""
-        from pydantic import ValidationError
-
+    def _refusal(self, text: str | bytes, problem: str) -> DocumentError:
+        """Why a text cannot be read."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets
-            raise DocumentError(f"this is not a {self.name} document: it is not JSON") from None
-        found = data.get("format") if isinstance(data, dict) else None
-        if found == self.format:
-            raise DocumentError(f"this {self.name} document was changed: {problem}") from None
-        if type(found) is not int or found not in self._readable[:-1]:
-            raise DocumentError(self._unknown(found)) from None
-        try:
-            for upgrade in self._upgrades[found - self.format :]:
-                data = upgrade(data)
-            upgraded: T = self._reader.validate_json(json.dumps(data), strict=True)
-            return upgraded
-        except (ValidationError, KeyError, TypeError, AttributeError):
-            raise DocumentError(
-                f"this {self.name} document of format {found} was changed, or is damaged"
-            ) from None
-
-    @property
-    def _readable(self) -> range:
-        return range(self.format - len(self._upgrades), self.format + 1)
-
-    def _unknown(self, found: object) -> str:
-        *earlier, last = map(str, self._readable)
-        formats = f"{', '.join(earlier)} and {last}" if earlier else last
-        return (
-            f"this {self.name} document has format {found!r}, and this version of recourse-audit "
-            f"reads {formats}; use the version that wrote it"
+            return DocumentError(f"this is not a {self.name} document: it is not JSON")
+        number = data.get("format") if isinstance(data, dict) else None
+        if number == self.format and type(number) is int:
+            return DocumentError(f"this {self.name} document was changed: {problem}")
+        return DocumentError(
+            f"this {self.name} document has format {number!r}, and this version of recourse-audit "
+            f"reads {self.format}; run the audit again, or use the version that wrote it"
         )
 
 
@@ -168,7 +132,6 @@ SUBJECT = Document(
     "subject",
     SubjectReport,
     format=SUBJECT_FORMAT,
-    upgrades=(subject_from_2, subject_from_3, subject_from_4, subject_from_5, subject_from_6),
 )
 GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
 STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
@@ -178,7 +141,6 @@ INSPECTION = Document(
     "inspection",
     ModelReport,
     format=INSPECTION_FORMAT,
-    upgrades=(inspection_from_2, inspection_from_3),
 )
 SIGNED_LETTER = Document("signed letter", SignedLetter, format=SIGNING_FORMAT)
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)

@@ -1,7 +1,6 @@
 """Letters are signed off by name; what speaks against one must be accepted by its own word."""
 
 import csv
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -304,17 +303,9 @@ def _other_bundle(bundle: Path) -> None:
     path.write_text(path.read_text("utf-8").replace('"of": "', '"of": "0', 1), encoding="utf-8")
 
 
-def _earlier_version(bundle: Path) -> None:
+def _unrecorded(bundle: Path) -> None:
     for path in (bundle / "letters").glob("*.signed.json"):
         path.unlink()
-
-
-def _earlier_format(bundle: Path) -> None:
-    _earlier_version(bundle)
-    path = bundle / "letters" / "manifest.json"
-    text, changes = re.subn(r'"format": \d+', '"format": 1', path.read_text("utf-8"), count=1)
-    assert changes == 1
-    path.write_text(text, encoding="utf-8")
 
 
 def _edited(bundle: Path) -> None:
@@ -326,8 +317,7 @@ def _edited(bundle: Path) -> None:
     ("spoil", "words"),
     [
         (_other_bundle, "move the folder elsewhere to keep them"),
-        (_earlier_version, "move the folder elsewhere to keep them"),
-        (_earlier_format, "move the folder elsewhere to keep them"),
+        (_unrecorded, "move the folder elsewhere to keep them"),
         (
             _edited,
             "belongs to a letter that is signed off, and was changed, added or removed since",

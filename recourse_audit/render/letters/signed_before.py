@@ -6,7 +6,6 @@ written, and the command says which letters these are.
 """
 
 import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -39,7 +38,8 @@ def signed_before(derived: DerivedFolder, names: Mapping[int, str]) -> dict[int,
     folder = derived.folder
     there = any(folder.glob(f"*{SIGNED}"))
     manifest = _manifest(folder)
-    if not there and not _says_signed(folder):
+    sealed = manifest is not None and any(name.endswith(SIGNED) for name in manifest.files)
+    if not there and not sealed:
         return {}
     if manifest is None or not there or manifest.of != digest(derived.bundle / MANIFEST):
         raise InputError(
@@ -99,15 +99,6 @@ def _manifest(folder: Path) -> DerivedManifest | None:
         return DERIVED_MANIFEST.read(read_plain(folder / MANIFEST) or b"")
     except DocumentError:
         return None
-
-
-def _says_signed(folder: Path) -> bool:
-    """Whether a manifest, of whichever format, says that letters were signed off."""
-    try:
-        manifest = json.loads(read_plain(folder / MANIFEST) or b"null")
-        return manifest["made_with"]["sign_off"] is not None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
 
 
 def _records(
