@@ -68,7 +68,7 @@ def lending_audit(folder: Path, model: str = "gcn", *, more: str = "", max_nodes
     text = (SAMPLES / "audit.toml").read_text(encoding="utf-8")
     text = text.replace('path = "gcn.onnx"', f'path = "{model}.onnx"\n{more}')
     text = text.replace("max_nodes = 4", f"max_nodes = {max_nodes}")
-    text = text.replace("budget = 5000", "budget = 300\ndraws = 5")
+    text = text.replace("[recourse]\n", "[recourse]\nbudget = 300\ndraws = 5\n")
     path = folder / "audit.toml"
     path.write_text(text, encoding="utf-8")
     return path

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from recourse_audit.audit.decided import decided_by, decided_of
 from recourse_audit.audit.loaded import (
     LoadedAudit,
+    check_against_graph,
     check_features,
     with_ties_counted,
 )
@@ -253,6 +254,8 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         found, model = inspect_with(settings, read, preprocessing, timeout=timeout, classes=classes)
         decided: dict[str, Any] = {}
         if whole is not None and read is not None and found.probes is not None:
+            if graph is None:
+                check_against_graph(whole, read, preprocessing)
             decided = decided_by(whole, read, model, found.probes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None

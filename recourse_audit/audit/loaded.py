@@ -100,11 +100,7 @@ def open_audit(
     else:
         graph = with_computed(graph, settings.graph, Positions("the graph"))
     check_features(model, graph, preprocessing)
-    _check_groups(settings, graph)
-    encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
-    policy = open_policy(settings, graph, encoder)
-    _check_stratum(settings, graph)
-    outcomes = known_outcomes(settings, graph, () if encoder is None else encoder.columns)
+    policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
     probes = probe(model, settings.model, pool_of(graph), classes=classes)
     probes = with_ties_counted(probes, graph)
@@ -113,6 +109,17 @@ def open_audit(
     return replace(
         audit, preprocessing=preprocessing, graph_from_files=from_files, outcomes=outcomes
     )
+
+
+def check_against_graph(
+    settings: Settings, graph: Graph, preprocessing: Preprocessing | None
+) -> tuple[Policy, Ints | None]:
+    """The policy and what came true later, checked against the graph as `run` needs them."""
+    _check_groups(settings, graph)
+    encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
+    policy = open_policy(settings, graph, encoder)
+    _check_stratum(settings, graph)
+    return policy, known_outcomes(settings, graph, () if encoder is None else encoder.columns)
 
 
 def assemble(

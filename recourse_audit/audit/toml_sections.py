@@ -83,7 +83,6 @@ def closing_sections(groups: list[str]) -> list[str]:
         "",
         "[recourse]",
         "max_changes = 3     # at most this many changes in one option",
-        "budget = 5000       # at most this many combinations of changes tried per person",
         "# CHECK: without rules, own ties may be dropped at cost 1, and nothing else may change.",
         "# Ties such as family are never suggested, and protected attributes never change.",
         "# [[recourse.ties]]",

@@ -282,10 +282,23 @@ class Recourse(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OutsideRange(Record):
+    """A number that nobody in the graph has: below the lowest or above the highest there is."""
+
+    attribute: str
+    value: float
+    side: Literal["below", "above"]
+    lowest: float
+    highest: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WhatIf(Record):
     """What the model decides on the whole graph after changes that somebody chose by hand.
 
     `forbidden` has one sentence for each thing that the policy would not let anybody suggest.
+    `outside` has the numbers that nobody in the graph has, where the answer is an extrapolation.
     """
 
     actions: tuple[Action, ...]
@@ -297,3 +310,4 @@ class WhatIf(Record):
     score_before: float | None = None
     score: float | None = None
     forbidden: tuple[str, ...]
+    outside: tuple[OutsideRange, ...] = ()

@@ -96,6 +96,18 @@ class Attribute:
             numbers: Floats = (user - self.shift) / self.scale
         return numbers
 
+    def observed_range(self, graph: Graph) -> tuple[float, float]:
+        """The lowest and the highest value that anybody has."""
+        numbers = column_of(graph, self.name)
+        known = numbers[np.isfinite(numbers)]  # preprocessing may take a column with empty cells
+        if not len(known):
+            raise SettingsError(
+                f"recourse.attributes: nobody has a value of {self.name!r}; leave it out, or fill "
+                "it in"
+            )
+        low, high = sorted(self.user_value(end) for end in (known.min(), known.max()))
+        return low, high
+
     def holds(self, value: float) -> bool:
         """Whether a user's value lies in the range, and the table can hold a number for it."""
         if not self.low <= value <= self.high:
@@ -138,13 +150,7 @@ def attribute_of(graph: Graph, name: str, rule: AttributeRule | None) -> Attribu
             shift=rule.shift,
             transform=rule.transform,
         )
-    numbers = column_of(graph, name)
-    known = numbers[np.isfinite(numbers)]  # preprocessing may take a column with empty cells
-    if not len(known):
-        raise SettingsError(
-            f"recourse.attributes: nobody has a value of {name!r}; leave it out, or fill it in"
-        )
-    low, high = sorted(units.user_value(end) for end in (known.min(), known.max()))
+    low, high = units.observed_range(graph)
     return replace(
         units,
         low=low if rule is None or rule.min is None else rule.min,

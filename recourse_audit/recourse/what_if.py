@@ -3,15 +3,16 @@
 What the policy would not suggest is reported, and tried all the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.records.recourse import Action, SetAction, WhatIf
+from recourse_audit.records.recourse import Action, OutsideRange, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import (
+    Attribute,
     Levels,
     Movement,
     attribute_of,
@@ -51,7 +52,25 @@ def try_changes(
         score_before=naming.scores(before)[0],
         score=naming.scores(answer)[0],
         forbidden=tuple(reasons_against(policy, table, context.reach)),
+        outside=tuple(_outside(table)),
     )
+
+
+def _outside(table: ActionTable) -> Iterator[OutsideRange]:
+    """The numbers that lie outside what anybody in the graph has."""
+    for movement, levels in table.moves:
+        for attribute, value in zip(movement.moved, levels.after[0], strict=True):
+            if isinstance(attribute, Attribute) and not isinstance(value, str):
+                low, high = attribute.observed_range(table.graph)
+                if not low <= value <= high:
+                    yield OutsideRange(
+                        attribute=attribute.name,
+                        value=value,
+                        side="below" if value < low else "above",
+                        lowest=low,
+                        highest=high,
+                        unit=attribute.unit,
+                    )
 
 
 def typed_actions(

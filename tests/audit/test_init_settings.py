@@ -111,6 +111,8 @@ def test_init_on_the_lending_sample_finds_the_settings_it_was_made_with(tmp_path
     written = tomllib.loads(out.read_text(encoding="utf-8"))
     sample = tomllib.loads((SAMPLES / "audit.toml").read_text(encoding="utf-8"))
     assert written["graph"]["features"] == sample["graph"]["features"]
+    assert "budget" not in written["recourse"], "the default decides more people"
+    assert "budget" not in sample["recourse"]
     assert set(written["groups"]["attributes"]) == set(sample["groups"]["attributes"])
 
 

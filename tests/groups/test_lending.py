@@ -19,7 +19,7 @@ CHANGES = {
     "max_nodes = 4": "max_nodes = 2",
     "max_changes = 3": "max_changes = 1",
     "options = 3": "options = 1",
-    "budget = 5000": "budget = 300\ndraws = 0",
+    "[recourse]\n": "[recourse]\nbudget = 300\ndraws = 0\n",
 }
 
 

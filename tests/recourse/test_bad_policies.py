@@ -235,6 +235,7 @@ def test_candidates_that_are_not_there_are_refused(tmp_path: Path) -> None:
     [
         (OUT_OF_RANGE[0][0], "recourse.max_changes: must be at least 1 (got 0)"),
         (UNKNOWN[0][0], "recourse.ties[0].kind"),
+        (UNKNOWN[4][0], "there is no feature 'debts'; did you mean 'debt'?"),
         (UNKNOWN[7][0], "recourse.attributes[0].name"),
         (CONTRADICTIONS[0][0], "recourse.ties[0]"),
         (CONTRADICTIONS[4][0], "recourse.ties[1]"),
@@ -246,9 +247,12 @@ def test_the_command_ends_with_2_and_one_line(
 ) -> None:
     path = tmp_path / "audit.toml"
     path.write_text(toml(small_case(recourse).write(tmp_path)), encoding="utf-8")
-    finished = command("explain", path, "ann", "--json")
-    assert finished.code == 2
-    line = one_line(finished)
+    lines = set()
+    for words_of_command in (("explain", path, "ann", "--json"), ("inspect", path)):
+        finished = command(*words_of_command)
+        assert finished.code == 2
+        lines.add(one_line(finished))
+    [line] = lines
     assert line.startswith(f"error: {path}: ")
     assert words in line
 

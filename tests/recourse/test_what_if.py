@@ -11,6 +11,7 @@ from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.typed_changes import TieChange, ValueChange, read_changes
 from recourse_audit.recourse.what_if import try_changes
+from recourse_audit.render.terminal.recourse import what_if_notes
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -148,6 +149,35 @@ def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
         dropped = [action for action in found.actions if isinstance(action, TieAction)]
         assert sorted(action.kind for action in dropped) == kinds
         assert len(dropped) == len(found.actions)
+
+
+def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
+    graph = town(1)
+    context = context_of(
+        graph, open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
+    )
+    rules = [{"name": "income", "step": 10, "scale": 100, "unit": "EUR", "max": 999}]
+    rules[0]["implies"] = [{"name": "debt", "by": 1}]
+    policy = policy_of(graph, attributes=rules)
+    naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
+
+    def outside(*texts: str) -> list[tuple[str, str, str]]:
+        found = try_changes(context, policy, naming, 0, read_changes(texts, graph))
+        return [(one.attribute, one.side, one.unit) for one in found.outside]
+
+    income, debt = (graph.features[:, place] for place in (0, 1))
+    inside = float(np.median(income)) * 100
+    assert outside(f"income={inside}", f"debt={float(debt[0])}") == []
+    assert outside("income=-5000", f"debt={float(debt[0])}") == [("income", "below", "EUR")]
+    assert outside("savings=99", "late=-99") == [("savings", "above", ""), ("late", "below", "")]
+    assert outside("income=99000")[1:] == [("debt", "above", "")], "what is implied counts as well"
+    found = try_changes(context, policy, naming, 0, read_changes(["income=-5000"], graph))
+    [number, _] = found.outside
+    assert number.value == -5000
+    assert number.lowest == pytest.approx(100 * income.min())
+    said = " ".join(what_if_notes(found))
+    lowest = f"the lowest is {100 * income.min():g} EUR"
+    assert f"Nobody in the graph has a value like income = -5000: {lowest}" in said
 
 
 def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list[str]:

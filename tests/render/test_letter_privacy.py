@@ -111,7 +111,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[Su
     for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
         shutil.copy(SAMPLE / name, folder)
     text = (SAMPLE / "audit.toml").read_text(encoding="utf-8").split("[letters]")[0]
-    text = text.replace("budget = 5000", "budget = 400\ndraws = 4")
+    text = text.replace("[recourse]\n", "[recourse]\nbudget = 400\ndraws = 4\n")
     text += '\n[letters]\nknown_kinds = ["guarantor", "co-borrower", "payment", "employer"]\n'
     (folder / "audit.toml").write_text(text, encoding="utf-8")
     audit = load_audit(folder / "audit.toml")

@@ -65,7 +65,7 @@ def show_what_if(console: Console, found: WhatIf, now: Decision | None = None) -
     """What the model decides after changes chosen by hand, and whether the policy permits them."""
     style = "bold green" if found.favourable else "bold"
     console.print(Padding(Text(what_if_sentence(found, now), style=style), (1, 2, 0, 2)))
-    for sentence in forbidden_sentences(found):
+    for sentence in what_if_notes(found):
         console.print(Padding(Text(sentence, style="yellow"), (0, 2)))
 
 
@@ -75,10 +75,17 @@ def what_if_sentence(found: WhatIf, now: Decision | None = None) -> str:
     return f"What if {changes}: decided {plain(found.decision)}{_answered(found, now)}"
 
 
-def forbidden_sentences(found: WhatIf) -> Iterator[str]:
-    """What the policy says against the changes."""
+def what_if_notes(found: WhatIf) -> Iterator[str]:
+    """What the policy says against the changes, and which values nobody has."""
     for sentence in found.forbidden:
         yield f"The policy would not suggest this: {plain(sentence)}."
+    for number in found.outside:
+        end = ("lowest", number.lowest) if number.side == "below" else ("highest", number.highest)
+        unit = f" {plain(number.unit)}" if number.unit else ""
+        yield (
+            f"Nobody in the graph has a value like {plain(number.attribute)} = {number.value:g}: "
+            f"the {end[0]} is {end[1]:g}{unit}. The model's answer there is an extrapolation."
+        )
 
 
 def _answered(found: WhatIf, now: Decision | None) -> str:

@@ -18,7 +18,7 @@ from recourse_audit.render.terminal.headline import class_name, headline, no_tie
 from recourse_audit.render.terminal.ladder import Ladder, ladder_of
 from recourse_audit.render.terminal.lines import MORE, Block, print_blocks, width_of, wrapped
 from recourse_audit.render.terminal.option_lines import option_lines, others_sentence
-from recourse_audit.render.terminal.recourse import forbidden_sentences, what_if_sentence
+from recourse_audit.render.terminal.recourse import what_if_notes, what_if_sentence
 from recourse_audit.render.text import number, plain
 
 CAUTION = (
@@ -82,7 +82,7 @@ class _BriefSubject:
         if report.what_if is not None:
             words = tidy(what_if_sentence(report.what_if, report.subject))
             lines = self._wrapped(words, most=3)
-            for sentence in forbidden_sentences(report.what_if):
+            for sentence in what_if_notes(report.what_if):
                 lines += self._wrapped(sentence, "yellow", most=2)
             yield Block(lines=lines, least=2, apart=True, prose=True)
         if report.recourse is not None and not report.error:
