@@ -80,10 +80,14 @@ class GraphFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingSettings:
-    """The text of a first `audit.toml`, and what a person should hear about it at once."""
+    """The text of a first `audit.toml`, and what a person should hear about it at once.
+
+    `problem` says why nobody can be audited with it yet, if so.
+    """
 
     text: str
     guesses: tuple[str, ...]
+    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +182,11 @@ def starting_settings(
         closing_sections(groups),
     )
     text = "\n".join("\n".join([*part, ""]) for part in parts)
-    return StartingSettings(text=text, guesses=tuple(_guessed(block) for block in blocks))
+    return StartingSettings(
+        text=text,
+        guesses=tuple(_guessed(block) for block in blocks),
+        problem=seen.found.problem,
+    )
 
 
 def _start(files: GraphFiles, model: ModelSettings, folder: Path, later: _Later) -> _Start:

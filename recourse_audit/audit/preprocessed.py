@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.columns import Positions
+from recourse_audit.graph.columns import IN_MEMORY
 from recourse_audit.graph.computed import Computation, with_computed
 from recourse_audit.graph.raw_columns import ColumnKind, with_raw_columns
 from recourse_audit.graph.readers import read_graph
@@ -17,8 +17,6 @@ from recourse_audit.records.model import (
     PreprocessingReport,
 )
 from recourse_audit.settings import GraphSettings, ModelSettings
-
-IN_MEMORY = "the graph in memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +85,9 @@ def preprocessed(
         graph = read_graph(settings, pipeline)
         origin = settings.origin
     else:
-        place = Positions(IN_MEMORY)
+        place = IN_MEMORY
         graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)
-        origin = IN_MEMORY
+        origin = IN_MEMORY.name
     intakes = pipeline.intakes([*graph.attributes], origin)
     encoder = PipelineEncoder(pipeline, intakes, computation)
     columns = {name: graph.columns[name] for name in encoder.columns}

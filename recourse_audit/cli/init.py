@@ -55,4 +55,6 @@ def init(
     write(out, start.text)
     for guess in start.guesses:
         say(guess)
+    if start.problem:
+        raise InputError(f"wrote {out}, but nobody can be audited with it yet: {start.problem}")
     say(f"Wrote {out}. Check the lines marked CHECK, then run: recourse-audit inspect {out}")

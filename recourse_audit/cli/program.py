@@ -2,10 +2,12 @@
 
 import io
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from recourse_audit.cli.demo import demo
 from recourse_audit.cli.explain import explain
@@ -19,7 +21,7 @@ from recourse_audit.cli.run import run
 from recourse_audit.cli.schema import schema
 from recourse_audit.cli.stability import stability
 from recourse_audit.cli.verify import verify
-from recourse_audit.errors import AuditError
+from recourse_audit.errors import AuditError, InputError
 
 app = typer.Typer(
     name="recourse-audit",
@@ -49,20 +51,34 @@ def _options(
     pass
 
 
+class _Command(TyperCommand):
+    """A command that refuses an option given twice, of which the parser would keep the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for place, option in enumerate(given):
+            single = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
+            if single and option in given[:place]:
+                raise InputError(f"{option.opts[0]}: is given more than once; give it once")
+        return super().parse_args(ctx, args)
+
+
+def _add(command: Callable[..., None], short_help: str | None = None) -> None:
+    app.command(cls=_Command, short_help=short_help)(command)
+
+
 app.callback()(_options)
-app.command(short_help="Show a model's inputs, their roles, and what probes found.")(inspect)
-app.command(short_help="Write a commented audit.toml from your files.")(init)
-app.command(short_help="Explain decisions on people, and what could change them.")(explain)
-app.command(short_help="Audit everyone, into a bundle.")(run)
-app.command(short_help="Make the pages of a bundle: reports, group report, index.")(report)
-app.command(short_help="Make the letters of a bundle, as HTML and PDF.")(letters)
-app.command(short_help="Compare the groups of an audit: gaps, with uncertainty.")(groups)
-app.command(short_help="Check that a bundle is what was sealed.")(verify)
-app.command(short_help="Measure how far explanations and options move under perturbation.")(
-    stability
-)
-app.command(short_help="Print the JSON Schema of a document.")(schema)
-app.command()(demo)
+_add(inspect, "Show a model's inputs, their roles, and what probes found.")
+_add(init, "Write a commented audit.toml from your files.")
+_add(explain, "Explain decisions on people, and what could change them.")
+_add(run, "Audit everyone, into a bundle.")
+_add(report, "Make the pages of a bundle: reports, group report, index.")
+_add(letters, "Make the letters of a bundle, as HTML and PDF.")
+_add(groups, "Compare the groups of an audit: gaps, with uncertainty.")
+_add(verify, "Check that a bundle is what was sealed.")
+_add(stability, "Measure how far explanations and options move under perturbation.")
+_add(schema, "Print the JSON Schema of a document.")
+_add(demo)
 
 
 def main() -> None:

@@ -122,7 +122,7 @@ def assemble_arrays(
         ids=_ids(ids, count, place),
         features=features,
         feature_names=names,
-        attributes={name: _labels(values) for name, values in attributes.items()},
+        attributes={name: _labels(values, place) for name, values in attributes.items()},
         ties=Ties(
             source=source,
             target=target,
@@ -212,7 +212,7 @@ def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) 
         return one_kind(count, wanted, place)
     check_shape(kind, "edge_type", (count,), place)
     if kind.dtype.kind not in "iu":
-        names, codes = np.unique(to_strings(kind.tolist()), return_inverse=True)
+        names, codes = np.unique(to_strings(kind.tolist(), place), return_inverse=True)
         return code_kinds(codes, names.tolist(), wanted, place)
     most = len(wanted) if wanted else MOST_KINDS
     outside = (kind < 0) | (kind >= most)
@@ -230,18 +230,21 @@ def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) 
 def _ids(ids: Sequence[object] | Array | None, count: int, place: Place) -> Strings:
     if ids is None:
         return as_strings(np.arange(count))
-    texts = to_strings(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+    texts = to_strings(ids.tolist() if isinstance(ids, np.ndarray) else ids, place)
     check_shape(texts, "ids", (count,), place)
     check_ids(texts, place)
     return texts
 
 
-def _labels(values: Array) -> NDArray[np.generic]:
-    return values if values.dtype.kind in "biuf" else as_labels(to_strings(values.tolist()))
+def _labels(values: Array, place: Place) -> NDArray[np.generic]:
+    if values.dtype.kind in "biuf":
+        return values
+    return as_labels(to_strings(values.tolist(), place))
 
 
 def check_distinct(names: Sequence[str], place: Place) -> None:
     """Refuse two features of one name: nobody could say which of them is meant."""
+    to_strings(names, place)
     for position, name in enumerate(names):
         if name in names[:position]:
             raise GraphError(

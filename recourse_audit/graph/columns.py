@@ -42,6 +42,9 @@ class Positions(Place):
         return f"{self.name}, position {index} (counted from 0)"
 
 
+IN_MEMORY = Positions("the graph in memory")
+
+
 def check_is_file(path: Path, key: str) -> None:
     """Refuse a path without a file, naming the setting it came from."""
     if is_folder(path):
@@ -176,10 +179,16 @@ def one_kind(count: int, wanted: Sequence[str], place: Place) -> Kinds:
     return np.zeros(count, np.int16), (DEFAULT_KIND,)
 
 
-def to_strings(values: Iterable[object]) -> Strings:
+def to_strings(values: Iterable[object], place: Place = IN_MEMORY) -> Strings:
     """Convert ids or labels of any type to text: 7 becomes "7", and None becomes ""."""
     texts = ["" if value is None else _text(value) for value in values]
-    return as_strings(np.array(texts, object))
+    try:
+        return as_strings(np.array(texts, object))
+    except UnicodeEncodeError as error:  # Python's text may hold half of a character
+        index = next(index for index, text in enumerate(texts) if error.object in text)
+        raise GraphError(
+            f"{place.row(index)}: {texts[index]!r} is not valid Unicode text; write it again"
+        ) from None
 
 
 def as_strings(values: NDArray[np.generic]) -> Strings:

@@ -104,7 +104,7 @@ def survey_graphml(path: Path) -> tuple[list[Column], bool]:
     """Describe every node attribute, and say whether the file's ties have a direction."""
     network = _read_network(path)
     columns = _columns(values for _, values in network.nodes(data=True))
-    labels = {name: _labels(values) for name, values in columns.items()}
+    labels = {name: _labels(values, Place(path)) for name, values in columns.items()}
     described = [
         Column(
             name=name,
@@ -188,11 +188,11 @@ def _convert(
     features = needed_features(settings, columns)
     for key, column in [("id", settings.id)] * named + [("features", f) for f in features]:
         check_column(column, [*columns], key, place)
-    ids = to_strings(columns.pop(settings.id) if named else own)
+    ids = to_strings(columns.pop(settings.id) if named else own, place)
     check_ids(ids, place)
     features = features if raw is None else ()
     numbers = {f: _numbers(columns[f], f, place) for f in features}
-    labels = {n: _labels(values) for n, values in columns.items() if n not in features}
+    labels = {n: _labels(values, place) for n, values in columns.items() if n not in features}
     taken = {} if raw is None else raw.kinds([*columns], name)
     graph = build_graph(
         ids=ids,
@@ -219,7 +219,7 @@ def _ties(network: "nx.Graph[Any]", name: str, settings: GraphSettings) -> Ties:
     for key, column in required + [("edge_attributes", c) for c in settings.edge_attributes]:
         check_column(column, [*columns], key, place)
     if settings.kind in columns:
-        names, codes = np.unique(to_strings(columns[settings.kind]), return_inverse=True)
+        names, codes = np.unique(to_strings(columns[settings.kind], place), return_inverse=True)
         kind, kinds = code_kinds(codes, names.tolist(), settings.kinds, place)
     else:
         kind, kinds = one_kind(len(rows), settings.kinds, place)
@@ -259,7 +259,7 @@ def _numbers(column: Values, name: str, place: Place) -> NDArray[np.float64]:
     return numbers
 
 
-def _labels(column: Values) -> NDArray[np.generic]:
+def _labels(column: Values, place: Place) -> NDArray[np.generic]:
     """Numbers (NaN if missing) if all values are numbers, otherwise text ("" if missing)."""
     present = [value for value in column if value is not None]
     if present and all(isinstance(value, bool | int | float) for value in present):
@@ -268,7 +268,7 @@ def _labels(column: Values) -> NDArray[np.generic]:
             return np.array(column)
         if not any(booleans):
             return np.array([np.nan if v is None else v for v in column])
-    return as_labels(to_strings(column))
+    return as_labels(to_strings(column, place))
 
 
 # ---------------------------------------------------------------- a file becomes a network

@@ -86,4 +86,4 @@ def _texts(values: NDArray[np.generic], column: str, place: Place) -> NDArray[np
             f"{place.name}: column {column!r} holds numbers with fractions, but text is needed; "
             "store it as text, as the pipeline was trained on it"
         )
-    return as_labels(to_strings(values.tolist()))
+    return as_labels(to_strings(values.tolist(), place))

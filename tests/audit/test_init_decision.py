@@ -234,7 +234,10 @@ def test_a_column_that_a_pipeline_lacks_is_marked_with_what_to_write(tmp_path: P
 
 def test_outputs_among_which_one_must_be_chosen_are_named_in_the_file(tmp_path: Path) -> None:
     model = layered_network(tmp_path / "model.onnx", features=7)
-    started(tmp_path, model, *write_tables(tmp_path))
+    out = tmp_path / "audit.toml"
+    finished = command("init", model, *write_tables(tmp_path), "--out", out)
+    assert finished.code == 2
+    assert f"error: wrote {out}, but nobody can be audited with it yet: {model}: " in finished.err
     text = (tmp_path / "audit.toml").read_text(encoding="utf-8")
     [line] = [line for line in text.splitlines() if "not beyond doubt" in line]
     assert line.startswith("# CHECK: ")

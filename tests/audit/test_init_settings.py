@@ -162,6 +162,10 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
     [
         (["model.onnx"], "init needs the graph"),
         (["model.onnx", "--nodes", "people.csv"], "init needs the graph"),
+        (
+            ["model.onnx", "--nodes", "a.csv", "--edges", "ties.csv", "--nodes", "b.csv"],
+            "--nodes: is given more than once",
+        ),
         (["gone.onnx", "--npz", "graph.npz"], "gone.onnx: there is no such file; correct the"),
         (["model.onnx", "--npz", "gone.npz"], "gone.npz: there is no such file; correct the"),
         (
@@ -222,3 +226,16 @@ def test_init_names_the_features_of_an_archive(tmp_path: Path) -> None:
         assert command("init", tmp_path / "model.onnx", *made_of, "--out", out).code == 0
         assert tomllib.loads(out.read_text("utf-8"))["graph"]["features"] == expected
         assert command("explain", out, "0").code == 0
+
+
+def test_a_model_that_nobody_can_be_audited_with_is_an_error_and_said_in_the_file(
+    tmp_path: Path,
+) -> None:
+    model = sum_network(tmp_path / "model.onnx", trap="nan")
+    out = tmp_path / "audit.toml"
+    finished = command("init", model, *write_graph(tmp_path)["csv"], "--out", out)
+    assert finished.code == 2
+    [line] = [line for line in finished.err.splitlines() if line.startswith("error: ")]
+    problem = line.removeprefix(f"error: wrote {out}, but nobody can be audited with it yet: ")
+    assert f"# CHECK: {problem}" in out.read_text(encoding="utf-8")
+    assert command("inspect", out).code == 2

@@ -264,6 +264,10 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path) -> None:
         ({"edge_type": [0]}, ["'edge_type' has shape [1]"]),
         ({"x": np.array([[None], [1], [2]])}, ["pickled", "may run code"]),
         ({"region": np.array([None, "a", "b"])}, ["pickled"]),
+        ({"ids": ["a", "b\ud800", "c"]}, ["position 1", r"'b\ud800' is not valid Unicode text"]),
+        ({"region": ["a", "b", "\udfff"]}, ["position 2", "not valid Unicode text"]),
+        ({"edge_type": ["\ud800", "kin"]}, ["position 0", "not valid Unicode text"]),
+        ({"feature_names": ["a", "\ud800"]}, ["position 1", "not valid Unicode text"]),
     ],
 )
 def test_a_bad_archive_is_refused_with_the_name_of_its_array(
