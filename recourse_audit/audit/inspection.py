@@ -49,6 +49,15 @@ PREPARATION = (
     '  normalisation = "symmetric"    # or "row", or "none", if the model does it itself',
     '  tie_weights = "column"         # or "ones", if every tie counts the same',
 )
+# Which axes of an input depend on the graph, as an exporter takes them.
+DYNAMIC_AXES: dict[Role | None, str] = {
+    "adjacency": '{0: "nodes", 1: "nodes"}',
+    "edges": '{1: "ties"}',
+    **dict.fromkeys(("features", "node_ids", "batch"), '{0: "nodes"}'),
+    **dict.fromkeys(
+        ("sources", "targets", "edge_weight", "edge_attributes", "edge_type"), '{0: "ties"}'
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -183,15 +192,30 @@ class Inspection:
         return lines
 
     def _limits(self) -> list[str]:
-        """What cannot be asked of a model that was exported for one size."""
+        """What a model that was exported for one size costs, and how to export it again."""
         nodes, arcs = self.signature.fixed_nodes, self.signature.fixed_arcs
-        if arcs is None:
+        if nodes is None and arcs is None:
             return []
-        size = f"{arcs:,} arcs" + ("" if nodes is None else f" and {nodes:,} nodes")
+        sizes = {"arcs": arcs, "nodes": nodes}
+        size = " and ".join(f"{count:,} {what}" for what, count in sizes.items() if count)
+        lines = [
+            f"The model was exported for exactly {size}. Every query is filled",
+            "up to that size, so an audit takes several times as long as with dynamic axes.",
+        ]
+        if arcs is not None:
+            lines += [
+                "Changes that do not fit into it, such as new ties for somebody whose surroundings",
+                "fill it, cannot be asked: they are left out, and the certificate says so.",
+            ]
+        ports = [port for port in self.signature.inputs if port.role in DYNAMIC_AXES]
+        names = ", ".join(f'"{port.name}"' for port in self.signature.inputs)
+        axes = ", ".join(f'"{port.name}": {DYNAMIC_AXES[port.role]}' for port in ports)
         return [
-            f"The model was exported for exactly {size}. Changes that do not fit into it, such as",
-            "new ties for somebody whose surroundings fill it, cannot be asked: they are left out,",
-            "and the certificate says so. Export it with dynamic axes to have them tried.",
+            *lines,
+            "Ask whoever trained it to export it again:",
+            f'  torch.onnx.export(model.eval(), inputs, "{Path(self.name).name}",',
+            f"      opset_version=18, dynamo=False, input_names=[{names}],",
+            f"      dynamic_axes={{{axes}}})",
         ]
 
     @property

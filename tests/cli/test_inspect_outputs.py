@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.records.codec import INSPECTION
-from tests.audits import small_audit
+from tests.audits import SAMPLES, small_audit
 from tests.command import command, one_line
 from tests.onnx_outputs import Head, layered_network
 
@@ -97,3 +97,24 @@ def test_an_inspection_of_the_format_before_is_still_read() -> None:
     assert [one.name for one in report.outputs] == ["y"]
     assert report.output is not None
     assert report.output.kind == "logits"
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "axes"),
+    [
+        (
+            "fixed.onnx",
+            "exactly 8,422 arcs and 1,800 nodes. Every query",
+            'dynamic_axes={"x": {0: "nodes"}, "edge_index": {1: "ties"}})',
+        ),
+        ("gcn.onnx", "", ""),
+    ],
+)
+def test_inspect_says_what_a_fixed_size_costs_and_how_to_export_without_one(
+    name: str, size: str, axes: str
+) -> None:
+    advice = command("inspect", SAMPLES / name).err
+    assert ("takes several times as long" in advice) == bool(size)
+    assert ("torch.onnx.export(" in advice) == bool(size)
+    assert size in advice
+    assert axes in advice
