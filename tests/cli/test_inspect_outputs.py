@@ -82,23 +82,6 @@ def test_inspect_shows_the_choices_where_none_is_beyond_doubt(tmp_path: Path) ->
     assert finished.document["problem"] in finished.err
 
 
-def test_an_inspection_of_the_format_before_is_still_read() -> None:
-    output = {"name": "y", "dtype": "float32", "shape": ["N", 2]}
-    last = {
-        "format": 2,
-        "sha256": "0" * 64,
-        "inputs": [],
-        "output": {**output, "kind": "logits", "classes": 2, "why": "so"},
-        "probes": None,
-        "problem": "",
-    }
-    report = INSPECTION.read(json.dumps(last))
-    assert report.format == 4
-    assert [one.name for one in report.outputs] == ["y"]
-    assert report.output is not None
-    assert report.output.kind == "logits"
-
-
 @pytest.mark.parametrize(
     ("name", "size", "axes"),
     [
