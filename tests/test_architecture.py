@@ -33,7 +33,7 @@ FRONT = {"api", "cli", "__init__", "__main__"}
 # The modules that may import a heavy package: its doors.
 DOORS = {
     "onnxruntime": {"model/runtime.py"},
-    "jinja2": {"render/sandbox.py"},
+    "jinja2": {"render/templates.py"},
     "weasyprint": {"render/pdf.py"},
     "babel": {"render/wording.py"},
     "cryptography": {"bundle/signature.py"},

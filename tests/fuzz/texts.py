@@ -21,7 +21,7 @@ ATOMS = (
 )
 FILTERS = (
     *("upper", "length", "join", "list", "first", "int", "default('')", "safe", "sort", "sum", "e"),
-    *("map(attribute='__class__')", "attr('x')", "batch(10**9)", "center(10**9)", "groupby('a')"),
+    *("map(attribute='__class__')", "attr('x')", "batch(10**9)", "center(99)", "groupby('a')"),
     *(
         "truncate(3)",
         "items",
@@ -34,7 +34,7 @@ FILTERS = (
         "dictsort",
     ),
 )
-OPERATORS = ("+", "-", "*", "**", "/", "//", "%", "~", "==", "<", "in", "and", "or", "is", "if")
+OPERATORS = ("+", "-", "*", "/", "//", "%", "~", "==", "<", "in", "and", "or", "is", "if")
 
 
 def expression(draw: Random, depth: int = 0) -> str:
@@ -90,7 +90,7 @@ def _statement(draw: Random, depth: int) -> str:
             f"{{% raw %}}{inner}{{% endraw %}}",
             "<meta http-equiv=refresh content=0>",
             "{# " + inner,
-            "{% for n in range(99999) %}" * 3 + "{% endfor %}" * 3,
+            "{% for n in range(10**9) %}" + "{% endfor %}",
         )
     )
 
