@@ -12,8 +12,14 @@ import numpy as np
 from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench
 from benchmarks.search_speed import SAMPLE, open_sample, report, some_subjects
-from recourse_audit.caveats.effects import Caveats, Drawing, Effects, Removal, TieFinder
-from recourse_audit.caveats.grades import adjusted_effect
+from recourse_audit.audit.caveats import (
+    Caveats,
+    Drawing,
+    Effects,
+    Removal,
+    adjusted_effect,
+    removal_of,
+)
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.records.search import SearchResult
@@ -106,8 +112,7 @@ def judged_effects(bench: Bench, subjects: list[int]) -> Iterator[Judged]:
         assert isinstance(result, SearchResult)
         if result.moves_nothing:
             continue
-        finder = TieFinder(bench.graph, subject)
-        removals = [finder.removal(one, decided[subject]) for one in result.counterfactuals]
+        removals = [removal_of(subject, decided[subject], tree) for tree in result.numbers]
         measured = effects.measure(removals)
         for removal, (confounders, effect) in zip(removals, measured, strict=True):
             if effect is not None:

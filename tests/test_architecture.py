@@ -17,7 +17,6 @@ STAGES = (
     "model",
     "search",
     "recourse",
-    "caveats",
     "audit",
     "bundle",
     "groups",

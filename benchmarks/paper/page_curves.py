@@ -12,7 +12,7 @@ from benchmarks.paper.page_times import short_time
 from benchmarks.paper.pictures import lines
 from benchmarks.paper.published import OURS, TITLES
 from benchmarks.paper.reading import Reading
-from recourse_audit.caveats.stability import curve
+from recourse_audit.audit.stability import curve
 from recourse_audit.records.caveats import StabilityPoint, StabilityRow
 
 Pictures = dict[str, str]

@@ -16,7 +16,7 @@ from benchmarks.engines import decisions_of, open_bench
 from benchmarks.paper.cache import Key, ResultCache
 from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Plan
-from recourse_audit.caveats.stability import Standing, linked, moved, standing
+from recourse_audit.audit.stability import Standing, stability_row, standing, with_link
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.onnx import OnnxModel
@@ -74,7 +74,7 @@ def add_ties(cache: ResultCache, dataset: Dataset, plan: Plan, scope: Scope) -> 
     hidden = dataset.network.whole()[0].numpy()
     rows = dataset.network.state["second.lin.weight"].numpy()
     for (subject, other), key in missing.items():
-        changed = linked(dataset.graph, subject, other)
+        changed = with_link(dataset.graph, subject, other)
         after = standings(changed, dataset.bench.model, scope, [subject])[subject]
         row = rows[int(before[subject].decision)]
         cosine = hidden[other] @ row / (np.linalg.norm(hidden[other]) * np.linalg.norm(row) + 1e-12)
@@ -107,7 +107,7 @@ def change_models(cache: ResultCache, dataset: Dataset, plan: Plan, scope: Scope
 
 
 def _document(before: Standing, after: Standing) -> dict[str, Any]:
-    row = moved("", "", before, after)
+    row = stability_row("", "", before, after)
     return {"answer": row.strength, "changed": row.changed, "explanation": row.explanation}
 
 

@@ -202,11 +202,11 @@ class Audit:
             Whether options are compared as well as explanations.
         """
         from recourse_audit.audit.loaded import find_subjects
-        from recourse_audit.audit.stability import by_links, by_models, some_subjects
+        from recourse_audit.audit.stability import by_links, by_models, draw_subjects
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
         audit = self.loaded
-        chosen = find_subjects(audit, _ids(subjects)) if subjects else some_subjects(audit, sample)
+        chosen = find_subjects(audit, _ids(subjects)) if subjects else draw_subjects(audit, sample)
         models = [Path(path) for path in perturbed_models]
         with steps_on_stderr(shown=progress) as steps:
             if models:

@@ -68,11 +68,9 @@ class EgoNetworks:
 
     def _missing(self, nodes: Indices, search: SearchResult | None) -> Ints:
         """All nodes of the counterfactuals, if any of them is missing from `nodes`."""
-        found = () if search is None else search.counterfactuals
-        wanted = {name for one in found for name in one.explanation.nodes}
-        if wanted <= set(self._graph.ids[nodes].tolist()):
-            return np.empty(0, np.int64)
-        return np.array(sorted(self._graph.find(name) for name in wanted))
+        trees = () if search is None else search.numbers
+        wanted = {node for tree in trees for node in tree.nodes}
+        return np.array([] if wanted <= set(nodes.tolist()) else sorted(wanted), np.int64)
 
     def _neighbours(self, nodes: Indices, hops: Sequence[int]) -> list[EgoNode]:
         """What the model decides on some nodes, given in ascending order."""

@@ -1,36 +1,166 @@
-"""Stability of an audit's findings: perturb the graph or the model, explain again, compare."""
+"""How far explanations and options move when the graph or the model is perturbed.
+
+Section V-C of the paper: an explanation must change when the mechanism behind a decision changes,
+and stay when it does not. Distances are Jaccard distances: of the people in the winning
+explanations, and of what the offered options touch. Subjects whose decision changed are kept apart
+from those whose decision did not.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.audit.reporter import recourse_search
-from recourse_audit.caveats.stability import Standing, curve, linked, moved, standing
 from recourse_audit.errors import InputError, ModelError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.signature import Signature
-from recourse_audit.records.caveats import FORMAT, StabilityReport, StabilityRow
-from recourse_audit.records.search import SearchFailure
+from recourse_audit.records.caveats import FORMAT, StabilityPoint, StabilityReport, StabilityRow
+from recourse_audit.records.recourse import Action, Recourse, SetAction
+from recourse_audit.records.search import SearchFailure, SearchResult
+from recourse_audit.recourse.variants import new_ties
 from recourse_audit.search.moexp import Search
 
 SALT = 11
+POINTS = 5
+# Statuses that say which options there are, or that there are none.
+KNOWN = ("verified", "certified_infeasible")
 
 
-def nobody() -> None:
-    """Nobody wants to know."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a subject stands: probabilities, who explains the decision, what the options touch.
+
+    A field is None where there is nothing to compare: there is no explanation or it moves nothing,
+    no option was searched for (the decision is favourable), or the budget ended before one was
+    found. A subject certified to have no option has an empty set of options.
+    """
+
+    decision: str
+    probabilities: Floats
+    explained_by: frozenset[str] | None
+    options: frozenset[str] | None
 
 
-def some_subjects(audit: LoadedAudit, count: int) -> list[int]:
+def standing(
+    decision: str, probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
+) -> Standing:
+    """Take from a subject's results what is compared."""
+    found = search.counterfactuals if search is not None and not search.moves_nothing else ()
+    return Standing(
+        decision=decision,
+        probabilities=probabilities,
+        explained_by=frozenset(found[0].explanation.nodes) if found else None,
+        options=_touched(recourse) if recourse and recourse.status in KNOWN else None,
+    )
+
+
+def _touched(recourse: Recourse) -> frozenset[str]:
+    return frozenset(_touches(action) for option in recourse.options for action in option.actions)
+
+
+def _touches(action: Action) -> str:
+    """What a change touches, whatever it does with it."""
+    if isinstance(action, SetAction):
+        return repr(action.attribute)
+    return repr((action.do, *sorted(action.tie), action.kind))
+
+
+def stability_row(
+    subject: str, perturbation: str, before: Standing, after: Standing
+) -> StabilityRow:
+    """Compare two standings of one subject; the strength is how far the answer itself moved.
+
+    It is the total variation distance of the two answers: half the sum of absolute differences.
+    """
+    strength = 0.5 * float(np.abs(before.probabilities - after.probabilities).sum())
+    return StabilityRow(
+        subject=subject,
+        perturbation=perturbation,
+        strength=round(strength, 6),
+        changed=before.decision != after.decision,
+        explanation=jaccard(before.explained_by, after.explained_by),
+        options=jaccard(before.options, after.options),
+    )
+
+
+def jaccard(one: frozenset[str] | None, other: frozenset[str] | None) -> float | None:
+    """The Jaccard distance of two sets: 0 for two empty ones, None if one is not known."""
+    if one is None or other is None:
+        return None
+    either = one | other
+    return round(1 - len(one & other) / len(either), 6) if either else 0.0
+
+
+def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
+    """Mean distances over rows of growing strength, in at most five runs of about equal length."""
+    some = sorted(
+        (row for row in rows if row.changed == changed and row.explanation is not None),
+        key=lambda row: row.strength,
+    )
+    points = []
+    for run in np.array_split(np.arange(len(some)), min(POINTS, len(some)) or 1):
+        part = [some[place] for place in run]
+        if part:
+            options = [row.options for row in part if row.options is not None]
+            points.append(
+                StabilityPoint(
+                    strength=round(float(np.mean([row.strength for row in part])), 6),
+                    explanation=round(float(np.mean([row.explanation or 0.0 for row in part])), 6),
+                    options=round(float(np.mean(options)), 6) if options else None,
+                    rows=len(part),
+                )
+            )
+    return tuple(points)
+
+
+def with_link(graph: Graph, subject: int, other: int) -> Graph:
+    """The graph with one more tie from the subject, of the kind that they have most of.
+
+    Its weight and attributes are the usual ones for ties of that kind.
+    """
+    ties = graph.ties
+    own = ties.kind[(ties.source == subject) | (ties.target == subject)]
+    kind = int(np.bincount(own if len(own) else ties.kind, minlength=1).argmax())
+    usual = new_ties(graph)
+    changed = build_graph(
+        ids=graph.ids,
+        features=graph.features,
+        feature_names=graph.feature_names,
+        attributes=graph.attributes,
+        directed=graph.directed,
+        ties=Ties(
+            source=np.append(ties.source, np.int32(subject)),
+            target=np.append(ties.target, np.int32(other)),
+            kind=np.append(ties.kind, ties.kind.dtype.type(kind)),
+            kinds=ties.kinds,
+            weight=_with_row(ties.weight, usual.weight, kind),
+            attributes=_with_row(ties.attributes, usual.attributes, kind),
+        ),
+    )
+    return replace(changed, more=graph.more)
+
+
+def _with_row(
+    column: NDArray[np.float32] | None, usual: NDArray[np.float32] | None, kind: int
+) -> NDArray[np.float32] | None:
+    """A column of the table of ties, with the usual value for a kind appended."""
+    if column is None or usual is None:
+        return None
+    return np.concatenate((column, usual[kind : kind + 1]))
+
+
+def draw_subjects(audit: LoadedAudit, count: int) -> list[int]:
     """Draw subjects from those whom the model refused; from everybody, if it refused nobody."""
     every = np.arange(audit.graph.node_count)
     answers = whole_answers(audit, every)
@@ -48,7 +178,7 @@ def by_links(
     links: int,
     *,
     with_options: bool,
-    done: Callable[[], None] = nobody,
+    done: Callable[[], None] = lambda: None,
 ) -> StabilityReport:
     """Tie each subject to one other node after the other, and explain again each time."""
     _check_reach(audit)
@@ -58,9 +188,9 @@ def by_links(
         if before[subject] is None:
             continue
         for other in _strangers(audit.graph, subject, links, audit.scope.seed):
-            changed = with_graph(audit, linked(audit.graph, subject, other))
+            changed = with_graph(audit, with_link(audit.graph, subject, other))
             after = standings(changed, [subject], with_options=with_options)
-            rows += _compared(audit, [subject], before, after, f"tie to {audit.graph.ids[other]}")
+            rows += _compare(audit, [subject], before, after, f"tie to {audit.graph.ids[other]}")
             done()
     return _report(audit, subjects, before, rows, kind="links")
 
@@ -71,16 +201,16 @@ def by_models(
     models: Sequence[Path],
     *,
     with_options: bool,
-    done: Callable[[], None] = nobody,
+    done: Callable[[], None] = lambda: None,
 ) -> StabilityReport:
     """Explain every subject again with each perturbed copy of the model."""
     _check_reach(audit)
-    perturbed = [_opened(audit, path) for path in models]
+    perturbed = [_open_copy(audit, path) for path in models]
     before = standings(audit, subjects, with_options=with_options)
     rows: list[StabilityRow] = []
     for path, other in zip(models, perturbed, strict=True):
         after = standings(other, subjects, with_options=with_options)
-        rows += _compared(audit, subjects, before, after, path.name)
+        rows += _compare(audit, subjects, before, after, path.name)
         done()
     return _report(audit, subjects, before, rows, kind="models")
 
@@ -127,7 +257,7 @@ def _batcher(model: OnnxModel, graph: Graph, *, packing: bool) -> QueryBatcher:
     return QueryBatcher(model, pool_of(graph), graphs_per_query=None if packing else 1)
 
 
-def _opened(audit: LoadedAudit, path: Path) -> LoadedAudit:
+def _open_copy(audit: LoadedAudit, path: Path) -> LoadedAudit:
     """The same audit of a copy of the model, which must look the same from outside."""
     own = audit.model.signature
     settings = audit.settings.model.model_copy(update={"path": path, "output_name": None})
@@ -173,7 +303,7 @@ def _strangers(graph: Graph, subject: int, count: int, seed: int) -> Iterator[in
     yield from generator.permutation(np.flatnonzero(able))[:count].tolist()
 
 
-def _compared(
+def _compare(
     audit: LoadedAudit,
     subjects: Sequence[int],
     before: dict[int, Standing | None],
@@ -183,7 +313,7 @@ def _compared(
     for subject in subjects:
         one, other = before[subject], after[subject]
         if one is not None and other is not None:
-            yield moved(str(audit.graph.ids[subject]), perturbation, one, other)
+            yield stability_row(str(audit.graph.ids[subject]), perturbation, one, other)
 
 
 def _report(

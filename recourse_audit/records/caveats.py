@@ -17,18 +17,17 @@ class AdjustedEffect(Record):
     confounders' features, `low` to `high` its interval. A move of up to `smallest` is no effect to
     speak of. `agreeing` is the share of draws with a larger move the same way, `negligible` the
     share with no larger move; `depends_on_whom` where the mean does not speak for nine draws in
-    ten. Reports of formats before 6 counted moves of any size as agreeing, and graded by that:
-    what they did not tell is None.
+    ten.
     """
 
     unadjusted: float
     adjusted: float
     low: float
     high: float
-    smallest: float | None
+    smallest: float
     agreeing: float
-    negligible: float | None
-    depends_on_whom: bool | None
+    negligible: float
+    depends_on_whom: bool
     draws: int
     grade: Grade
 

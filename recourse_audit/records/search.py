@@ -193,13 +193,24 @@ class ObjectiveGrid(Record):
     counts: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeNumbers:
+    """A counterfactual by numbers of the graph: its nodes, its pairs, and those that it removes."""
+
+    nodes: tuple[int, ...]
+    pairs: tuple[int, ...]
+    removed: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchResult(Record):
     """What a search found for one subject, and how far it looked before it stopped.
 
     `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
     pair is on the front. `baselines` are what other ways of choosing would have picked.
-    `objective_grid` counts all pairs; it is None where there are no pairs.
+    `objective_grid` counts all pairs; it is None where there are no pairs. `numbers` are those of
+    the counterfactuals, and `front_removed` the numbers of the pairs that those of `front` remove:
+    whatever goes on from here needs no ids.
     """
 
     subject: int
@@ -209,6 +220,8 @@ class SearchResult(Record):
     front_size: int
     baselines: dict[str, FrontPair]
     objective_grid: ObjectiveGrid | None
+    numbers: tuple[TreeNumbers, ...] = ()
+    front_removed: tuple[tuple[int, ...], ...] = ()
 
     @property
     def moves_nothing(self) -> bool:

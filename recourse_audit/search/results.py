@@ -21,6 +21,7 @@ from recourse_audit.records.search import (
     SearchFailure,
     SearchResult,
     Tie,
+    TreeNumbers,
 )
 from recourse_audit.search.baselines import baselines
 from recourse_audit.search.evaluation import Scores, joined
@@ -103,16 +104,12 @@ class Naming:
         """The ids of some nodes of the graph."""
         return tuple(self.graph.ids[nodes].tolist())
 
-    def ties(self, local: LocalGraph, columns: Indices) -> list[tuple[Tie, ...]]:
-        """The ends of local ties as ids: one tuple per column, without the padding."""
-        real = columns.T != NO_TIE
-        used, which = np.unique(columns.T[real], return_inverse=True)
-        pairs = local.pairs[used]
-        low, high = self.nodes(self.graph.pair_low[pairs]), self.nodes(self.graph.pair_high[pairs])
-        ends = list(zip(low, high, strict=True))
-        every = [ends[place] for place in which.tolist()]
-        until = [0, *np.cumsum(real.sum(axis=1)).tolist()]
-        return [tuple(every[a:b]) for a, b in pairwise(until)]
+    def ties(self, pairs: Sequence[tuple[int, ...]]) -> list[tuple[Tie, ...]]:
+        """Pairs of nodes as ids, one tuple of them per list of numbers."""
+        used = np.array(sorted({pair for numbers in pairs for pair in numbers}), np.int64)
+        low, high = self.nodes(self.graph.pair_low[used]), self.nodes(self.graph.pair_high[used])
+        ends = dict(zip(used.tolist(), zip(low, high, strict=True), strict=True))
+        return [tuple(ends[pair] for pair in numbers) for numbers in pairs]
 
     def probabilities(self, answers: Floats) -> list[dict[str, float]]:
         """Rows of log-probabilities as probabilities by class; a score model has none."""
@@ -180,6 +177,8 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
             front_size=records.front_size[root] if records else 0,
             baselines=records.baselines(root) if records else {},
             objective_grid=records.objective_grids[root] if records else None,
+            numbers=records.numbers(root) if records else (),
+            front_removed=records.front_removed(root) if records else (),
         )
 
 
@@ -211,8 +210,11 @@ class BatchRecords:
         pairs = np.concatenate((chosen, np.stack([*others.values()], axis=1).ravel(), listed))
         subtree = table.explanation(pairs) + table.roots
         figures = ranking.figures(pairs)
-        named = naming.ties(finding.local, np.concatenate(table.tie_columns(pairs), axis=1))
-        self._every, self._removed = named[: len(pairs)], named[len(pairs) :]
+        columns = np.concatenate(table.tie_columns(pairs), axis=1)
+        self._numbers = _numbers(finding.local, columns)
+        self._half = len(pairs)
+        ties = naming.ties(self._numbers)
+        self._every, self._removed = ties[: len(pairs)], ties[len(pairs) :]
         self._simulatability = rounded(table.simulatability[subtree]).tolist()
         self._relevance = rounded(np.abs(table.relevance[pairs])).tolist()
         self._points = list(zip(*figures.points(), strict=True))
@@ -229,12 +231,29 @@ class BatchRecords:
         rows = as_answers(answers, naming.kind)
         self._probabilities = naming.probabilities(rows)
         self._scores = naming.scores(rows)
-        self._nodes = [naming.nodes(_nodes_of(finding, number)) for number in whole.tolist()]
+        self._nodes = [_nodes_of(finding, number) for number in whole.tolist()]
+        self._names = [naming.nodes(nodes) for nodes in self._nodes]
 
     def counterfactuals(self, root: int) -> tuple[Counterfactual, ...]:
         """The winner first, then the others in the order they were chosen."""
         places = range(self._chosen[root], self._chosen[root + 1])
         return tuple(self._counterfactual(root, place) for place in places)
+
+    def numbers(self, root: int) -> tuple[TreeNumbers, ...]:
+        """The counterfactuals by the numbers of their nodes and pairs."""
+        return tuple(
+            TreeNumbers(
+                nodes=tuple(self._nodes[place].tolist()),
+                pairs=self._numbers[place],
+                removed=self._numbers[self._half + place],
+            )
+            for place in range(self._chosen[root], self._chosen[root + 1])
+        )
+
+    def front_removed(self, root: int) -> tuple[tuple[int, ...], ...]:
+        """What the pairs of `front` remove, by the numbers of pairs of nodes."""
+        first, last = self._listed[root], self._listed[root + 1]
+        return tuple(self._numbers[self._half + first : self._half + last])
 
     def baselines(self, root: int) -> dict[str, FrontPair]:
         """The pairs that the baselines would show."""
@@ -258,7 +277,7 @@ class BatchRecords:
         point, others = self._points[place], self._points[self._baselines[root] :]
         return Counterfactual(
             explanation=Explanation(
-                nodes=self._nodes[place],
+                nodes=self._names[place],
                 edges=every,
                 simulatability=self._simulatability[place],
                 probabilities=self._probabilities[place],
@@ -279,6 +298,14 @@ class BatchRecords:
             probabilities=self._probabilities[place + self._chosen[-1]],
             score=self._scores[place + self._chosen[-1]],
         )
+
+
+def _numbers(local: LocalGraph, columns: Indices) -> list[tuple[int, ...]]:
+    """Local ties as numbers of pairs: one tuple per column, without the padding."""
+    real = columns.T != NO_TIE
+    every = local.pairs[columns.T[real]].tolist()
+    until = _until(0, real.sum(axis=1).tolist())
+    return [tuple(every[a:b]) for a, b in pairwise(until)]
 
 
 def _until(first: int, counts: Sequence[int]) -> list[int]:
@@ -311,7 +338,7 @@ def _broken(finding: Finding, naming: Naming, subtree: int) -> str:
     names = ", ".join(naming.nodes(_nodes_of(finding, subtree)))
     for level in finding.levels:
         if subtree < len(level):
-            [ties] = naming.ties(finding.local, np.sort(level.ties[:, [subtree]], axis=0))
+            [ties] = naming.ties(_numbers(finding.local, np.sort(level.ties[:, [subtree]], axis=0)))
             break
         subtree -= len(level)
     tied = "; ".join(f"{a}-{b}" for a, b in ties) or "no ties"

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Xml
 import networkx as nx
 import pytest
 
-from recourse_audit.caveats.rollout import roll_out
+from recourse_audit.audit.rollout import roll_out
 from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.render.charts.board import gap_strip, gaps_axis, parts_strip, shares_axis
 from recourse_audit.render.charts.common_options import served_strip

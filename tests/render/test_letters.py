@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from recourse_audit.caveats.grades import adjusted_effect
+from recourse_audit.audit.caveats import adjusted_effect
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.caveats import Grade
 from recourse_audit.records.report import EgoTie, SubjectReport
@@ -213,14 +213,6 @@ def test_every_grade_has_a_sentence_of_its_own_in_every_language(language: str) 
     for key in CAUTIONS:
         said = {other for other, text in texts.items() if f"{wording.say(key)}</" in text}
         assert said == {key}, key
-
-
-def test_a_grade_of_an_earlier_format_is_not_said_to_be_about_the_average() -> None:
-    former = replace(MOSTLY, grade="reverses", smallest=None, negligible=None, depends_on_whom=None)
-    found = report(option(drop("P1000")), ties=MANY, caveats=(("confounders", former),))
-    text = text_of(found)
-    assert "on average" not in text
-    assert "We could not test how far" in text
 
 
 REVERSES: Caveats = (("general", None), ("confounders", "reverses"))

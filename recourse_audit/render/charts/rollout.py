@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import networkx as nx
 
-from recourse_audit.caveats.rollout import RollOut, Variable
+from recourse_audit.audit.rollout import RollOut, Variable
 from recourse_audit.render.charts.svg import SMALL, Drawing, Picture, shortened
 from recourse_audit.render.page_words import PageWords
 

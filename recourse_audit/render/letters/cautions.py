@@ -60,12 +60,9 @@ class Cautions:
 
 
 def _caution(caveat: Caveat) -> Caution:
-    """What a caveat on confounders says: its grade, and of one that holds, whether it always does.
-
-    Grades of formats before 6 are not about the mean effect, as the words of letters are.
-    """
+    """What a caveat on confounders says: its grade, and whether one that holds always does."""
     effect = caveat.effect
-    if caveat.grade is None or (effect is not None and effect.smallest is None):
+    if caveat.grade is None:
         return "unmeasured"
     if caveat.grade == "holds" and effect is not None and effect.depends_on_whom:
         return "holds_mostly"

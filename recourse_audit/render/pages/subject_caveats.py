@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from recourse_audit.caveats.rollout import roll_out
+from recourse_audit.audit.rollout import roll_out
 from recourse_audit.records.caveats import AdjustedEffect, Caveat
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual
@@ -126,15 +126,13 @@ def _measured(
 
 def _sizes(effect: AdjustedEffect, words: PageWords) -> dict[str, str]:
     return {
-        "smallest": "" if effect.smallest is None else words.amount(effect.smallest),
+        "smallest": words.amount(effect.smallest),
         "draws": words.number(effect.draws),
     }
 
 
 def _headline(effect: AdjustedEffect) -> str:
-    """The key of what the grade means; grades of formats before 6 were not about the mean."""
-    if effect.smallest is None:
-        return f"former.{effect.grade}"
+    """The key of what the grade means."""
     small = abs(effect.unadjusted) < effect.smallest
     return "too_small" if effect.grade == "not_settled" and small else effect.grade
 
@@ -154,8 +152,6 @@ def _shares(effect: AdjustedEffect, words: PageWords) -> str:
         return words.out_of(round(max(share, 0.0) * effect.draws), effect.draws)
 
     same = counted(effect.agreeing)
-    if effect.smallest is None or effect.negligible is None:
-        return words.say("subject.caveat.same", same=same)
     smallest = words.amount(effect.smallest)
     if effect.unadjusted == 0:
         larger = counted(1 - effect.negligible)

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import networkx as nx
 import pytest
 
-from recourse_audit.caveats.rollout import RollOut, confounding_places, roll_out
+from recourse_audit.audit.rollout import RollOut, confounding_places, roll_out
 
 
 def both_ways(ties: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.caveats.effects import Effects, Removal
+from recourse_audit.audit.caveats import Effects, Removal
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.settings import CaveatSettings
-from tests.caveats.models import arithmetic_model
+from tests.audit.arithmetic_model import arithmetic_model
 from tests.decisions import decisions_over
 from tests.search.engine import open_batcher
 

@@ -11,8 +11,15 @@ from onnx import numpy_helper
 
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.stability import by_models
-from recourse_audit.caveats.stability import Standing, curve, jaccard, linked, moved, standing
+from recourse_audit.audit.stability import (
+    Standing,
+    by_models,
+    curve,
+    jaccard,
+    stability_row,
+    standing,
+    with_link,
+)
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.caveats import StabilityReport, StabilityRow
@@ -90,7 +97,7 @@ def test_a_row_says_how_far_the_answer_moved_and_whether_the_class_did() -> None
         explained_by=frozenset("ac"),
         options=frozenset(),
     )
-    row = moved("a", "tie to z", before, after)
+    row = stability_row("a", "tie to z", before, after)
     assert row.strength == pytest.approx(0.3)
     assert row.changed
     assert row.explanation == pytest.approx(2 / 3, abs=1e-6)
@@ -130,7 +137,7 @@ def test_options_are_compared_only_where_both_times_it_is_known_which_there_are(
         standing("no", np.array([0.6, 0.4]), None, recourse_of_status(status))
         for status in (before, after)
     )
-    assert moved("a", "x", one, other).options == distance
+    assert stability_row("a", "x", one, other).options == distance
 
 
 def recourse_of_status(status: RecourseStatus) -> Recourse:
@@ -168,7 +175,7 @@ def test_a_curve_has_means_of_growing_strength_and_leaves_the_other_class_out() 
 @pytest.mark.parametrize("directed", [True, False])
 def test_a_linked_graph_has_one_tie_more_and_nothing_else_new(directed: bool) -> None:
     graph = from_arrays(np.eye(4), [[0, 1], [1, 2]], directed=directed)
-    more = linked(graph, 0, 3)
+    more = with_link(graph, 0, 3)
     assert more.pair_count == graph.pair_count + 1
     assert more.neighbours(0).tolist() == [1, 3]
     assert more.neighbours(1).tolist() == graph.neighbours(1).tolist()

@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recourse_audit.audit.caveats import LETTER_DEPENDS, LETTERS, UNBOUNDED, removal_of
 from recourse_audit.audit.loaded import load_audit
 from recourse_audit.audit.reporter import explain
-from recourse_audit.caveats.effects import TieFinder
-from recourse_audit.caveats.rollout import roll_out
-from recourse_audit.caveats.wording import LETTER_DEPENDS, LETTERS, UNBOUNDED
+from recourse_audit.audit.rollout import roll_out
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.report import Decision, SubjectReport
@@ -137,22 +136,26 @@ def test_caveats_do_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> Non
         assert alone.caveats == report.caveats
 
 
-def test_the_ties_of_explanations_are_found_again_by_walking(tmp_path: Path) -> None:
+def test_results_have_the_numbers_of_what_their_ids_name(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     graph = from_arrays(random.normal(size=(12, 5)), random.integers(12, size=(2, 25)))
     batcher = open_batcher(sum_network(tmp_path / "model.onnx"), graph, output="logits")
     results = results_by_subject(list(new_search(graph, batcher, Scope()).run(np.arange(12))))
     checked = 0
     for subject, result in results.items():
-        finder = TieFinder(graph, subject)
-        for shown in result.counterfactuals:
-            removal = finder.removal(shown, 0)
+        for counterfactual, tree in zip(result.counterfactuals, result.numbers, strict=True):
+            removal = removal_of(subject, 0, tree)
             ends = zip(graph.pair_low[removal.pairs], graph.pair_high[removal.pairs], strict=True)
-            assert [(str(a), str(b)) for a, b in ends] == list(shown.explanation.edges)
+            assert [(str(a), str(b)) for a, b in ends] == list(counterfactual.explanation.edges)
             ends = zip(graph.pair_low[removal.kept], graph.pair_high[removal.kept], strict=True)
-            assert [(str(a), str(b)) for a, b in ends] == list(shown.kept)
-            assert [str(node) for node in removal.nodes] == sorted(shown.explanation.nodes, key=int)
+            assert [(str(a), str(b)) for a, b in ends] == list(counterfactual.kept)
+            names = [str(node) for node in removal.nodes]
+            assert names == sorted(counterfactual.explanation.nodes, key=int)
             checked += 1
+        for pair, numbers in zip(result.front, result.front_removed, strict=True):
+            places = list(numbers)
+            ends = zip(graph.pair_low[places], graph.pair_high[places], strict=True)
+            assert [(str(a), str(b)) for a, b in ends] == list(pair.removed)
     assert checked > 20
 
 

@@ -1,1 +1,0 @@
-"""Findings come in; what must be said beside them goes out."""
