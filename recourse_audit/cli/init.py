@@ -33,7 +33,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented audit.toml from a model and the files of a graph."""
-    from recourse_audit.audit.init_settings import GraphFiles, starting_settings
+    from recourse_audit.audit.init import starting_settings
     from recourse_audit.render.terminal.progress import steps_on_stderr
     from recourse_audit.settings.paths import exists, is_folder
 
@@ -45,7 +45,7 @@ def init(
         steps.begin("Reading the files and probing the model")
         start = starting_settings(
             model,
-            GraphFiles(nodes=nodes, edges=edges, npz=npz, graphml=graphml),
+            {"nodes": nodes, "edges": edges, "npz": npz, "graphml": graphml},
             folder=out.parent,
             cut_off=cut_off,
             preprocessing=preprocessing,

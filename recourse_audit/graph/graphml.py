@@ -7,6 +7,7 @@ so a file with more than `MOST_TIES` ties is refused; larger graphs belong in Pa
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from xml.etree import ElementTree
@@ -36,7 +37,7 @@ from recourse_audit.graph.columns import (
 )
 from recourse_audit.graph.computed import needed_features, with_computed
 from recourse_audit.graph.raw_columns import RawColumns, checked_columns
-from recourse_audit.graph.tables import Column
+from recourse_audit.graph.tables import Column, describe_columns
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
@@ -106,13 +107,8 @@ def survey_graphml(path: Path) -> tuple[list[Column], bool]:
     columns = _columns(values for _, values in network.nodes(data=True))
     labels = {name: _labels(values, Place(path)) for name, values in columns.items()}
     described = [
-        Column(
-            name=name,
-            numeric=values.dtype.kind in "iuf" and None not in columns[name],
-            distinct=len(np.unique(values)),
-            rows=len(values),
-        )
-        for name, values in labels.items()
+        replace(column, numeric=column.numeric and None not in columns[column.name])
+        for column in describe_columns(labels)
     ]
     return described, network.is_directed()
 

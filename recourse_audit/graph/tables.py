@@ -60,25 +60,25 @@ def survey(path: Path, key: str) -> list[Column]:
         table = open_table(path, as_text=(), row_of="node or tie")
         table.load(table.names)
         labels = {name: table.labels(name) for name in table.names}
-    return [
-        Column(
-            name=name,
-            numeric=values.dtype.kind in "iuf",
-            distinct=len(np.unique(values)),
-            rows=len(values),
-            values=values_of(values),
+    return describe_columns({name: column for name, column in labels.items() if column is not None})
+
+
+def describe_columns(columns: Mapping[str, NDArray[np.generic]]) -> list[Column]:
+    """Say of each column whether it holds numbers, and how varied it is."""
+    described = []
+    for name, column in columns.items():
+        distinct = np.unique(column)
+        texts = [str(value) for value in distinct.tolist()] if len(distinct) <= FEW_VALUES else []
+        described.append(
+            Column(
+                name=name,
+                numeric=column.dtype.kind in "iuf",
+                distinct=len(distinct),
+                rows=len(column),
+                values=tuple(text for text in texts if text not in ("", "nan")),
+            )
         )
-        for name, values in labels.items()
-        if values is not None
-    ]
-
-
-def values_of(column: NDArray[np.generic]) -> tuple[str, ...]:
-    """The different values of a column as text, without those that are missing; () if many."""
-    distinct = np.unique(column)
-    if len(distinct) > FEW_VALUES:
-        return ()
-    return tuple(str(value) for value in distinct.tolist() if str(value) not in ("", "nan"))
+    return described
 
 
 def read_tables(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.one_hot_blocks import one_hot_blocks
+from recourse_audit.audit.init import one_hot_blocks
 from recourse_audit.settings import load_settings
 from tests.command import command, one_line
 from tests.onnx_models import sum_network

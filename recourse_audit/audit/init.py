@@ -1,0 +1,554 @@
+"""A first `audit.toml`, written from the files alone, with every guess marked as one.
+
+Three parts: what the columns of the files may mean, what the model's output and the recorded
+decisions say about the decision, and the sections as text.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recourse_audit.audit.inspection import PREPARATION, Inspection, check_given, inspect_with
+from recourse_audit.audit.outcomes import SAYS_BAD, SAYS_GOOD
+from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
+from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
+from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.graphml import survey_graphml
+from recourse_audit.graph.readers import read_graph
+from recourse_audit.graph.tables import Column, describe_columns, survey
+from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.signature import OutputPort, Signature
+from recourse_audit.settings import GraphSettings, ModelSettings
+
+ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")
+END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("a", "b"))
+KIND_NAMES = ("kind", "type", "edge_type", "tie_type", "relation", "relationship")
+PROTECTED = frozenset(
+    {"gender", "sex", "race", "ethnicity", "ethnic", "origin", "nationality", "nation", "age"}
+    | {"citizenship", "religion", "disability", "disabled", "marital", "birth"}
+)
+# What an unfavourable decision is called; of two recorded values, such a one is the first class.
+REFUSALS = frozenset(
+    {"denied", "deny", "declined", "decline", "rejected", "reject", "refused", "refuse", "no"}
+    | {"bad", "false", "0", "0.0", "fail", "failed", "negative", "n", "f"}
+)
+# What a bad outcome is called; of several values, the first that is not called so may be good.
+FAILURES = REFUSALS | {"default", "defaulted", "late", "loss", "lost", "charged off", "2", "2.0"}
+MOST_GROUPS, MOST_SHOWN, MOST_NAMED = 12, 6, 200
+SEPARATORS = re.compile(r"__|[=.:_\[/ -]")
+ROWS_AT_ONCE = 65_536
+DIRECTED = "directed = false    # CHECK: true if a tie leads one way only"
+DERIVED = (
+    "# A column that is computed from others, and that the pipeline takes, is declared here:",
+    "# [[graph.derived]]",
+    '# name = "…"',
+    '# formula = "… / …"',
+)
+CLOSING = """\
+[search]
+max_nodes = 4       # at most this many people in an explanation
+# max_hops = 2      # the model's depth if absent
+budget = 200000     # at most this many subgraphs evaluated per person
+
+[recourse]
+max_changes = 3     # at most this many changes in one option
+# CHECK: without rules, own ties may be dropped at cost 1, and nothing else may change.
+# Ties such as family are never suggested, and protected attributes never change.
+# [[recourse.ties]]
+# kind = "*"
+# allow = ["drop", "add"]
+# [[recourse.attributes]]
+# name = "…"         # a feature
+# direction = "up"
+# step = 1"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingSettings:
+    """The text of a first `audit.toml`, and what a person should hear about it at once.
+
+    `problem` says why nobody can be audited with it yet, if so.
+    """
+
+    text: str
+    guesses: tuple[str, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """What is guessed about a graph: settings to read it with, the same as text, its columns."""
+
+    settings: GraphSettings
+    lines: list[str]
+    columns: list[Column]
+
+    def values(self, name: str | None) -> tuple[str, ...]:
+        """The different values of a column, if they are few."""
+        return next((column.values for column in self.columns if column.name == name), ())
+
+
+def starting_settings(
+    model: Path,
+    graph_files: Mapping[str, Path | None],
+    *,
+    folder: Path,
+    cut_off: float | None = None,
+    preprocessing: Path | None = None,
+    recorded: str | None = None,
+    outcome: str | None = None,
+) -> StartingSettings:
+    """Write settings for a model and a graph; paths become relative to `folder`.
+
+    Tables in which something is wrong are no reason to write nothing: the file then says what.
+
+    Parameters
+    ----------
+    graph_files
+        The files of the graph by their keys: nodes and edges, or npz, or graphml.
+    cut_off
+        From which probability or score on a decision is favourable.
+    preprocessing
+        The pipeline that makes the features; they are then not listed.
+    recorded
+        The column of nodes with the decisions that were taken.
+    outcome
+        The column of nodes with what came true later.
+    """
+    check_given(model, "MODEL")
+    files = _checked_files(graph_files)
+    if preprocessing is not None:
+        check_given(preprocessing, "--preprocessing")
+    settings = ModelSettings(path=model, preprocessing=preprocessing)
+    later = {"--recorded": recorded, "--outcome": outcome}
+    draft = _draft(files, settings, folder, {option: c for option, c in later.items() if c})
+    graph, inspection, doubts = _look(settings, draft.settings)
+    lines = draft.lines
+    blocks: list[OneHotBlock] = []
+    if graph is not None and preprocessing is None:
+        if "npz" in files:
+            lines = [*lines, *_columns_of_x(graph.feature_names)]
+        blocks = one_hot_blocks(graph.feature_names, graph.features, graph.attributes)
+    output = inspection.signature.output
+    decision = _decision_section(output, cut_off, recorded, draft.values(recorded))
+    if outcome is not None:
+        decision += _outcome_lines(outcome, draft.values(outcome))
+    protected = {column.name for column in draft.columns if column.distinct <= MOST_GROUPS}
+    protected -= {*draft.settings.features, *later.values()} | {draft.settings.id}
+    groups = [column.name for column in draft.columns if column.name in protected]
+    groups = [name for name in groups + [b.name for b in blocks] if _is_protected(name)]
+    sections = (
+        _model_section(inspection, settings, folder, score=_is_score(output, cut_off)),
+        [*lines, *([DIRECTED] if "graphml" not in files else []), *doubts],
+        *(_encoding_section(block) for block in blocks),
+        decision,
+        ["[groups]", "# CHECK: the protected attributes", f"attributes = {_list(groups)}"],
+        CLOSING.splitlines(),
+    )
+    return StartingSettings(
+        text="\n".join("\n".join([*section, ""]) for section in sections),
+        guesses=tuple(
+            f"Guessed that {', '.join(block.columns)} are one category, {block.name!r}: they are 0 "
+            "or 1, and one of them is 1 in every row. Check [[graph.encodings]]."
+            for block in blocks
+        ),
+        problem=inspection.problem,
+    )
+
+
+def _checked_files(given: Mapping[str, Path | None]) -> dict[str, Path]:
+    """Refuse anything but one complete graph, and paths that are not files."""
+    files = {key: path for key, path in given.items() if path is not None}
+    if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}):
+        raise InputError(
+            "init needs the graph: --nodes FILE --edges FILE, or --npz FILE, or --graphml FILE"
+        )
+    for key, path in files.items():
+        check_given(path, f"--{key}")
+    return files
+
+
+def _look(
+    model: ModelSettings, settings: GraphSettings
+) -> tuple[Graph | None, Inspection, list[str]]:
+    """Read the graph and probe the model on it; what cannot be read is a doubt."""
+    graph: Graph | None = None
+    pipeline: Preprocessing | None = None
+    doubts: list[str] = []
+    try:
+        if model.preprocessing is None:
+            graph = read_graph(settings)
+        else:
+            graph, pipeline = preprocessed(model, settings)
+    except (GraphError, SettingsError, ModelError) as error:
+        if model.preprocessing is None and not isinstance(error, GraphError):
+            raise
+        doubts.append(f"# CHECK: {error}")
+    if model.preprocessing is not None and graph is None:
+        doubts += DERIVED
+    try:
+        return graph, inspect_with(model, graph, pipeline)[0], doubts
+    except InputError as error:
+        return graph, inspect_with(model, None)[0], [f"# CHECK: {error}"]
+
+
+# ---------------------------------------------------------------- what columns may mean
+
+
+def _draft(
+    files: Mapping[str, Path], model: ModelSettings, folder: Path, later: Mapping[str, str]
+) -> _Draft:
+    """Guess what the columns of a graph's files mean; those in `later` are no features."""
+    lines = ["[graph]", *(f"{key} = {_path(path, folder)}" for key, path in files.items())]
+    if "npz" in files:
+        settings = GraphSettings(npz=files["npz"])
+        plain = model.preprocessing is None
+        graph = read_graph(settings) if plain else preprocessed(model, settings)[0]
+        columns = describe_columns(graph.attributes)
+        _check_later(columns, files["npz"], later)
+        return _Draft(settings=settings, lines=lines, columns=columns)
+    signature = OnnxModel(model, complete=False).signature
+    listed = model.preprocessing is None
+    if "graphml" in files:
+        columns, directed = survey_graphml(files["graphml"])
+        _check_later(columns, files["graphml"], later)
+        features, doubt = _feature_columns(columns, later.values(), signature.feature_count)
+        if listed and not features:
+            raise InputError(
+                f"{files['graphml']}: no node attribute holds numbers, so there are no features"
+            )
+        lines += [f"# CHECK: {doubt}", *_feature_lines(features)] if listed else []
+        lines.append(f"directed = {str(directed).lower()}    # as the file says")
+        given = {"graphml": files["graphml"], "directed": directed}
+    else:
+        columns, ties = survey(files["nodes"], "nodes"), survey(files["edges"], "edges")
+        _check_later(columns, files["nodes"], later)
+        given, more = _tie_columns(ties, files["edges"], signature)
+        others = [column for column in columns if column.name not in later.values()]
+        identifier = _id_column(others, files["nodes"])
+        unused = {identifier, *later.values()}
+        features, doubt = _feature_columns(columns, unused, signature.feature_count)
+        if listed and not features:
+            raise InputError(
+                f"{files['nodes']}: no column except the id holds numbers, so there are no features"
+            )
+        lines += [f"id = {_quote(identifier)}", *more]
+        lines += [f"# CHECK: {doubt}", *_feature_lines(features)] if listed else []
+        given |= {**files, "id": identifier}
+    if listed:
+        given["features"] = tuple(features)
+    settings = GraphSettings.model_validate(given)
+    return _Draft(settings=settings, lines=lines, columns=columns)
+
+
+def _check_later(columns: list[Column], path: Path, later: Mapping[str, str]) -> None:
+    known = [column.name for column in columns]
+    for option, name in later.items():
+        if name not in known:
+            raise InputError(
+                f"{path}: the nodes have no column {name!r} (from {option}); "
+                f"{near_matches(name, known)}"
+            )
+
+
+def _tie_columns(
+    columns: list[Column], path: Path, signature: Signature
+) -> tuple[dict[str, object], list[str]]:
+    """The columns of ties that are no default: as settings, and as lines."""
+    names = {column.name.lower(): column.name for column in columns}
+    ends = next((pair for pair in END_NAMES if names.keys() >= {*pair}), None)
+    if ends is None and len(columns) < 2:
+        raise InputError(f"{path}: needs two columns, the ends of each tie")
+    source, target = (
+        (columns[0].name, columns[1].name) if ends is None else (names[ends[0]], names[ends[1]])
+    )
+    given: dict[str, object] = {}
+    lines: list[str] = []
+    if (source, target) != END_NAMES[0]:
+        given |= {"source": source, "target": target}
+        lines += [f"source = {_quote(source)}", f"target = {_quote(target)}"]
+    kind = next((names[name] for name in KIND_NAMES if name in names), KIND_NAMES[0])
+    if kind != KIND_NAMES[0]:  # a column that is named must be there, the usual one need not
+        given["kind"] = kind
+        lines.append(f"kind = {_quote(kind)}    # CHECK: the kind of a tie")
+    port = signature.port("edge_attributes")
+    numeric = [c.name for c in columns if c.numeric and c.name not in (source, target)]
+    width = None if port is None else port.inner[1]
+    if isinstance(width, int) and len(numeric) > width:
+        numeric = [name for name in numeric if name != "weight"][:width]
+    if port is not None and numeric:
+        given["edge_attributes"] = tuple(numeric)
+        lines.append(f"edge_attributes = {_list(numeric)}    # CHECK: in the model's order")
+    return given, lines
+
+
+def _id_column(columns: list[Column], path: Path) -> str:
+    """The likeliest of the columns without a repeated value: by name, then text before numbers."""
+    unique = [column for column in columns if column.distinct == column.rows]
+    if not unique:
+        raise InputError(f"{path}: no column has a different value in every row, so none is an id")
+
+    def doubt(column: Column) -> tuple[bool, bool, bool]:
+        name = column.name.lower()
+        return name not in ID_NAMES, not name.endswith("id"), column.numeric
+
+    return min(unique, key=doubt).name
+
+
+def _feature_columns(
+    columns: list[Column], unused: Container[str], wanted: int | None
+) -> tuple[list[str], str]:
+    """The columns of numbers that the model may take, and what is doubtful about that."""
+    numeric = [c.name for c in columns if c.numeric and c.name not in unused]
+    plain = [name for name in numeric if not _is_protected(name)]
+    if wanted is None:
+        return plain, "the model does not say how many features it takes; these are numbers"
+    if len(plain) == wanted:
+        return plain, f"the model takes {wanted} features, and that many columns hold numbers"
+    if len(numeric) == wanted:
+        return numeric, (
+            f"the model takes {wanted} features, and that many columns hold numbers, protected "
+            "attributes included"
+        )
+    return plain[:wanted], (
+        f"the model takes {wanted} features and {len(plain)} columns hold numbers; name the "
+        "right ones, in the model's order"
+    )
+
+
+def _is_protected(name: str) -> bool:
+    """Whether a word of a column's name is that of a protected attribute."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return not PROTECTED.isdisjoint(words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneHotBlock:
+    """A category, the columns that encode it, and what each of them stands for."""
+
+    name: str
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+def one_hot_blocks(
+    names: Sequence[str], features: Floats, others: Iterable[str] = ()
+) -> list[OneHotBlock]:
+    """The blocks among features, in the order of their first columns; `others` are names in use.
+
+    Both the names and the numbers must say so: the columns share a prefix (`housing_rent`,
+    `housing=rent`, `housing.rent`, `housing[rent]`), hold nothing but 0 and 1, and every row has
+    exactly one 1 among them. Where a longer and a shorter prefix both fit, the block with more
+    columns is taken. The name of a block is its prefix, unless a column is already called that.
+    """
+    names = list(names)
+    binary = _are_binary(features)
+    taken: set[str] = set()
+    blocks: list[tuple[int, OneHotBlock]] = []
+    candidates = sorted(
+        _groups([name for name, is_binary in zip(names, binary, strict=True) if is_binary]).items(),
+        key=lambda group: (-len(group[1]), -len(group[0][0])),
+    )
+    known = {*names, *others}
+    for (prefix, _), members in candidates:
+        columns = [names.index(column) for column in members]
+        if taken.isdisjoint(members) and _has_one_per_row(features, columns):
+            taken.update(members)
+            block = OneHotBlock(
+                name=_free_name(prefix, known),
+                columns=tuple(members),
+                labels=tuple(members.values()),
+            )
+            known.add(block.name)
+            blocks.append((columns[0], block))
+    return [block for _, block in sorted(blocks, key=lambda numbered: numbered[0])]
+
+
+def _groups(names: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
+    """Columns by what they have before a separator; the label is what comes after it."""
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    for name in names:
+        for prefix, separator, label in _splits(name):
+            groups.setdefault((prefix, separator), {})[name] = label
+    return {
+        key: members
+        for key, members in groups.items()
+        if len(members) > 1 and len(set(members.values())) == len(members)
+    }
+
+
+def _splits(name: str) -> Iterator[tuple[str, str, str]]:
+    for match in SEPARATORS.finditer(name):
+        prefix, label = name[: match.start()], name[match.end() :]
+        label = label.removesuffix("]") if match[0] == "[" else label
+        if prefix.strip() and label.strip():
+            yield prefix, match[0], label
+
+
+def _are_binary(features: Floats) -> list[bool]:
+    """Which features hold nothing but 0 and 1."""
+    binary = np.ones(features.shape[1], bool)
+    for start in range(0, len(features), ROWS_AT_ONCE):
+        rows = features[start : start + ROWS_AT_ONCE]
+        binary &= ((rows == 0) | (rows == 1)).all(axis=0)
+    return binary.tolist()
+
+
+def _has_one_per_row(features: Floats, columns: list[int]) -> bool:
+    """Whether every row has exactly one 1, and not always in the same column."""
+    hot = np.zeros(len(columns))
+    for start in range(0, len(features), ROWS_AT_ONCE):
+        rows = features[start : start + ROWS_AT_ONCE, columns]
+        if not (rows.sum(axis=1) == 1).all():
+            return False
+        hot += rows.sum(axis=0)
+    return bool((hot > 0).sum() > 1)
+
+
+def _free_name(prefix: str, known: Container[str]) -> str:
+    name = prefix
+    while name in known:
+        name = f"{name}_category"
+    return name
+
+
+# ---------------------------------------------------------------- sections
+
+
+def _model_section(
+    inspection: Inspection, settings: ModelSettings, folder: Path, *, score: bool
+) -> list[str]:
+    """The model, with what was guessed and measured about it as comments."""
+    signature = inspection.signature
+    roles = ", ".join(f"{_quote(p.name)} = {_quote(p.role or '?')}" for p in signature.inputs)
+    output = signature.output.kind
+    depth = inspection.probes.depth if inspection.probes is not None else None
+    lines = ["[model]", f"path = {_path(settings.path, folder)}"]
+    if settings.preprocessing is not None:
+        pipeline = _path(settings.preprocessing, folder)
+        lines.append(f"preprocessing = {pipeline}    # raw columns in, the model's features out")
+    lines.append(f"# roles = {{ {roles} }}    # guessed; set it if one is wrong")
+    if score:
+        lines.append('output = "score"    # CHECK: one column of any numbers, no probability')
+    else:
+        guessed = "guessed" if output else "unknown"
+        lines.append(f"# output = {_quote(output or 'logits')}    # {guessed}")
+    measured = "no limit was measured" if depth is None else "probed"
+    lines.append(f"# depth = {2 if depth is None else depth}    # {measured}")
+    if inspection.weighs:
+        lines.append(
+            "# CHECK: is anything prepared outside the model? These settings say: nothing."
+        )
+        lines += [f"#{line[1:]}" for line in PREPARATION[1:]]
+    if inspection.problem:
+        lines.append(f"# CHECK: {inspection.problem}")
+    return lines
+
+
+def _encoding_section(block: OneHotBlock) -> list[str]:
+    return [
+        "[[graph.encodings]]    # CHECK: guessed from names, and because one of them is 1 per row",
+        f"name = {_quote(block.name)}",
+        'kind = "one_hot"',
+        f"columns = {_list(block.columns)}",
+        f"labels = {_list(block.labels)}",
+    ]
+
+
+def _decision_section(
+    output: OutputPort, cut_off: float | None, recorded: str | None, values: tuple[str, ...]
+) -> list[str]:
+    """The classes, named by the recorded decisions where they fit the model, and the rule."""
+    score = _is_score(output, cut_off)
+    if cut_off is not None:
+        _check_cut_off(cut_off, output, score=score)
+    count = output.classes or 2
+    classes, doubts = [f"class_{number}" for number in range(count)], []
+    if len(values) == count:
+        classes = sorted(values, key=lambda text: (text.lower() not in REFUSALS, text))
+    elif recorded is not None:
+        first = ", ".join(values[:MOST_SHOWN]) + (", …" if len(values) > MOST_SHOWN else "")
+        there = f"{len(values)} different values ({first})" if values else "many different values"
+        doubts = [f"# CHECK: {recorded!r} holds {there}, and the model has {count} classes"]
+    lines = [
+        "[decision]",
+        "# CHECK: what the classes are called, in the order of the model's output",
+        f"classes = {_list(classes)}",
+        f"favourable = {_list(classes[-1:])}    # CHECK: what a person hopes for",
+    ]
+    if cut_off is not None:
+        of = "score" if score else "summed probability of the favourable classes"
+        whole = cut_off == int(cut_off) and abs(cut_off) >= 1
+        number = str(int(cut_off)) if whole else repr(cut_off)
+        lines.append(f"cut_off = {number}    # favourable from this {of} on")
+    if score:
+        lines.append('better = "higher"    # CHECK: or "lower"')
+    if recorded is not None:
+        lines.append(f"recorded = {_quote(recorded)}    # the decisions really taken")
+    return lines + doubts
+
+
+def _outcome_lines(column: str, values: tuple[str, ...]) -> list[str]:
+    """The column of outcomes, and which of its values are good unless they say yes or no."""
+    lines = [f"outcome = {_quote(column)}    # what came true later"]
+    there = [value for value in values if value.strip()]
+    if all(value.strip().casefold() in SAYS_GOOD | SAYS_BAD for value in there):
+        return lines
+    good = [value for value in there if value.casefold() not in FAILURES][:1]
+    lines.append(f"good_outcome = {_list(good)}    # CHECK: the values that are good")
+    if len(there) > 2:
+        bad = [value for value in there if value not in good][:MOST_SHOWN]
+        lines.append(f"bad_outcome = {_list(bad)}    # CHECK: others count as not known")
+    return lines
+
+
+def _is_score(output: OutputPort, cut_off: float | None) -> bool:
+    """Whether a cut-off can only be that of a score: one column, and no probability."""
+    return cut_off is not None and not 0 < cut_off < 1 and output.columns == 1
+
+
+def _check_cut_off(cut_off: float, output: OutputPort, *, score: bool) -> None:
+    if not math.isfinite(cut_off):
+        raise InputError(f"--cut-off: must be a number (got {cut_off})")
+    if not score and not 0 < cut_off < 1:
+        columns = "" if output.columns is None else f", and this one has {output.columns} columns"
+        raise InputError(
+            f"--cut-off: a cut-off for probabilities lies between 0 and 1 (got {cut_off:g}); only "
+            f"a model with one column of scores takes others{columns}"
+        )
+
+
+def _columns_of_x(names: Sequence[str]) -> list[str]:
+    """The features of an archive, which rules and protected attributes are named after."""
+    if len(names) > MOST_NAMED:
+        return [f"# features: {len(names):,} columns of x, {names[0]!r} to {names[-1]!r}"]
+    return [
+        "# CHECK: the columns of x, named by the archive's feature_names or numbered; give them",
+        "# names in this order: rules and protected attributes refer to them",
+        *_feature_lines(names),
+    ]
+
+
+def _feature_lines(features: Sequence[str]) -> list[str]:
+    return ["features = [", *(f"    {_quote(name)}," for name in features), "]"]
+
+
+def _path(path: Path, folder: Path) -> str:
+    """A path as it is written into a file in `folder`."""
+    return _quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
+
+
+def _list(values: Sequence[str]) -> str:
+    return f"[{', '.join(_quote(value) for value in values)}]"
+
+
+def _quote(value: str) -> str:
+    """A TOML string; JSON's escapes are a subset of TOML's."""
+    return json.dumps(value, ensure_ascii=False)
