@@ -23,10 +23,9 @@ from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.graph.arrays import Ints
-from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.verification import Verifier
 
 TEXT = "late_payments"

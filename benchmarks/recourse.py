@@ -27,11 +27,10 @@ from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.recourse.actions import NONE
+from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.options import RecourseSearch
-from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.settings import (

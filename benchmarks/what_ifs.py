@@ -29,11 +29,10 @@ from recourse_audit.audit.reporter import Reporter
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.queries import whole
-from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import every
 from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.options import RecourseSearch
-from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.trials import AHEAD, AT_ONCE
 from recourse_audit.recourse.verification import Verifier, Way
 from recourse_audit.settings import load_settings

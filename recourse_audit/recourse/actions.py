@@ -3,8 +3,11 @@
 An action drops a tie, adds a tie, or moves an attribute to a level. Actions of one group exclude
 each other: every tie is a group of its own, and all levels of linked attributes are one group.
 Groups are contiguous, so a combination is an ascending list of rows of different groups.
+
+`action_table` is where the policy is applied: what it does not list is never suggested.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.encoding import Encoder
 from recourse_audit.records.recourse import (
@@ -24,6 +28,7 @@ from recourse_audit.records.recourse import (
     TieAction,
 )
 from recourse_audit.recourse.attributes import Attribute, Levels, Movement, Value, round_value
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
 
 DROP, ADD, SET = range(3)
 TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
@@ -58,7 +63,8 @@ class ActionTable:
 
     Action a sets the features `column[changes[a]:changes[a + 1]]` to `number`, in the table's
     units; with an `encoder`, it sets columns instead, and the features follow (see `assigned`).
-    `unreachable` are levels that only an implied attribute forbids: how many, by family.
+    `denied` counts the ties that only the deny list forbids; `unreachable` are levels that only an
+    implied attribute forbids: how many, by family.
     """
 
     graph: Graph
@@ -66,7 +72,7 @@ class ActionTable:
     drops: TieActions
     adds: TieActions
     moves: tuple[tuple[Movement, Levels], ...]
-    denied: int
+    denied: int = 0
     encoder: Encoder | None = None
     unreachable: tuple[tuple[Movement, Levels], ...] = ()
 
@@ -75,13 +81,18 @@ class ActionTable:
 
     @cached_property
     def do(self) -> NDArray[np.int8]:
-        counts = [len(self.drops), len(self.adds), sum(len(levels) for _, levels in self.moves)]
+        counts = [len(self.drops), len(self.adds), sum(self._sizes)]
         return np.repeat(np.arange(3, dtype=np.int8), counts)
 
     @cached_property
     def source(self) -> Ints:
         """Where a tie starts; for an attribute, the subject."""
-        return self._tied(self.drops.source, self.adds.source)
+        return self._filled(self.subject, self.drops.source, self.adds.source)
+
+    @cached_property
+    def target(self) -> Ints:
+        """Where a tie leads; for an attribute, the subject."""
+        return self._filled(self.subject, self.drops.target, self.adds.target)
 
     @cached_property
     def own(self) -> Mask:
@@ -90,29 +101,24 @@ class ActionTable:
         return mine
 
     @cached_property
-    def target(self) -> Ints:
-        """Where a tie leads; for an attribute, the subject."""
-        return self._tied(self.drops.target, self.adds.target)
-
-    @cached_property
     def other(self) -> Ints:
         """The end of an own tie that is not the subject."""
         return np.where(self.source == self.subject, self.target, self.source)
 
     @cached_property
     def kind(self) -> Ints:
-        return self._filled(self.drops.kind, self.adds.kind)
+        return self._filled(0, self.drops.kind, self.adds.kind)
 
     @cached_property
     def arc(self) -> Ints:
         """The first arc of a tie to drop."""
-        return self._filled(self.drops.arc)
+        return self._filled(0, self.drops.arc)
 
     @cached_property
     def move(self) -> Ints:
         """The place of an attribute's rule in `moves`; `NONE` for ties."""
-        own = np.repeat(np.arange(len(self.moves)), [len(levels) for _, levels in self.moves])
-        return np.concatenate((np.full(len(self) - len(own), NONE), own))
+        own = np.repeat(np.arange(len(self.moves)), self._sizes)
+        return np.concatenate((np.full(self._ties, NONE), own))
 
     @cached_property
     def steps(self) -> Ints:
@@ -128,9 +134,8 @@ class ActionTable:
     @cached_property
     def group(self) -> Ints:
         """Actions of one group exclude each other."""
-        own = [np.full(len(levels), movement.family) for movement, levels in self.moves]
-        families = np.concatenate((np.empty(0, np.int64), *own))
-        _, number = np.unique(families, return_inverse=True)
+        families = np.array([movement.family for movement, _ in self.moves], np.int64)
+        _, number = np.unique(np.repeat(families, self._sizes), return_inverse=True)
         return np.concatenate((np.arange(self._ties), self._ties + number))
 
     @cached_property
@@ -147,13 +152,12 @@ class ActionTable:
 
     @cached_property
     def column(self) -> Ints:
-        own = [
-            np.tile(
-                [one.column if isinstance(one, Attribute) else NONE for one in movement.moved],
-                len(levels),
-            )
-            for movement, levels in self.moves
+        """The feature that each number is about; `NONE` if it is not a feature."""
+        rows = [
+            [one.column if isinstance(one, Attribute) else NONE for one in movement.moved]
+            for movement, _ in self.moves
         ]
+        own = [np.tile(row, size) for row, size in zip(rows, self._sizes, strict=True)]
         return np.concatenate((np.empty(0, np.int64), *own))
 
     @cached_property
@@ -172,11 +176,11 @@ class ActionTable:
     @property
     def droppable(self) -> tuple[DroppableTie, ...]:
         """The ties that may be dropped, with the ids of their ends."""
-        drops, kinds = self.drops, self.graph.ties.kinds
-        sources, targets = self.graph.ids[drops.source], self.graph.ids[drops.target]
-        rows = zip(sources.tolist(), targets.tolist(), drops.kind.tolist(), strict=True)
+        drops, kinds, ids = self.drops, self.graph.ties.kinds, self.graph.ids
+        ends = zip(ids[drops.source].tolist(), ids[drops.target].tolist(), strict=True)
         return tuple(
-            DroppableTie(tie=(source, target), kind=kinds[kind]) for source, target, kind in rows
+            DroppableTie(tie=tie, kind=kinds[kind])
+            for tie, kind in zip(ends, drops.kind.tolist(), strict=True)
         )
 
     def assigned(self, action: int) -> dict[str, tuple[Value, Value]]:
@@ -187,26 +191,26 @@ class ActionTable:
         if self.do[action] != SET:
             return {}
         movement, levels = self.moves[self.move[action]]
-        row = self._row(action)
-        found: dict[str, tuple[Value, Value]] = {}
+        row = self._level(action)
+        columns: dict[str, tuple[Value, Value]] = {}
         for place, one in enumerate(movement.moved):
             after = levels.after[row][place]
             if isinstance(one, Attribute):
-                found[one.name] = float(levels.numbers[row, place]), after
+                columns[one.name] = float(levels.numbers[row, place]), after
             elif not place or after != levels.before[place]:
-                found[one.name] = after, after
-        return found
+                columns[one.name] = after, after
+        return columns
 
     def at_least(self, action: int) -> Mask:
         """The action itself, and those that move the same attribute further in its direction.
 
         No category is further than another.
         """
-        same: Mask = np.arange(len(self)) == action
         steps = int(self.steps[action])
-        if steps:
-            farther = self.steps >= steps if steps > 0 else self.steps <= steps
-            same = (self.move == self.move[action]) & farther
+        if not steps:
+            return np.asarray(np.arange(len(self)) == action)
+        farther = self.steps >= steps if steps > 0 else self.steps <= steps
+        same: Mask = (self.move == self.move[action]) & farther
         return same
 
     def records(self, actions: Ints) -> tuple[Action, ...]:
@@ -214,22 +218,22 @@ class ActionTable:
         return tuple(self._record(int(action)) for action in actions)
 
     def _record(self, action: int) -> Action:
-        cost, ids = float(self.cost[action]), self.graph.ids
+        ids = self.graph.ids
         if self.do[action] == SET:
-            return self._set(action, round_value(cost))
+            return self._set_record(action)
         return TieAction(
             do=TIE_WORDS[self.do[action]],
             tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),
             kind=self.graph.ties.kinds[self.kind[action]],
-            cost=cost,
+            cost=float(self.cost[action]),
         )
 
-    def _set(self, action: int, cost: float) -> SetAction:
+    def _set_record(self, action: int) -> SetAction:
         movement, levels = self.moves[self.move[action]]
         own, *implied = (
             Move(attribute=one.name, before=before, after=after, unit=one.unit)
             for one, before, after in zip(
-                movement.moved, levels.before, levels.after[self._row(action)], strict=True
+                movement.moved, levels.before, levels.after[self._level(action)], strict=True
             )
             if one is movement.attribute or isinstance(one, Attribute) or before != after
         )
@@ -239,26 +243,146 @@ class ActionTable:
             after=own.after,
             unit=own.unit,
             implied=tuple(implied),
-            cost=cost,
+            cost=round_value(float(self.cost[action])),
         )
 
-    def _row(self, action: int) -> int:
+    def _level(self, action: int) -> int:
         """The place of an action among the levels of its attribute."""
-        return action - int(self._first[self.move[action]])
+        return action - self._ties - sum(self._sizes[: self.move[action]])
 
     @cached_property
-    def _first(self) -> Ints:
-        """The first action of each attribute."""
-        return self._ties + np.cumsum([0, *(len(levels) for _, levels in self.moves)])[:-1]
+    def _sizes(self) -> list[int]:
+        return [len(levels) for _, levels in self.moves]
 
     @property
     def _ties(self) -> int:
         return len(self.drops) + len(self.adds)
 
-    def _tied(self, *parts: Ints) -> Ints:
-        rest = np.full(len(self) - self._ties, self.subject)
-        return np.concatenate((*parts, rest)).astype(np.int64)
-
-    def _filled(self, *parts: Ints) -> Ints:
+    def _filled(self, rest: int, *parts: Ints) -> Ints:
+        """What ties have, and the same number for every other action."""
         known = np.concatenate(parts)
-        return np.concatenate((known, np.zeros(len(self) - len(known), np.int64)))
+        filling = np.full(len(self) - len(known), rest)
+        return np.concatenate((known, filling)).astype(np.int64)
+
+
+def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
+    """List what the policy permits to a subject; `depth` is how many hops the model looks."""
+    drops, denied = _drops(policy, subject, depth)
+    every = [(one, one.levels(policy.graph, subject)) for one in policy.movements]
+    moves = [(movement, levels) for movement, levels in every if len(levels)]
+    return ActionTable(
+        graph=policy.graph,
+        subject=subject,
+        drops=drops,
+        adds=_adds(policy, subject),
+        moves=tuple(sorted(moves, key=lambda move: move[0].family)),
+        denied=denied,
+        encoder=policy.encoder,
+        unreachable=tuple((one, levels) for one, levels in every if levels.left_out),
+    )
+
+
+def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
+    """Ties that may be dropped, in canonical order, and how many only the deny list forbids."""
+    graph = policy.graph
+    pairs = np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]])
+    if policy.drop[:, OTHERS].any():
+        pairs = np.union1d(pairs, _pairs_around(graph, subject, depth))
+    arcs, _ = spans(graph.pair_starts, pairs)
+    arcs = arcs if graph.directed else arcs[::2]
+    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
+    kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
+    relation = relations(graph, subject, source, target)
+    allowed = policy.drop[kind, relation]
+    denied = policy.denied[kind] | _leads_to_denied(policy, subject, source, target)
+    chosen = allowed & ~denied
+    ends = source[chosen].astype(np.int64), target[chosen].astype(np.int64)
+    cost = policy.cost[kind[chosen], relation[chosen]]
+    return (
+        _tie_actions(graph, *ends, kind=kind[chosen], arc=arcs[chosen], cost=cost),
+        int((allowed & denied).sum()),
+    )
+
+
+def _tie_actions(
+    graph: Graph, source: Ints, target: Ints, *, kind: Ints, arc: Ints, cost: Floats
+) -> TieActions:
+    """Ties as actions; the ends of one without a direction are in order."""
+    if not graph.directed:
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    return TieActions(source=source, target=target, kind=kind, arc=arc, cost=cost)
+
+
+def _leads_to_denied(policy: Policy, subject: int, source: Indices, target: Indices) -> Mask:
+    """Whether ties lead to a node of a kind that is never suggested, other than the subject."""
+    nodes = policy.denied_nodes
+    ends: Mask = (nodes[source] & (source != subject)) | (nodes[target] & (target != subject))
+    return ends
+
+
+def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
+    """The pairs of other people who are both within the model's depth."""
+    if depth is None:
+        return np.arange(graph.pair_count)
+    near = reach(graph, np.array([subject]), depth)
+    positions, owner = spans(graph.starts, near)
+    inside = np.isin(graph.neighbour[positions], near) & (near[owner] < graph.neighbour[positions])
+    return graph.neighbour_pair[positions[inside]].astype(np.int64)
+
+
+def _adds(policy: Policy, subject: int) -> TieActions:
+    """Ties that may be added: by kind, by direction, then by the other end."""
+    parts = [*_new_ties(policy, subject)]
+    source, target, kind, relation = (
+        np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)])
+        for place in range(4)
+    )
+    no_arc = np.zeros(len(source), np.int64)
+    cost = policy.cost[kind, relation]
+    return _tie_actions(policy.graph, source, target, kind=kind, arc=no_arc, cost=cost)
+
+
+def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+    graph, near = policy.graph, None
+    for kind, relation in np.argwhere(policy.add).tolist():
+        if relation == INCOMING and not graph.directed:
+            continue
+        if policy.candidates is not None:
+            others = _listed(policy, subject, kind, relation)
+        elif policy.near[kind, relation]:
+            if near is None:
+                around = neighbourhood(graph, np.array([subject]), 2)
+                near = around.nodes[around.hops == 2].astype(np.int64)
+            others = near
+        else:
+            others = np.delete(np.arange(graph.node_count), subject)
+        others = np.setdiff1d(others, tied_by(graph, subject, kind, relation))
+        others = others[~policy.denied_nodes[others]]
+        own = np.full(len(others), subject)
+        ends = (own, others) if relation == OUTGOING else (others, own)
+        yield *ends, np.full(len(others), kind), np.full(len(others), relation)
+
+
+def _listed(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
+    """The other ends of a subject's candidates of one kind and one direction."""
+    listed = policy.candidates
+    assert listed is not None
+    rows = listed.of(subject)
+    if listed.kind is not None:
+        rows = rows[listed.kind[rows] == kind]
+    outward = listed.source[rows] == subject
+    if policy.graph.directed:
+        rows = rows[outward == (relation == OUTGOING)]
+        outward = listed.source[rows] == subject
+    return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
+
+
+def tied_by(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
+    """Everyone already tied to the subject by this kind, in the same direction."""
+    pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
+    arcs, _ = spans(graph.pair_starts, pairs)
+    ends = (graph.arc_source[arcs], graph.arc_target[arcs])
+    own, other = ends if relation == OUTGOING else ends[::-1]
+    chosen = (own == subject) & (graph.ties.kind[graph.arc_tie[arcs]] == kind)
+    tied: Ints = other[chosen].astype(np.int64)
+    return tied

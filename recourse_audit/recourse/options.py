@@ -27,12 +27,11 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.search import SearchResult, Tie
-from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import count_possible
 from recourse_audit.recourse.common_actions import CommonActions
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.trials import Combination, Success, Trials

@@ -7,11 +7,15 @@ rule       the first rule that matches a tie's kind and relation applies to it.
 denied     a kind that is never suggested, whatever the rules (see `deny_list`): a kind of tie, or
            the kind of the node at its far end.
 
-`Policy` answers in tables. `permitted` turns them into the actions of one subject, and nothing
-that is not among these is ever suggested.
+`Policy` answers in tables. `actions` turns them into the actions of one subject, and nothing that
+is not among these is ever suggested.
+
+What a rule changes must be a column that features depend on, and nothing that follows from others:
+a part of an encoding, a derived column or a bin changes only with what it is made from. A protected
+attribute may not change in any of these ways either, nor may what encodes it (see `proxies`).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,15 +25,35 @@ from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.computed import Computation
+from recourse_audit.graph.steps import DerivedStep
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.records.names import same_name
-from recourse_audit.recourse.attribute_checks import AttributeChecks
-from recourse_audit.recourse.attributes import Attribute, Movement, movements_of
-from recourse_audit.recourse.condition_checks import check_conditions
-from recourse_audit.recourse.condition_trees import Conditions
+from recourse_audit.recourse.attributes import (
+    Attribute,
+    Labels,
+    Movement,
+    category_of,
+    is_category,
+    movements_of,
+)
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.settings import GraphSettings, RecourseSettings, Settings, TieRule
+from recourse_audit.recourse.proxies import SAME, ProxySearch
+from recourse_audit.settings import (
+    AttributeRule,
+    ConditionSettings,
+    Implication,
+    RecourseSettings,
+    Settings,
+    TieRule,
+)
+from recourse_audit.settings.expressions import (
+    ColumnName,
+    Comparison,
+    Expression,
+    Operand,
+    parse_condition,
+)
 
 OUTGOING, INCOMING, OTHERS = range(3)
 RELATIONS = {
@@ -40,6 +64,49 @@ RELATIONS = {
 }
 DEFAULT_RULES = (TieRule(kind="*", allow=("drop",)),)
 ANY = "*"
+NODE_KIND_COLUMNS = ("kind", "type", "node_kind", "node_type")
+NEVER = "and protected attributes (groups.attributes) never change; leave it out"
+CHECKED = "if a person has checked that it says something else, list it in recourse.not_protected"
+
+
+class Conditions:
+    """The conditions of a policy as they were read, and the columns that they depend on."""
+
+    def __init__(
+        self,
+        settings: Sequence[ConditionSettings],
+        computation: Computation,
+        features: Sequence[str],
+        units: Mapping[str, Attribute],
+    ) -> None:
+        """`units` are the attributes that have a rule.
+
+        Formulas that no feature and no condition needs may lack a value after a change.
+        """
+        self.texts = tuple(condition.text for condition in settings)
+        self.computation = computation
+        self.units = units
+        self.trees: tuple[tuple[Expression | None, Expression], ...] = tuple(
+            (None if one.when is None else parse_condition(one.when), parse_condition(one.then))
+            for one in settings
+        )
+        self.named = tuple(
+            tuple(dict.fromkeys((*(() if when is None else when.names), *then.names)))
+            for when, then in self.trees
+        )
+        self.base = tuple(frozenset(computation.base(names)) for names in self.named)
+        named = tuple(name for names in self.named for name in names)
+        wanted = {*features, *named}
+        needed = {one for name in wanted for one in (name, *computation.sources(name))}
+        self.derived = tuple(
+            step.settings.name
+            for step in computation.steps
+            if isinstance(step, DerivedStep) and step.settings.name in needed
+        )
+        self.columns = computation.base((*named, *self.derived))
+
+    def __bool__(self) -> bool:
+        return bool(self.trees or self.derived)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +125,11 @@ class Policy:
     protected: tuple[str, ...]
     conditions: Conditions
     encoder: Encoder | None
-    columns: GraphSettings
     denied_nodes: Mask
     candidates: Candidates | None
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
-        """The first rule that matches, found by walking through all of them."""
+        """The first rule that matches."""
         for rule in self.rules:
             if rule.kind in (ANY, kind) and relation in RELATIONS[rule.whose]:
                 return rule
@@ -94,27 +160,22 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     """
     encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
     recourse, kinds = settings.recourse, graph.ties.kinds
-    protected = settings.groups.attributes
     node_kinds = kinds_of_nodes(settings, graph)
     _check_never(recourse.never, (*kinds, *dict.fromkeys(node_kinds)))
     denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
     _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
-    checks = AttributeChecks(settings, graph, encoder)
+    checks = _AttributeChecks(settings, graph, encoder)
     checks.check_rules()
-    moved = movements_of(graph, recourse.attributes, checks.labels)
-    conditions = Conditions(
-        recourse.conditions,
-        checks.computation,
-        graph.feature_names,
-        {
-            one.name: one
-            for movement in moved
-            for one in movement.moved
-            if isinstance(one, Attribute)
-        },
-    )
-    check_conditions(checks, conditions)
-    _check_line(settings, checks.computation)
+    movements = movements_of(graph, recourse.attributes, checks.labels)
+    units = {
+        one.name: one
+        for movement in movements
+        for one in movement.moved
+        if isinstance(one, Attribute)
+    }
+    conditions = Conditions(recourse.conditions, checks.computation, graph.feature_names, units)
+    checks.check_conditions(conditions)
+    _check_cut_off(settings, checks.computation)
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
@@ -135,11 +196,10 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
         add=add & ~denied[:, None],
         near=near,
         cost=cost,
-        movements=moved,
-        protected=protected,
+        movements=movements,
+        protected=settings.groups.attributes,
         conditions=conditions,
         encoder=encoder,
-        columns=settings.graph,
         denied_nodes=_denied_nodes(node_kinds, recourse.never, graph.node_count),
         candidates=(
             None
@@ -149,7 +209,7 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     )
 
 
-def _check_line(settings: Settings, computation: Computation) -> None:
+def _check_cut_off(settings: Settings, computation: Computation) -> None:
     """Refuse to change what decides which cut-off applies: advice must not move the line."""
     by = settings.decision.cut_off_by
     if by is None:
@@ -171,17 +231,14 @@ def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
     column, known = settings.recourse.node_kind, graph.attributes
     if column is None:
         texts = (name for name, values in known.items() if values.dtype.kind not in "biuf")
-        column = next((name for name in texts if _says_kind(name)), None)
+        says_kind = (n for n in texts if any(same_name(n, one) for one in NODE_KIND_COLUMNS))
+        column = next(says_kind, None)
     elif column not in known:
         raise SettingsError(
             f"recourse.node_kind: the nodes have no column {column!r} besides the model's "
             f"features; {near_matches(column, known)}"
         )
     return () if column is None else tuple(map(str, known[column].tolist()))
-
-
-def _says_kind(name: str) -> bool:
-    return any(same_name(name, one) for one in ("kind", "type", "node_kind", "node_type"))
 
 
 def _denied_nodes(kinds: Sequence[str], never: Collection[str], count: int) -> Mask:
@@ -195,11 +252,11 @@ def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
     for place, kind in enumerate(never):
         if kind not in kinds:
             raise SettingsError(
-                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_known(kind, kinds)}"
+                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_hint(kind, kinds)}"
             )
 
 
-def _known(kind: str, kinds: Sequence[str], *more: str) -> str:
+def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
     """Which kind may have been meant, to end a sentence with."""
     if not kinds:
         return "the graph has no ties at all, so check the file of ties, or leave the kind out"
@@ -213,8 +270,7 @@ def _check_ties(
         key = f"recourse.ties[{place}]"
         if rule.kind != ANY and rule.kind not in kinds:
             raise SettingsError(
-                f"{key}.kind: there is no kind of tie {rule.kind!r}; "
-                f"{_known(rule.kind, kinds, ANY)}"
+                f"{key}.kind: there is no kind of tie {rule.kind!r}; {_hint(rule.kind, kinds, ANY)}"
             )
         if rule.kind != ANY and rule.allow and denied[kinds.index(rule.kind)]:
             raise SettingsError(
@@ -222,15 +278,257 @@ def _check_ties(
                 "allow to [] or leave the rule out"
             )
         for earlier, other in enumerate(rules[:place]):
-            if other.kind in (ANY, rule.kind) and _takes(other, rule, directed=directed):
+            if other.kind in (ANY, rule.kind) and _shadows(other, rule, directed=directed):
                 raise SettingsError(
                     f"{key}: can never match, because recourse.ties[{earlier}] matches everything "
                     "that it does; put the narrower rule first, or leave one out"
                 )
 
 
-def _takes(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
+def _shadows(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
     """Whether the earlier rule covers every relation that the later one is about."""
-    there = set(RELATIONS[earlier.whose])
-    wanted = set(RELATIONS[later.whose])
-    return wanted - ({INCOMING} if not directed else set()) <= there
+    wanted = set(RELATIONS[later.whose]) - (set() if directed else {INCOMING})
+    return wanted <= set(RELATIONS[earlier.whose])
+
+
+class _AttributeChecks:
+    """Checks rules for attributes, and conditions; the first mistake is an error with its key."""
+
+    def __init__(self, settings: Settings, graph: Graph, encoder: Encoder | None) -> None:
+        self._graph = graph
+        self._rules = settings.recourse.attributes
+        self._protected = settings.groups.attributes
+        self._checked = settings.recourse.not_protected
+        self.computation = Computation(settings.graph) if encoder is None else encoder.computation
+        self._seen = graph.feature_names if encoder is None else encoder.columns
+        self._whole = frozenset[str]() if encoder is None else encoder.whole
+        self.labels: Labels = {
+            name: step.settings.all_labels for name, step in self.computation.categories.items()
+        }
+
+    def check_rules(self) -> None:
+        """Check every rule: names, protected attributes, values, and what it implies."""
+        for place, name in enumerate(self._checked):
+            known = dict.fromkeys((*self._seen, *self._graph.feature_names))
+            if name not in known:
+                raise SettingsError(
+                    f"recourse.not_protected[{place}]: there is no feature {name!r}; "
+                    f"{near_matches(name, known)}"
+                )
+        proxies = ProxySearch(self._graph, self._protected)
+        by_name = {rule.name: (place, rule) for place, rule in enumerate(self._rules)}
+        for place, rule in enumerate(self._rules):
+            key = f"recourse.attributes[{place}]"
+            for name, where in _names(rule, key):
+                self._check_name(name, where)
+                self._check_proxy(name, where, proxies)
+            self._check_kind(rule, key)
+            self._check_whole(rule, key)
+            _check_implied(rule, key, by_name)
+
+    def _check_name(self, name: str, where: str) -> None:
+        """Refuse what is protected, what follows from something else, and what is not there."""
+        if name in self._protected:
+            raise SettingsError(
+                f"{where}: {name!r} is a protected attribute (groups.attributes), and protected "
+                "attributes never change; leave it out"
+            )
+        for protected in self._protected:
+            how = self._relation(name, protected)
+            if how:
+                raise SettingsError(f"{where}: {how}, {NEVER}")
+            together = self._made_from_both(name, protected)
+            if together and name not in self._checked:
+                raise SettingsError(
+                    f"{where}: {name!r} moves {together!r}, which follows from the protected "
+                    f"attribute {protected!r}, {NEVER}; {CHECKED}"
+                )
+        if name in self._seen:
+            return
+        step = self.computation.maker.get(name)
+        if step is not None:
+            parts = " and ".join(repr(one) for one in step.inputs)
+            raise SettingsError(
+                f"{where}: {name!r} is computed from {parts} ({step.key}) and changes only with "
+                f"{'it' if len(step.inputs) == 1 else 'them'}; write the rule for {parts}"
+            )
+        if name in self._graph.column_names:
+            raise SettingsError(
+                f"{where}: {name!r} is a column of the nodes but not a feature: the model does not "
+                "see it, so changing it changes no decision; leave it out"
+            )
+        raise SettingsError(
+            f"{where}: there is no feature {name!r}; {near_matches(name, self._seen)}"
+        )
+
+    def _relation(self, name: str, protected: str) -> str:
+        """How a column is made from a protected one, or the other way round; empty if it is not."""
+        computation = self.computation
+        if protected in computation.sources(name):
+            return f"{name!r} follows from the protected attribute {protected!r}"
+        if name in computation.sources(protected):
+            return f"the protected attribute {protected!r} follows from {name!r}"
+        maker = computation.maker.get(name)
+        if maker is not None and maker is computation.maker.get(protected):
+            return f"{name!r} encodes the same as the protected attribute {protected!r}"
+        return ""
+
+    def _made_from_both(self, name: str, protected: str) -> str:
+        """A column that follows from both a column and a protected one; empty if there is none."""
+        made = self.computation.maker
+        both = {name, protected}
+        return next((one for one in made if both <= {*self.computation.sources(one)}), "")
+
+    def _check_proxy(self, name: str, where: str, search: ProxySearch) -> None:
+        """Refuse to change what encodes a protected attribute; a respelling is always refused."""
+        proxy = search.of(name)
+        if proxy is None or (name in self._checked and proxy.relation != SAME):
+            return
+        hint = "" if proxy.relation == SAME else f"; {CHECKED}"
+        raise SettingsError(f"{where}: {proxy.sentence}, {NEVER}{hint}")
+
+    def _check_kind(self, rule: AttributeRule, key: str) -> None:
+        """Refuse steps for a category, values for a number, and categories that nobody knows."""
+        if rule.of_category != is_category(self._graph, rule.name):
+            raise SettingsError(
+                f"{key}: {rule.name!r} holds numbers, so it needs a step, not values or moves"
+                if rule.of_category
+                else f"{key}.step: {rule.name!r} is a category, so it needs values (or moves), "
+                "not a step"
+            )
+        for place, value in enumerate(rule.values):
+            self._check_label(rule.name, value, f"{key}.values[{place}]")
+        for place, move in enumerate(rule.moves):
+            self._check_label(rule.name, move.before, f"{key}.moves[{place}].from")
+            self._check_label(rule.name, move.to, f"{key}.moves[{place}].to")
+        for place, implied in enumerate(rule.implies):
+            self._check_implied_kind(implied, f"{key}.implies[{place}]")
+
+    def _check_implied_kind(self, implied: Implication, key: str) -> None:
+        if is_category(self._graph, implied.name) != (implied.to is not None):
+            raise SettingsError(
+                f"{key}.by: {implied.name!r} is a category; write to, the category it changes to"
+                if implied.to is None
+                else f"{key}.to: {implied.name!r} holds numbers; write by, the number it moves by"
+            )
+        if implied.to is not None:
+            self._check_label(implied.name, implied.to, f"{key}.to")
+
+    def _check_label(self, name: str, value: str, where: str) -> None:
+        """Refuse a value that a category does not have."""
+        labels = category_of(self._graph, name, self.labels.get(name)).labels
+        if value not in labels:
+            raise SettingsError(
+                f"{where}: {value!r} is not a value of {name!r}; {near_matches(value, labels)}"
+            )
+
+    def _check_whole(self, rule: AttributeRule, key: str) -> None:
+        """Refuse fractions for a column that takes whole numbers only."""
+        moves = [(rule.name, rule.step, f"{key}.step")]
+        moves += [
+            (one.name, one.by, f"{key}.implies[{place}].by")
+            for place, one in enumerate(rule.implies)
+        ]
+        for name, by, where in moves:
+            if name in self._whole and by is not None and by != int(by):
+                raise SettingsError(
+                    f"{where}: {by:g} would give fractions, but {name!r} takes whole numbers only; "
+                    "make it whole"
+                )
+
+    def check_conditions(self, conditions: Conditions) -> None:
+        """Refuse what cannot be compared, and what ties a change to a protected attribute."""
+        known = self._graph.column_names
+        for place, trees in enumerate(conditions.trees):
+            for word, tree in zip(("if", "then"), trees, strict=True):
+                key = f"recourse.conditions[{place}].{word}"
+                for name in () if tree is None else tree.names:
+                    if name not in known:
+                        raise SettingsError(
+                            f"{key}: the nodes have no column {name!r}; {near_matches(name, known)}"
+                        )
+                for comparison in () if tree is None else tree.comparisons:
+                    self._check_comparison(comparison, key)
+            self._check_condition_protected(conditions, place)
+
+    def _check_comparison(self, comparison: Comparison, key: str) -> None:
+        sides = comparison.left, comparison.right
+        texts = [self._is_text(side) for side in sides]
+        column = next(side.name for side in sides if isinstance(side, ColumnName))
+        if texts[0] != texts[1]:
+            what = "a category" if is_category(self._graph, column) else "a number"
+            raise SettingsError(
+                f"{key}: {column!r} is {what} and is compared with something else; compare texts "
+                "(in quotes) with categories, and numbers with numbers"
+            )
+        if texts[0] and comparison.sign not in ("=", "!="):
+            raise SettingsError(
+                f"{key}: {column!r} is a category, which is neither less nor more than another; "
+                "use = or !="
+            )
+        for side in sides:
+            if isinstance(side, str):
+                self._check_label(column, side, key)
+
+    def _is_text(self, side: Operand) -> bool:
+        if isinstance(side, ColumnName):
+            return is_category(self._graph, side.name)
+        return isinstance(side, str)
+
+    def _check_condition_protected(self, conditions: Conditions, place: int) -> None:
+        """Refuse a condition by which what may change follows from a protected attribute."""
+        touched = [
+            protected
+            for protected in self._protected
+            if any(n == protected or self._relation(n, protected) for n in conditions.named[place])
+        ]
+        changeable = dict.fromkeys(name for rule in self._rules for name, _ in _names(rule, ""))
+        base = conditions.base[place]
+        moved = [name for name in changeable if name in base and name not in self._checked]
+        if touched and moved:
+            raise SettingsError(
+                f"recourse.conditions[{place}]: makes what {moved[0]!r} may become depend on the "
+                f"protected attribute {touched[0]!r} (groups.attributes), and what follows from a "
+                f"protected attribute never changes; leave it out; {CHECKED}"
+            )
+
+
+def _names(rule: AttributeRule, key: str) -> Iterator[tuple[str, str]]:
+    """The attributes that a rule moves, each with the key that names it."""
+    yield rule.name, f"{key}.name"
+    for place, implied in enumerate(rule.implies):
+        yield implied.name, f"{key}.implies[{place}].name"
+
+
+def _check_implied(
+    rule: AttributeRule, key: str, rules: Mapping[str, tuple[int, AttributeRule]]
+) -> None:
+    """Refuse an implied move that breaks the rule for the attribute that it moves."""
+    for place, implied in enumerate(rule.implies):
+        if implied.name not in rules:
+            continue
+        there, own = rules[implied.name]
+        key_of_own = f"recourse.attributes[{there}]"
+        if implied.by is None:
+            if implied.to not in ({move.to for move in own.moves} or own.values):
+                raise SettingsError(
+                    f"{key}.implies[{place}].to: changes {implied.name!r} to {implied.to!r}, which "
+                    f"{key_of_own} never allows; correct one of the two"
+                )
+            continue
+        where = f"{key}.implies[{place}].by"
+        if own.integer and implied.by != int(implied.by):
+            raise SettingsError(
+                f"{where}: moves {implied.name!r} by {implied.by:g}, but that attribute takes only "
+                "whole numbers; make it whole, or leave it out"
+            )
+        signs = {"up": (1,), "down": (-1,), "any": (1, -1)}[rule.direction]
+        for sign in (1,) if rule.of_category else signs:
+            by = sign * implied.by
+            if by and own.direction == ("down" if by > 0 else "up"):
+                step = "a change" if rule.of_category else f"a step {'up' if sign > 0 else 'down'}"
+                raise SettingsError(
+                    f"{where}: {step} of {rule.name!r} would move {implied.name!r} by {by:g}, but "
+                    f"{key_of_own}.direction lets it go only {own.direction}; set "
+                    f"{key}.direction, or correct one of the two"
+                )

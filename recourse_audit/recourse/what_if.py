@@ -19,8 +19,10 @@ from recourse_audit.recourse.attributes import (
     category_of,
     column_of,
 )
+from recourse_audit.recourse.conditions import (
+    reasons_against,
+)
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.permitted import reasons_against
 from recourse_audit.recourse.policy import Policy, relations
 from recourse_audit.recourse.typed_changes import Change, TieChange, ValueChange, arcs_of, refused
 from recourse_audit.recourse.verification import Verifier

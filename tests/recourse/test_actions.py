@@ -9,8 +9,7 @@ import pytest
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.recourse.actions import ActionTable, action_text
-from recourse_audit.recourse.permitted import action_table
+from recourse_audit.recourse.actions import ActionTable, action_table, action_text
 from tests.recourse import brute_force
 from tests.recourse.worlds import policy_of, reasons, star, town
 

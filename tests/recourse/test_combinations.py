@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import Cover, best, count_parts, counts, every, parts
-from recourse_audit.recourse.permitted import action_table
 from tests.recourse.reference import all_combinations
 from tests.recourse.worlds import policy_of, star
 

@@ -12,8 +12,8 @@ from recourse_audit.audit.reporter import explain
 from recourse_audit.records.common_actions import CommonAction, CommonOutcome
 from recourse_audit.records.recourse import Recourse
 from recourse_audit.recourse import common_actions as module
+from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.common_actions import SOURCE, listed_actions
-from recourse_audit.recourse.permitted import action_table
 from tests.recourse.brute_force import BruteForce
 from tests.recourse.random_worlds import random_case
 from tests.recourse.raw_worlds import Truth, raw_world

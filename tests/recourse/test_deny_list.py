@@ -1,12 +1,9 @@
 """Which kinds of ties are never suggested: a table in each direction."""
 
-from collections.abc import Callable
-
 import pytest
 
-from recourse_audit.recourse.denied_words import PHRASES, WORDS
-from recourse_audit.recourse.deny_list import denied_topic, is_denied
-from recourse_audit.recourse.permitted import action_table
+from recourse_audit.recourse.actions import action_table
+from recourse_audit.recourse.deny_list import TABLE, denied_topic, is_denied
 from tests.recourse.worlds import policy_of, reasons, town
 
 DENIED = {
@@ -124,50 +121,38 @@ NEVER = [(kind, topic) for topic, text in DENIED.items() for kind in kinds(text)
 def test_the_tables_are_large_enough_to_mean_something() -> None:
     assert len({kind for kind, _ in NEVER}) >= 150
     assert len(set(kinds(ORDINARY))) >= 100
-    assert set(DENIED) == set(WORDS) == set(PHRASES)
+    assert set(DENIED) == set(TABLE["words"]) == set(TABLE["phrases"])
 
 
-@pytest.mark.parametrize(("kind", "topic"), NEVER)
-def test_kinds_that_are_never_suggested(kind: str, topic: str) -> None:
-    assert denied_topic(kind) is not None, topic
+def test_kinds_that_are_never_suggested() -> None:
+    assert [kind for kind, _ in NEVER if denied_topic(kind) is None] == []
 
 
-@pytest.mark.parametrize("kind", [*kinds(ORDINARY), "", " ", "_", "K/17", "😀"])
-def test_ordinary_kinds(kind: str) -> None:
-    assert denied_topic(kind) is None
+def test_ordinary_kinds() -> None:
+    ordinary = [*kinds(ORDINARY), "", " ", "_", "K/17", "😀"]
+    assert [kind for kind in ordinary if denied_topic(kind) is not None] == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "topic"),
-    [
-        ("midwife", "health"),
-        ("housewife", "household"),
-        ("wife", "kinship"),
-        ("Gewerkschaftsmitglied", "union"),
-        ("member of a church", "faith"),
-        ("Rechtsanwältin", "counsel"),
-        ("Staatsangehörigkeit", "origin"),
-    ],
-)
-def test_the_topic_is_named(kind: str, topic: str) -> None:
-    assert denied_topic(kind) == topic
+def test_the_topic_is_named() -> None:
+    topics = {
+        "midwife": "health",
+        "housewife": "household",
+        "wife": "kinship",
+        "Gewerkschaftsmitglied": "union",
+        "member of a church": "faith",
+        "Rechtsanwältin": "counsel",
+        "Staatsangehörigkeit": "origin",
+    }
+    assert {kind: denied_topic(kind) for kind in topics} == topics
 
 
 @pytest.mark.parametrize("kind", ["familie", "Krankenkasse", "époux", "cuñado", "wives"])
-@pytest.mark.parametrize(
-    "change", [str.upper, str.title, lambda kind: f"same_{kind}", lambda kind: f"{kind}-2"]
-)
-def test_case_and_separators_make_no_difference(kind: str, change: Callable[[str], str]) -> None:
-    assert is_denied(change(kind))
+def test_case_and_separators_make_no_difference(kind: str) -> None:
+    for written in (kind.upper(), kind.title(), f"same_{kind}", f"{kind}-2"):
+        assert is_denied(written)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    kinds(
-        "wives, midwives, grandchildren, fiancée, fAmily, stepson, grandson, in-laws, "
-        "psychotherapist, trade-unionist"
-    ),
-)
+@pytest.mark.parametrize("kind", ["midwives", "fiancée", "fAmily", "in-laws", "trade-unionist"])
 def test_without_any_rule_dropping_such_a_tie_is_not_suggested(kind: str) -> None:
     graph = town(kinds=(kind, "payment"))
     policy = policy_of(graph)
@@ -175,9 +160,11 @@ def test_without_any_rule_dropping_such_a_tie_is_not_suggested(kind: str) -> Non
     for subject in range(graph.node_count):
         table = action_table(policy, subject, 2)
         assert {one.kind for one in table.droppable} <= {"payment"}
-    for first, second in zip(graph.ties.source.tolist(), graph.ties.target.tolist(), strict=True):
-        if first != second:
-            said = reasons(policy, first, f"drop {graph.ids[first]}-{graph.ids[second]}")
-            assert all("are never suggested" in reason for reason in said if kind in reason)
-            table = action_table(policy, first, 2)
-            assert said or kind not in [one.kind for one in table.droppable]
+    ties = graph.ties
+    rows = zip(ties.source.tolist(), ties.target.tolist(), ties.kind.tolist(), strict=True)
+    for first, second, code in rows:
+        if first != second and ties.kinds[code] == kind:
+            ends = f"{graph.ids[first]}-{graph.ids[second]}"
+            said = reasons(policy, first, f"drop {ends}:{kind}")
+            assert said
+            assert all(f"ties of the kind {kind!r} are never suggested" in one for one in said)

@@ -9,7 +9,7 @@ import pytest
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.assembly import from_arrays
-from recourse_audit.recourse.permitted import action_table
+from recourse_audit.recourse.actions import action_table
 from tests.recourse.worlds import policy_of, reasons
 
 RULES = [{"kind": "*", "allow": ["drop", "add"], "whose": "own", "to": "anyone"}]

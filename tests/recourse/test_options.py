@@ -16,11 +16,10 @@ from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Recourse, SetAction, TieAction
 from recourse_audit.recourse import options as options_module
 from recourse_audit.recourse import trials, verification
-from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import diverse, parts
 from recourse_audit.recourse.foresight import Shared
 from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
-from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.verification import Verifier
 from tests.audits import IDS, TIES, lending_audit, small_audit

@@ -13,8 +13,8 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Robustness, SideEffects, survival, wilson
 from recourse_audit.recourse import robustness
+from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.permitted import action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest, _hops
 from recourse_audit.recourse.side_effects import OtherPeople

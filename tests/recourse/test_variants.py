@@ -11,8 +11,7 @@ from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.recourse import verification
-from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
-from recourse_audit.recourse.permitted import action_table
+from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.verification import Verifier, Way
 from tests.audits import lending_audit

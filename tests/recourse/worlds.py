@@ -12,8 +12,10 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
+from recourse_audit.recourse.conditions import (
+    reasons_against,
+)
 from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.permitted import reasons_against
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.typed_changes import read_changes
 from recourse_audit.recourse.what_if import typed_actions
