@@ -217,6 +217,13 @@ class Bundle:
 
         return verify_bundle(self.folder, None if key is None else read_public_key(Path(key)))
 
+    @property
+    def leftovers(self) -> tuple[str, ...]:
+        """Folders that `write_pages` or `write_letters` left when it was killed."""
+        from recourse_audit.bundle.derived_folder import leftovers
+
+        return leftovers(self.folder)
+
     def replay(self, settings: Path | str, count: int, *, seed: int = 0) -> tuple[str, ...]:
         """Work out a sample of subjects again, and name what differs, one line each."""
         from recourse_audit.audit.loaded import load_audit

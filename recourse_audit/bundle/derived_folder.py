@@ -2,18 +2,32 @@
 
 The evidence is not touched when pages are made again. Each folder has its own `manifest.json`, with
 the digest of the bundle's manifest that it was made from, what it was made with, and a digest of
-every file; and `checksums.txt` for `sha256sum -c`. `attempt.py` makes it.
+every file; and `checksums.txt` for `sha256sum -c`. Files are collected in a folder beside the one
+that they replace, which they do when all are there; whatever goes wrong before, the folder beside
+goes, and the one that was there stays.
 """
 
+import hashlib
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from recourse_audit.bundle.layout import FOLDERS, MANIFEST, NEW, OLD, SIGNATURE
-from recourse_audit.bundle.plain_files import MARKER, read_plain, remove_folder
-from recourse_audit.bundle.seal import SealedFolder, digest, digest_of
-from recourse_audit.bundle.signature import is_signed
+from recourse_audit.bundle.layout import CHECKSUMS, FOLDERS, MANIFEST, NEW, OLD, SIGNATURE
+from recourse_audit.bundle.plain_files import (
+    MARKER,
+    is_ours,
+    marker_of,
+    read_plain,
+    refuse_others,
+    remove_folder,
+    sync,
+    write_plain,
+)
+from recourse_audit.bundle.seal import SealedFolder, checksums_text, digest, digest_of
+from recourse_audit.bundle.signature import Signer, is_signed
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.codec import DERIVED_MANIFEST
 from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, MadeWith
@@ -41,10 +55,33 @@ class DerivedFolder:
         return self.bundle / f"{self.name}{OLD}"
 
     def tidy(self) -> None:
-        """Clear up after an attempt that was interrupted while it put the new folder in place."""
+        """Clear up after a command that was killed: what was there stays, or comes back."""
+        refuse_others(self.folder, self.name)
         if self.old.is_dir() and not self.folder.exists():
             self.old.replace(self.folder)
         remove_folder(self.old, self.name)
+        remove_folder(self.new, self.name)
+
+    @contextmanager
+    def remake(self, made_with: MadeWith, signer: Signer | None = None) -> Iterator["NewFolder"]:
+        """Give a folder to put files into, which then takes the place of this one.
+
+        The lock of the bundle must be held.
+        """
+        self.tidy()
+        new = NewFolder(self.new, self.name)
+        try:
+            yield new
+            new.seal(self._manifest(made_with), signer)
+            if self.folder.exists():
+                self.folder.replace(self.old)
+            self.new.replace(self.folder)
+            sync(self.bundle)
+            remove_folder(self.old, self.name)
+        except BaseException:
+            with suppress(OSError):  # what stopped this may keep anything from being removed
+                remove_folder(self.new, self.name)
+            raise
 
     def is_there(self, *, paper: bool) -> bool:
         """Whether the folder is there already, made from this bundle, whoever asked for it.
@@ -59,7 +96,7 @@ class DerivedFolder:
         same = manifest.of == digest(self.bundle / MANIFEST)
         return same and (manifest.made_with.paper or not paper)
 
-    def unsealed(self, made_with: MadeWith) -> DerivedManifest:
+    def _manifest(self, made_with: MadeWith) -> DerivedManifest:
         """The manifest before there are any files: what is made, from which bundle, for whom."""
         return DerivedManifest(
             format=DERIVED_FORMAT,
@@ -69,6 +106,44 @@ class DerivedFolder:
             files={},
             content="",
         )
+
+
+class NewFolder:
+    """Files that wait beside the folder which they are to replace, with their digests."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path = path
+        self._digests: dict[str, str] = {}
+        path.mkdir()
+        self.put(MARKER, marker_of(what))
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file."""
+        path = self._path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_plain(path, content)
+        self._digests[name] = hashlib.sha256(content).hexdigest()
+
+    def seal(self, unsealed: DerivedManifest, signer: Signer | None) -> None:
+        """Write down what all files are, and wait until a power loss cannot take them."""
+        files = dict(sorted(self._digests.items()))
+        public = None if signer is None else signer.public
+        text = manifest_text(replace(unsealed, signed_by=public, files=files))
+        write_plain(self._path / MANIFEST, text.encode())
+        if signer is not None:
+            write_plain(self._path / SIGNATURE, signer.sign(text).encode())
+        write_plain(self._path / CHECKSUMS, checksums_text(self._path, files).encode())
+        os.sync()
+
+
+def leftovers(bundle: Path) -> tuple[str, ...]:
+    """Folders of ours that a command left which was killed; the next one removes them."""
+    waiting = ((f"{name}{ending}", name) for name in FOLDERS for ending in (NEW, OLD))
+    return tuple(
+        folder
+        for folder, what in waiting
+        if (bundle / folder).is_dir() and is_ours(bundle / folder, what)
+    )
 
 
 def derived_problems(bundle: Path, public_key: str | None) -> Iterator[str]:

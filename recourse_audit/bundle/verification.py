@@ -6,7 +6,7 @@ Each problem is one line that begins with the file it is about.
 from collections.abc import Iterator
 from pathlib import Path
 
-from recourse_audit.bundle.derived_folder import derived_problems
+from recourse_audit.bundle.derived_folder import derived_problems, leftovers
 from recourse_audit.bundle.layout import (
     FILES,
     FOLDERS,
@@ -62,7 +62,7 @@ def _problems(
         signed_by=manifest.signed_by,
     )
     altered = [
-        *sealed.added(LOG, apart=FOLDERS),
+        *sealed.added(LOG, apart=(*FOLDERS, *leftovers(bundle.folder))),
         *(f"{name}: is not in the manifest" for name in FILES if name not in manifest.files),
         *sealed.altered(),
     ]

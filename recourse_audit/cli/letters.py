@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, resumable, say
+from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, repeatable, say
 from recourse_audit.cli.report import KEPT
 from recourse_audit.errors import InputError, PaperError
 
@@ -94,7 +94,7 @@ def letters(
 
     if day is not None and sign_off is None:
         raise InputError("--date is for letters that are signed off: give --sign-off NAME too")
-    with resumable(bundle):
+    with repeatable(bundle):
         made = Bundle(bundle).write_letters(
             language=language,
             sign_off=sign_off,

@@ -122,9 +122,22 @@ def write(path: Path, text: str) -> None:
 
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
-    """Answer Ctrl-C with how to go on."""
+    """Answer Ctrl-C with how to go on where what is finished is kept."""
+    with _interrupted(f"rerun the same command to resume from what is in {out}"):
+        yield
+
+
+@contextmanager
+def repeatable(bundle: Path) -> Iterator[None]:
+    """Answer Ctrl-C with how to go on where all is made anew, in place of what was there."""
+    with _interrupted(f"{bundle} is as it was before; rerun the same command"):
+        yield
+
+
+@contextmanager
+def _interrupted(advice: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(f"interrupted; rerun the same command to resume from what is in {out}")
+        say(f"interrupted; {advice}")
         raise typer.Exit(130) from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recourse_audit.api.bundle import Level
-from recourse_audit.cli.printing import Sign, Templates, Workers, resumable, say
+from recourse_audit.cli.printing import Sign, Templates, Workers, repeatable, say
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def report(
         return
     if bundle is None:
         raise InputError("report needs the folder that `recourse-audit run` wrote")
-    with resumable(bundle):
+    with repeatable(bundle):
         pages = Bundle(bundle).write_pages(
             level=level,
             language=language,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recourse_audit.cli.printing import AsJson, BundleArgument, print_json
+from recourse_audit.cli.printing import AsJson, BundleArgument, print_json, say
 from recourse_audit.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def verify(
         with steps_on_stderr(shown=True) as steps:
             steps.begin("Working out subjects again")
             found = replace(found, problems=opened.replay(settings, replay, seed=seed))
+    for name in opened.leftovers:
+        say(f"! {name}/: left by a command that was stopped, and not checked; the next removes it")
     if as_json:
         print_json(found.to_dict())
     else:

@@ -1,8 +1,7 @@
 """Many files at once: worker processes each take a few subjects and make their files.
 
 What is made does not depend on how many workers there are. Only the process that holds the lock of
-the bundle writes, so that a worker whose parent was killed cannot leave anything behind. A run of
-subjects that was finished is noted beside the files, so that an interrupted command resumes.
+the bundle writes, so that a worker whose parent was killed cannot leave anything behind.
 """
 
 import atexit
@@ -11,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from recourse_audit.bundle.attempt import Attempt
-from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.errors import AuditError, InputError
@@ -64,30 +61,17 @@ def file_name(number: int, subject: str) -> str:
 
 
 def make_files(
-    attempt: Attempt, factory: MakerFactory, numbers: Sequence[int], options: RenderOptions
-) -> None:
-    """Make the files of all these subjects that are not there yet."""
-    options.begin(len(numbers))
+    bundle: Path, factory: MakerFactory, numbers: Sequence[int], options: RenderOptions
+) -> Iterator[tuple[str, bytes]]:
+    """The files of all these subjects, by name."""
     runs = [
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
-    left: list[Run] = []
-    for run in runs:
-        if attempt.resume(_name(run)):
-            options.done(len(run))
-        else:
-            left.append(run)
-    job = RenderJob(bundle=attempt.derived.bundle, factory=factory)
-    for run, made in _made(job, _Runs(attempt.derived, left), min(options.workers, len(left))):
-        for name, content in made.items():
-            attempt.put(name, content)
-        attempt.finish(_name(run), made)
+    job = RenderJob(bundle=bundle, factory=factory)
+    for run, made in _made(job, _Runs(bundle, runs), min(options.workers, len(runs))):
+        yield from made.items()
         options.done(len(run))
-
-
-def _name(run: Run) -> str:
-    return f"{run[0]}-{len(run)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +135,10 @@ def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Fi
 
 
 class _Runs:
-    """The runs that wait for a worker; one that fails ends the command, which can be resumed."""
+    """The runs that wait for a worker; one that fails ends the command."""
 
-    def __init__(self, folder: DerivedFolder, runs: Sequence[Run]) -> None:
-        self._folder = folder
+    def __init__(self, bundle: Path, runs: Sequence[Run]) -> None:
+        self._bundle = bundle
         self._waiting = list(reversed(runs))
         self._left = len(runs)
 
@@ -172,8 +156,8 @@ class _Runs:
         if not sudden:
             raise InputError(reason)
         raise InputError(
-            f"{self._folder.bundle}: a worker that made {self._folder.name} stopped: {reason}; "
-            "rerun the same command to resume"
+            f"{self._bundle}: a worker that made pages or letters stopped: {reason}; rerun the "
+            "same command"
         )
 
     def described(self, task: Run) -> str:

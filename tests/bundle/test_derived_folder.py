@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from recourse_audit.bundle.attempt import FINISHED, Attempt
-from recourse_audit.bundle.derived_folder import DerivedFolder
+from recourse_audit.bundle.derived_folder import DerivedFolder, leftovers
 from recourse_audit.bundle.layout import BundleFolder
 from recourse_audit.bundle.signature import read_public_key, read_signer
 from recourse_audit.bundle.verification import verify_bundle as verify
@@ -39,17 +38,12 @@ def bundle(folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "bundle"
 
 
-def made(bundle: Path, key: Path | None = None) -> DerivedFolder:
-    attempt = begun(bundle, key=key)
-    for name, content in FILES.items():
-        attempt.put(name, content)
-    attempt.seal()
-    return attempt.derived
-
-
-def begun(bundle: Path, made_with: MadeWith = MADE_WITH, key: Path | None = None) -> Attempt:
+def made(bundle: Path, made_with: MadeWith = MADE_WITH, key: Path | None = None) -> DerivedFolder:
     derived = DerivedFolder(bundle=bundle, name="pages")
-    return Attempt(derived, made_with, None if key is None else read_signer(key))
+    with derived.remake(made_with, None if key is None else read_signer(key)) as new:
+        for name, content in FILES.items():
+            new.put(name, content)
+    return derived
 
 
 def test_a_folder_is_sealed_and_the_evidence_is_as_before(bundle: Path) -> None:
@@ -66,10 +60,10 @@ def test_a_folder_is_sealed_and_the_evidence_is_as_before(bundle: Path) -> None:
 def test_a_folder_of_this_bundle_is_there_until_there_can_be_more_of_it(bundle: Path) -> None:
     derived = DerivedFolder(bundle=bundle, name="pages")
     assert not derived.is_there(paper=False)
-    begun(bundle).seal()
+    made(bundle)
     assert derived.is_there(paper=False)
     assert not derived.is_there(paper=True)
-    begun(bundle, replace(MADE_WITH, paper=True)).seal()
+    made(bundle, replace(MADE_WITH, paper=True))
     assert derived.is_there(paper=True)
     (bundle / "manifest.json").write_text("{}", encoding="utf-8")
     assert not derived.is_there(paper=True)
@@ -110,7 +104,7 @@ def test_a_folder_made_from_another_bundle_is_named(bundle: Path, folder: Path) 
 
 
 def test_a_signed_folder_is_checked_with_its_key(bundle: Path, folder: Path) -> None:
-    made(bundle, folder / "mine.pem")
+    made(bundle, key=folder / "mine.pem")
     mine, other = (read_public_key(folder / f"{name}.pub") for name in ("mine", "other"))
     assert not [line for line in verify(bundle, mine).problems if line.startswith("pages/")]
     assert "pages/manifest.json: is signed with another key" in verify(bundle, other).problems
@@ -118,80 +112,54 @@ def test_a_signed_folder_is_checked_with_its_key(bundle: Path, folder: Path) -> 
     assert "pages/manifest.sig: is not the signature of its manifest" in verify(bundle).problems
 
 
-RUN = "0-2"
+class StoppedError(Exception):
+    pass
 
 
-def interrupted(bundle: Path, key: Path | None = None) -> Path:
-    """An attempt that was killed when all files were there; where they wait."""
-    attempt = begun(bundle, key=key)
-    for name, content in FILES.items():
-        attempt.put(name, content)
-    attempt.finish(RUN, FILES)
-    return attempt.derived.new
+def _stop_while_making(derived: DerivedFolder) -> None:
+    with derived.remake(replace(MADE_WITH, level="reviewer")) as new:
+        new.put("index.html", b"reviewer's")
+        raise StoppedError
 
 
-def test_an_attempt_made_with_the_same_is_continued_and_any_other_is_not(bundle: Path) -> None:
-    waiting = interrupted(bundle)
-    begun(bundle).put("stray.html", b"of an attempt that made other files")
-    again = begun(bundle)
-    assert not again.resume("7-1"), "was never finished"
-    assert again.resume(RUN)
-    again.seal()
-    assert FILES.items() <= contents(again.derived.folder).items()
-    assert "stray.html" not in contents(again.derived.folder)
-    assert not waiting.exists()
-    interrupted(bundle)
-    assert not begun(bundle, replace(MADE_WITH, level="reviewer")).resume(RUN)
-    assert not (waiting / "index.html").exists()
+def test_nothing_is_left_of_an_attempt_that_fails_and_what_was_there_stays(bundle: Path) -> None:
+    derived = made(bundle)
+    before = contents(bundle)
+    with pytest.raises(StoppedError):
+        _stop_while_making(derived)
+    assert not derived.new.exists()
+    assert contents(bundle) == before
 
 
-def test_what_was_made_for_others_is_not_taken_on_even_if_it_is_put_back(bundle: Path) -> None:
-    waiting = interrupted(bundle)
+def killed(bundle: Path) -> DerivedFolder:
+    """What a command leaves that is killed while it makes pages."""
+    derived = DerivedFolder(bundle=bundle, name="pages")
+    waiting = derived.remake(MADE_WITH)
+    waiting.__enter__().put("stray.html", b"of an attempt that was killed")
     kept = bundle.with_name("kept")
-    shutil.copytree(waiting, kept)
-    attempt = begun(bundle, replace(MADE_WITH, level="reviewer"))
-    for name in (f"{FINISHED}/{RUN}", *FILES):
-        (waiting / name).parent.mkdir(exist_ok=True)
-        shutil.copy(kept / name, waiting / name)
-    assert not attempt.resume(RUN)
+    shutil.copytree(derived.new, kept)
+    waiting.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    kept.replace(derived.new)
+    return derived
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
-def test_a_file_changed_after_an_interruption_is_made_again(name: str, bundle: Path) -> None:
-    (interrupted(bundle) / name).write_bytes(b"<p>somebody else's words</p>")
-    assert not begun(bundle).resume(RUN)
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"note": "[]", "signed": ""}', b"[" * 99_999]
-)
-def test_a_damaged_note_is_not_believed(content: bytes, bundle: Path) -> None:
-    (interrupted(bundle) / FINISHED / RUN).write_bytes(content)
-    assert not begun(bundle).resume(RUN)
-
-
-def test_notes_of_what_will_be_signed_cannot_be_forged_without_the_key(
-    bundle: Path, folder: Path
-) -> None:
-    mine = folder / "mine.pem"
-    interrupted(bundle, mine)
-    assert begun(bundle, key=mine).resume(RUN)
-    interrupted(bundle)  # by somebody without the key, who can compute every digest
-    assert not begun(bundle, key=mine).resume(RUN)
-
-
-def test_a_file_changed_before_the_seal_is_not_sealed_and_what_was_there_stays(
+def test_what_a_killed_command_left_is_no_problem_and_the_next_one_removes_it(
     bundle: Path,
 ) -> None:
+    derived = killed(bundle)
+    assert (derived.new / "stray.html").is_file()
+    assert leftovers(bundle) == ("pages.new",)
+    assert verify(bundle).problems == ()
+    assert BundleFolder(folder=bundle).state() == "finished"
     made(bundle)
-    before = contents(bundle)
-    attempt = begun(bundle, replace(MADE_WITH, level="reviewer"))
-    attempt.put("index.html", b"reviewer's")
-    (attempt.derived.new / "index.html").write_bytes(b"auditor's")
-    with pytest.raises(InputError, match=r"index\.html: was changed while pages were made"):
-        attempt.seal()
-    after = contents(bundle)
-    assert {name: after[name] for name in before} == before
+    assert leftovers(bundle) == ()
+    assert "stray.html" not in contents(derived.folder)
+
+
+def test_a_folder_without_our_marker_is_named_whatever_it_is_called(bundle: Path) -> None:
+    derived = killed(bundle)
+    (derived.new / ".recourse-audit").unlink()
+    assert verify(bundle).problems == ("pages.new/stray.html: was added",)
 
 
 @pytest.mark.parametrize("ending", ["", ".new", ".old"])
@@ -203,7 +171,7 @@ def test_a_folder_that_somebody_else_made_is_neither_replaced_nor_deleted(
     mine.write_text("mine", encoding="utf-8")
     (bundle / "pages").mkdir(exist_ok=True)
     with pytest.raises(InputError, match=rf"pages{ending}: was not made by this program"):
-        begun(bundle)
+        made(bundle)
     with pytest.raises(InputError, match=rf"pages{ending}: was not made by this program"):
         BundleFolder(folder=bundle).begin()
     assert mine.read_text(encoding="utf-8") == "mine"
@@ -218,13 +186,3 @@ def test_pages_that_were_there_come_back_if_their_replacement_was_interrupted(
     derived.folder.replace(derived.old)
     derived.tidy()
     assert contents(bundle) == before
-
-
-def test_an_unfinished_attempt_is_named_and_leaves_the_bundle_usable(bundle: Path) -> None:
-    derived = DerivedFolder(bundle=bundle, name="letters")
-    attempt = Attempt(derived, MADE_WITH)
-    attempt.put("one.pdf", b"x")
-    assert "letters.new/one.pdf: was added" in verify(bundle).problems
-    assert BundleFolder(folder=bundle).state() == "finished"
-    attempt.seal()
-    assert verify(bundle).problems == ()

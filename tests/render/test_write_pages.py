@@ -13,19 +13,16 @@ from pathlib import Path
 import pikepdf
 import pytest
 
-from recourse_audit.bundle.attempt import FINISHED, Attempt
-from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.manifest import MadeWith
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.write_pages import PageMaker, PageMakers, PageOptions, write_pages
-from recourse_audit.render.templates import Templates
+from recourse_audit.render.templates import Templates, template_folder
 from tests.audits import quick_audit
 from tests.bundles import contents
 from tests.command import command, one_line
@@ -151,24 +148,20 @@ def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_
     assert "no font" not in command("letters", bundle, *ALONE).err
 
 
-def test_an_interrupted_command_resumes_where_it_stopped(made: Path, bundle: Path) -> None:
-    class StoppedError(Exception):
-        pass
-
-    def stop(_: int) -> None:
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        write_letters(bundle, rendering=RenderOptions(done=stop))
-    (note,) = (bundle / "letters.new" / FINISHED).iterdir()
-    finished = json.loads(json.loads(note.read_text(encoding="utf-8"))["note"])["files"]
-    assert len(finished) == 2  # HTML and PDF
-    kept = {name: (bundle / "letters.new" / name).stat().st_mtime_ns for name in finished}
-    write_letters(bundle)
-    again = {name: (bundle / "letters" / name).stat().st_mtime_ns for name in finished}
-    assert again == kept
-    assert contents(bundle / "letters") == contents(made / "letters")
-    assert not (bundle / "letters.new").exists()
+def test_letters_that_a_mistake_stopped_leave_nothing_behind(
+    made: Path, bundle: Path, tmp_path: Path
+) -> None:
+    before = contents(bundle)
+    own = tmp_path / "own"
+    shutil.copytree(template_folder() / "letters", own / "letters")
+    letter = own / "letters" / "letter.html"
+    letter.write_text(letter.read_text(encoding="utf-8") + "{{ nobody }}", encoding="utf-8")
+    for workers in ("1", "2"):
+        finished = command("letters", bundle, "--templates", own, "--workers", workers)
+        assert finished.code == 2
+        assert "'nobody' is undefined" in one_line(finished)
+        assert contents(bundle) == before
+        assert command("verify", bundle).code == 0
 
 
 class _Listening:
@@ -204,20 +197,17 @@ def test_pages_let_go_of_the_bundle_in_the_thread_that_opened_it(
 
 
 def test_ctrl_c_is_heard_only_by_the_process_that_gives_out_the_work(bundle: Path) -> None:
-    derived = DerivedFolder(bundle=bundle, name="letters")
-    made_with = MadeWith(what="letters", version="", templates="", paper=False, letters="")
     with open_finished_audit(bundle) as stored:
         numbers = list(stored.names())
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    make_files(Attempt(derived, made_with), _Listening(), numbers, TWO_WORKERS)
-    files = [path for path in derived.new.iterdir() if path.name[0].isdigit()]
+    files = dict(make_files(bundle, _Listening(), numbers, TWO_WORKERS))
     assert len(files) == SUBJECTS
-    assert {path.read_bytes() for path in files} == {b"True"}
+    assert {*files.values()} == {b"True"}
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 @pytest.mark.parametrize(("name", "made_by"), [("letters", "letters"), ("report", "pages")])
-def test_an_interrupt_is_answered_with_how_to_resume(
+def test_an_interrupt_is_answered_with_how_to_go_on(
     name: str, made_by: str, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
@@ -226,7 +216,7 @@ def test_an_interrupt_is_answered_with_how_to_resume(
     monkeypatch.setattr(f"recourse_audit.api.bundle.Bundle.write_{made_by}", interrupt)
     finished = command(name, bundle)
     assert finished.code == 130
-    said = f"interrupted; rerun the same command to resume from what is in {bundle}\n"
+    said = f"interrupted; {bundle} is as it was before; rerun the same command\n"
     assert finished.err == said
 
 

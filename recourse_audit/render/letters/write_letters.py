@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from recourse_audit.bundle.attempt import Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import writing
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
@@ -126,10 +125,10 @@ def write_letters(
                     plan=plan,
                     on_paper=on_paper,
                 )
-                attempt = Attempt(derived, made_with, rendering.signer)
-                make_files(attempt, factory, list(names), rendering)
-                attempt.put(TABLE, plan.table.encode())
-                attempt.seal()
+                with derived.remake(made_with, rendering.signer) as new:
+                    for name, content in make_files(folder, factory, list(names), rendering):
+                        new.put(name, content)
+                    new.put(TABLE, plan.table.encode())
     boxes = () if there or printer is None else _unprintable(derived.folder, names, printer)
     return WrittenLetters(
         subjects=len(names),

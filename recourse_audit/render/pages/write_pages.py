@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from recourse_audit.bundle.attempt import Attempt
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import MANIFEST, writing
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_stored_audit
@@ -72,13 +71,13 @@ def write_pages(
         derived.tidy()
         kept = not options.again and derived.is_there(paper=printer is not None)
         if not kept:
-            attempt = Attempt(derived, made_with, options.signer)
             on_paper = pages.pdf and printer is not None
             factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
-            make_files(attempt, factory, list(names), options)
-            for name, content in _summaries(stored, templates, printer, pages).items():
-                attempt.put(name, content)
-            attempt.seal()
+            with derived.remake(made_with, options.signer) as new:
+                for name, content in make_files(folder, factory, list(names), options):
+                    new.put(name, content)
+                for name, content in _summaries(stored, templates, printer, pages).items():
+                    new.put(name, content)
     return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
 
 
