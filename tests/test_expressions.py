@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recourse_audit.graph.steps import evaluate
+from recourse_audit.graph.computed import evaluate
 from recourse_audit.settings.expressions import parse_condition, parse_formula
 from tests.recourse.oracle import by_python
 

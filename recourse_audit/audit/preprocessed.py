@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.columns import IN_MEMORY
+from recourse_audit.graph.columns import IN_MEMORY, ColumnKind, with_raw_columns
 from recourse_audit.graph.computed import Computation, with_computed
-from recourse_audit.graph.raw_columns import ColumnKind, with_raw_columns
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.pipeline_encoder import PipelineEncoder
 from recourse_audit.model.preprocessing import Pipeline

@@ -7,14 +7,15 @@ NaN, so a graph that contains one never gets past this module.
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.arrays import Floats, Strings
+from recourse_audit.graph.arrays import Floats, Graph, Strings
 from recourse_audit.settings.paths import is_file, is_folder
 
 
@@ -69,8 +70,8 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.casefold().strip(), folded, n=3)
     if close:
         return "did you mean " + " or ".join(repr(folded[match]) for match in close) + "?"
-    shown = ", ".join(repr(other) for other in names[:12])
-    return f"choose from {shown}{', …' if len(names) > 12 else ''}"
+    first = ", ".join(repr(other) for other in names[:12])
+    return f"choose from {first}{', …' if len(names) > 12 else ''}"
 
 
 def check_column(name: str, known: Sequence[str], key: str, place: Place) -> None:
@@ -82,10 +83,10 @@ def check_column(name: str, known: Sequence[str], key: str, place: Place) -> Non
         raise GraphError(f"{place.name}: there is no column {name!r} (from graph.{key}); {hint}")
 
 
-def bad_value(place: Place, index: int, column: str, shown: str | None) -> GraphError:
-    """The error for a cell that should hold a finite number; `shown` is None if it is empty."""
-    shown = place.text(index, column) or shown
-    what = "is empty" if shown is None or not shown.strip() else f"contains {shown!r}"
+def bad_value(place: Place, index: int, column: str, value: str | None) -> GraphError:
+    """The error for a cell that should hold a finite number; `value` is None if it is empty."""
+    value = place.text(index, column) or value
+    what = "is empty" if value is None or not value.strip() else f"contains {value!r}"
     return GraphError(
         f"{place.row(index)}: column {column!r} {what}, but a finite number is needed; "
         "correct the value or remove the row"
@@ -232,3 +233,65 @@ def repeated_id(place: Place, name: str, first: int, second: int) -> GraphError:
 def no_nodes(place: Place) -> GraphError:
     """The error for a file without nodes."""
     return GraphError(f"{place.name}: there are no nodes, so there is nobody to audit; add nodes")
+
+
+# ---------------------------------------------------------------- raw columns
+#
+# What preprocessing takes in, as the people in the table know it: numbers that may be missing, or
+# text. Whoever needs them says which columns, and as what; every value is then checked.
+
+
+ColumnKind = Literal["numbers", "text"]
+Columns = Mapping[str, NDArray[np.generic]]
+
+
+class RawColumns(Protocol):
+    """Somebody who takes raw columns of the node table."""
+
+    def kinds(self, known: Sequence[str], origin: str) -> Mapping[str, ColumnKind]:
+        """Which of the table's columns are taken, and as what; a column it lacks is an error."""
+        ...
+
+
+def with_raw_columns(graph: Graph, raw: RawColumns, place: Place) -> Graph:
+    """A graph in memory whose features and attributes are all taken as raw columns."""
+    columns: Columns = {**graph.features_by_name, **graph.attributes}
+    kinds = raw.kinds([*columns], place.name)
+    return replace(
+        graph,
+        features=graph.features[:, :0],
+        feature_names=(),
+        attributes=checked_columns(columns, kinds, place),
+    )
+
+
+def checked_columns(columns: Columns, kinds: Mapping[str, ColumnKind], place: Place) -> Columns:
+    """The same columns, with those that somebody takes turned into numbers or text."""
+    return {
+        name: values if name not in kinds else as_kind(values, kinds[name], name, place)
+        for name, values in columns.items()
+    }
+
+
+def as_kind(
+    values: NDArray[np.generic], kind: ColumnKind, column: str, place: Place
+) -> NDArray[np.generic]:
+    """A column as numbers (float64, NaN where a cell is empty) or as text ("" where it is)."""
+    if kind == "numbers":
+        if values.dtype.kind in "biuf":
+            numbers = values.astype(np.float64)
+        else:
+            texts = [str(text) if str(text).strip() else "nan" for text in values.tolist()]
+            numbers = parse_numbers(texts, column, place)
+        infinite = np.flatnonzero(np.isinf(numbers))
+        if len(infinite):
+            raise bad_value(place, int(infinite[0]), column, str(values[infinite[0]]))
+        return numbers
+    if values.dtype.kind == "T":
+        return values
+    if values.dtype.kind == "f":
+        raise GraphError(
+            f"{place.name}: column {column!r} holds numbers with fractions, but text is needed; "
+            "store it as text, as the pipeline was trained on it"
+        )
+    return as_labels(to_strings(values.tolist(), place))

@@ -11,17 +11,180 @@ Steps are in an order in which each finds what it needs. The same steps serve ev
 graph is read, and one person's changed row later on.
 """
 
+import ast
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.columns import Place, as_strings, near_matches
-from recourse_audit.graph.steps import Column, Columns, DerivedStep, EncodingStep, Step
-from recourse_audit.settings import GraphSettings
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.columns import Place, as_labels, as_strings, near_matches
+from recourse_audit.settings import DerivedSettings, EncodingSettings, GraphSettings
+from recourse_audit.settings.expressions import ColumnName, Expression
+
+Column = NDArray[np.generic]
+Columns = Mapping[str, Column]
+_FUNCTIONS: dict[type[ast.AST], np.ufunc] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.float_power,
+    ast.USub: np.negative,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.And: np.logical_and,
+    ast.Or: np.logical_or,
+    ast.Not: np.logical_not,
+}
+
+
+def evaluate(expression: Expression, columns: Columns) -> NDArray[Any]:
+    """What a formula gives on every row, in float64, or on which rows a condition holds.
+
+    A formula is NaN or infinite where it has no value. What names no column is a single value.
+    """
+
+    def value(node: ast.expr) -> Any:
+        match node:
+            case ast.UnaryOp(op=sign, operand=inner):
+                return _FUNCTIONS[type(sign)](value(inner))
+            case ast.BinOp(left=left, op=sign, right=right):
+                return _FUNCTIONS[type(sign)](value(left), value(right))
+            case ast.Compare(left=left, ops=[comparison], comparators=[right]):
+                return _FUNCTIONS[type(comparison)](value(left), value(right))
+            case ast.BoolOp(op=word, values=parts):
+                return reduce(_FUNCTIONS[type(word)], map(value, parts))
+        operand = expression.operand(node)
+        if not isinstance(operand, ColumnName):
+            return operand
+        column = columns[operand.name]
+        return column.astype(np.float64) if column.dtype.kind in "biuf" else column
+
+    with np.errstate(all="ignore"):
+        return np.asarray(value(expression.tree))
+
+
+@dataclass(frozen=True)
+class DerivedStep:
+    """A column that a formula gives."""
+
+    settings: DerivedSettings
+    key: str
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.settings.tree.names))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.settings.name,)
+
+    def fill(self, columns: dict[str, Column]) -> None:
+        """Add the column to some others."""
+        count = len(columns[self.inputs[0]]) if self.inputs else _length(columns)
+        values = evaluate(self.settings.tree, columns)
+        columns[self.settings.name] = np.broadcast_to(values, (count,)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class EncodingStep:
+    """Columns that encode a category; with `of`, the category follows from a number as well."""
+
+    settings: EncodingSettings
+    key: str
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (self.settings.of or self.settings.name,)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        own = () if self.settings.of is None else (self.settings.name,)
+        return (*own, *self.settings.columns)
+
+    @cached_property
+    def labels(self) -> Column:
+        return as_labels(as_strings(np.array(self.settings.all_labels, object)))
+
+    @cached_property
+    def codes(self) -> NDArray[np.float64]:
+        return np.array(self.settings.codes)
+
+    def fill(self, columns: dict[str, Column]) -> None:
+        """Add the columns that encode the category, and the bin of a number."""
+        if self.settings.of is None:
+            number = {label: place for place, label in enumerate(self.settings.all_labels)}
+            places = np.array([number[text] for text in columns[self.settings.name].tolist()], int)
+        else:
+            places = self.bins(columns[self.settings.of])
+            columns[self.settings.name] = self.labels[places]
+        for place, name in enumerate(self.settings.columns):
+            columns[name] = self.codes[places, place]
+
+    def bins(self, numbers: Column) -> Ints:
+        """Which bin each number lies in; an edge is as exact as the column."""
+        kind = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(float)
+        edges = np.array(self.settings.edges, kind)
+        places: Ints = np.searchsorted(edges, numbers, side="right")
+        return places
+
+    def read(self, columns: Mapping[str, Column], place: Place) -> Column:
+        """The category of every row, or an error that names the first row without one."""
+        parts = [columns[name] for name in self.settings.columns]
+        labels = np.full(len(parts[0]), -1)
+        for label, codes in enumerate(self.codes):
+            same = np.ones(len(labels), bool)
+            for part, code in zip(parts, codes, strict=True):
+                same &= part == np.asarray(code, part.dtype if part.dtype.kind == "f" else None)
+            labels[same] = label
+        broken = np.flatnonzero(labels < 0)
+        if len(broken):
+            row = int(broken[0])
+            raise GraphError(
+                f"{place.row(row)}: {self._complaint([part[row].item() for part in parts])} "
+                f"({self.key}); correct the row, or the encoding"
+            )
+        categories: Column = self.labels[labels]
+        return categories
+
+    def _complaint(self, values: list[float]) -> str:
+        """What is wrong with one row."""
+        name, columns, kind = self.settings.name, self.settings.columns, self.settings.kind
+        for column, value in zip(columns, values, strict=True):
+            if np.isnan(value):
+                return f"column {column!r} is empty, but it is part of {name!r}"
+        if len(columns) == 1:
+            known = ", ".join(f"{code:g}" for code in self.codes[:12, 0].tolist())
+            return f"column {columns[0]!r} is {values[0]:g}, which is no code of {name!r} ({known})"
+        for column, value in zip(columns, values, strict=True):
+            if value not in (0, 1):
+                return f"column {column!r} is {value:g}, but in {name!r} it must be 0 or 1"
+        hot = [column for column, value in zip(columns, values, strict=True) if value == 1]
+        if kind == "thermometer":
+            return f"the columns of {name!r} are not 1 up to one of them and 0 after it"
+        if not hot:
+            return f"none of the columns of {name!r} is 1, but exactly one must be"
+        return (
+            f"{len(hot)} of the columns of {name!r} are 1 ({', '.join(map(repr, hot))}), but "
+            "exactly one must be"
+        )
+
+
+Step = DerivedStep | EncodingStep
+
+
+def _length(columns: Columns) -> int:
+    return len(next(iter(columns.values()), ()))
+
 
 # Two float32 computations of one number may differ by a few units in the last place.
 SAME = 1e-6
@@ -32,12 +195,12 @@ class Computation:
 
     def __init__(self, settings: GraphSettings) -> None:
         derived = [
-            DerivedStep(one, f"graph.derived[{place}]")
-            for place, one in enumerate(settings.derived)
+            DerivedStep(step, f"graph.derived[{place}]")
+            for place, step in enumerate(settings.derived)
         ]
         encodings = [
-            EncodingStep(one, f"graph.encodings[{place}]")
-            for place, one in enumerate(settings.encodings)
+            EncodingStep(step, f"graph.encodings[{place}]")
+            for place, step in enumerate(settings.encodings)
         ]
         steps: tuple[Step, ...] = (*encodings, *derived)
         self.maker = {name: step for step in steps for name in step.outputs}
@@ -57,18 +220,18 @@ class Computation:
 
     def base(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The base columns that some columns follow from, in order of first use."""
-        found: dict[str, None] = {}
+        base: dict[str, None] = {}
         for name in names:
             step = self.maker.get(name)
-            found |= dict.fromkeys((name,) if step is None else self.base(step.inputs))
-        return tuple(found)
+            base |= dict.fromkeys((name,) if step is None else self.base(step.inputs))
+        return tuple(base)
 
     def sources(self, name: str) -> tuple[str, ...]:
         """Every column that one follows from, near ones first; none for a base column."""
         step = self.maker.get(name)
         if step is None:
             return ()
-        further = (one for source in step.inputs for one in self.sources(source))
+        further = (name for source in step.inputs for name in self.sources(source))
         return tuple(dict.fromkeys((*step.inputs, *further)))
 
 
@@ -78,7 +241,7 @@ def _ordered(steps: tuple[Step, ...], maker: Mapping[str, Step]) -> tuple[Step, 
 
     def place(step: Step, waiting: tuple[Step, ...]) -> None:
         if step in waiting:
-            names = " -> ".join(one.settings.name for one in (*waiting, step))
+            names = " -> ".join(member.settings.name for member in (*waiting, step))
             raise SettingsError(f"{step.key}: is computed from itself ({names}); break the circle")
         if step not in done:
             for name in step.inputs:
@@ -93,8 +256,8 @@ def _ordered(steps: tuple[Step, ...], maker: Mapping[str, Step]) -> tuple[Step, 
 
 def needed_features(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
     """The features that must stand in the table: all but derived ones that it lacks."""
-    made = {one.name for one in settings.derived}
-    return tuple(name for name in settings.features if name in known or name not in made)
+    derived = {column.name for column in settings.derived}
+    return tuple(name for name in settings.features if name in known or name not in derived)
 
 
 def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
@@ -125,7 +288,7 @@ def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
         _check_agreement(step, table, columns, place)
     more = {
         name: columns[name]
-        for name in (*computation.categories, *(one.name for one in settings.derived))
+        for name in (*computation.categories, *(column.name for column in settings.derived))
     }
     return _with_features(graph, settings, columns, more)
 
@@ -134,14 +297,15 @@ def _with_features(
     graph: Graph, settings: GraphSettings, columns: Columns, more: Mapping[str, Column]
 ) -> Graph:
     """The graph with the features that the settings list; what is no feature is an attribute."""
-    made = {one.name for one in settings.derived}
-    listed = settings.features
-    names = graph.feature_names
-    if listed and set(listed) - made <= set(names):
-        names = listed
-    features = graph.features
-    if names != graph.feature_names or made & set(names):
-        features = np.empty((graph.node_count, len(names)), _kind_of(graph, settings))
+    derived = {column.name for column in settings.derived}
+    names, features = graph.feature_names, graph.features
+    if settings.features and set(settings.features) - derived <= set(names):
+        names = settings.features
+    if names != graph.feature_names or derived & set(names):
+        # Float64 if all of them are derived; otherwise the number type of those in the table.
+        plain = set(graph.feature_names) - derived
+        kind = features.dtype if plain else np.dtype(np.float64)
+        features = np.empty((graph.node_count, len(names)), kind)
         for number, name in enumerate(names):
             features[:, number] = columns[name]
     left = {name: values for name, values in graph.features_by_name.items() if name not in names}
@@ -152,13 +316,6 @@ def _with_features(
         attributes={**graph.attributes, **left},
         more=more,
     )
-
-
-def _kind_of(graph: Graph, settings: GraphSettings) -> np.dtype[np.floating]:
-    """The number type of the features in the table; float64 if all of them are derived."""
-    made = {one.name for one in settings.derived}
-    plain = [name for name in graph.feature_names if name not in made]
-    return graph.features.dtype if plain else np.dtype(np.float64)
 
 
 def _check_inputs(step: Step, columns: Mapping[str, Column], computation: Computation) -> None:
@@ -209,7 +366,7 @@ def _check_agreement(
         differs = _differs(table[name], columns[name])
         if differs.any():
             row = int(np.flatnonzero(differs)[0])
-            written, computed = (_shown(one[row]) for one in (table[name], columns[name]))
+            written, computed = (_text(column[row]) for column in (table[name], columns[name]))
             raise GraphError(
                 f"{place.row(row)}: column {name!r} is {written}, but {step.key} gives "
                 f"{computed}; correct one of the two"
@@ -218,17 +375,13 @@ def _check_agreement(
 
 def _differs(written: Column, computed: Column) -> NDArray[np.bool_]:
     if computed.dtype.kind == "T" or written.dtype.kind not in "biuf":
-        one, other = (
-            as_strings(np.array([str(value) for value in column.tolist()], object))
-            for column in (written, computed)
-        )
-        different: NDArray[np.bool_] = np.asarray(one != other)
-        return different
+        rows = zip(written.tolist(), computed.tolist(), strict=True)
+        return np.array([str(value) != str(other) for value, other in rows], bool)
     close = np.isclose(
         written.astype(np.float64), computed.astype(np.float64), rtol=SAME, atol=1e-12
     )
     return ~close
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return repr(value) if isinstance(value, str) else f"{float(str(value)):.9g}"

@@ -22,12 +22,14 @@ from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Graph, Ties, build_graph
 from recourse_audit.graph.columns import (
     Place,
+    RawColumns,
     as_labels,
     bad_value,
     check_column,
     check_finite,
     check_ids,
     check_is_file,
+    checked_columns,
     code_kinds,
     no_nodes,
     one_kind,
@@ -36,7 +38,6 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.computed import needed_features, with_computed
-from recourse_audit.graph.raw_columns import RawColumns, checked_columns
 from recourse_audit.graph.tables import Column, describe_columns
 from recourse_audit.settings import GraphSettings
 

@@ -1,14 +1,24 @@
-"""One entry point for all formats: settings or arrays come in, a checked `Graph` goes out."""
+"""One entry point for all formats: settings or arrays come in, a checked `Graph` goes out.
+
+The table of candidate ties, who could be tied to whom, is read here too.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.arrays import Graph, Indices, Ints
+from recourse_audit.graph.arrow import Table, arrow_errors, keys_of, match, open_table
+from recourse_audit.graph.columns import RawColumns, near_matches
 from recourse_audit.graph.graphml import from_networkx, read_graphml
-from recourse_audit.graph.npz import read_npz
-from recourse_audit.graph.raw_columns import RawColumns
+from recourse_audit.graph.npz import from_arrays, read_npz
 from recourse_audit.graph.tables import read_tables
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.inputs import ONE_SOURCE
+from recourse_audit.settings.paths import is_file
 
 __all__ = ["from_arrays", "from_networkx", "read_graph"]
 
@@ -30,3 +40,93 @@ def read_graph(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     if settings.graphml is not None:
         return read_graphml(settings, raw)
     return read_tables(settings, raw)
+
+
+# ---------------------------------------------------------------- candidate ties
+
+
+KEY = "recourse.candidates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """Possible new ties, with node numbers as ends; without `kind`, each may be of any kind."""
+
+    source: Indices
+    target: Indices
+    kind: NDArray[np.int16] | None
+    starts: Ints
+    rows: Ints
+
+    def of(self, node: int) -> Ints:
+        """The rows with this node at one end."""
+        return self.rows[self.starts[node] : self.starts[node + 1]]
+
+
+def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candidates:
+    """Read a CSV or Parquet file whose columns have the same names as in the table of ties."""
+    if not is_file(path):
+        raise SettingsError(f"{KEY}: {path}: there is no such file; correct the path")
+    ends = (settings.source, settings.target)
+    with arrow_errors(str(path)):
+        table = open_table(
+            path, as_text={*ends, settings.kind}, few={settings.kind}, row_of="new tie"
+        )
+        for name in ends:
+            if name not in table.names:
+                raise SettingsError(
+                    f"{KEY}: {path}: there is no column {name!r}; {near_matches(name, table.names)}"
+                )
+        further = [name for name in table.names if name not in {*ends, settings.kind}]
+        if further:
+            raise SettingsError(
+                f"{KEY}: {path}: the column {further[0]!r} has no meaning here; keep only "
+                f"{ends[0]!r}, {ends[1]!r} and, if ties have kinds, {settings.kind!r}"
+            )
+        table.load(table.names)
+        source, target = (_ends(table, name, graph) for name in ends)
+        kind = _kinds(table, settings.kind, graph) if settings.kind in table.names else None
+    loops = np.flatnonzero(source == target)
+    if len(loops):
+        raise SettingsError(
+            f"{KEY}: {table.place.row(int(loops[0]))}: is a tie from a node to itself; give it "
+            "two different ends, or remove the row"
+        )
+    both = np.concatenate((source, target))
+    order = np.argsort(both, kind="stable")
+    return Candidates(
+        source=source,
+        target=target,
+        kind=kind,
+        starts=np.searchsorted(both[order], np.arange(graph.node_count + 1)),
+        rows=order % max(len(source), 1),
+    )
+
+
+def _ends(table: Table, column: str, graph: Graph) -> Indices:
+    if not len(table):
+        return np.empty(0, np.int32)
+    keys = table.keys(column)
+    places = match(keys_of(graph.ids), keys)
+    unknown = np.flatnonzero(places < 0)
+    if len(unknown):
+        row = int(unknown[0])
+        raise SettingsError(
+            f"{KEY}: {table.place.row(row)}: {keys.text(row)!r} in column {column!r} is not the id "
+            "of a node; correct it or remove the row"
+        )
+    return places
+
+
+def _kinds(table: Table, column: str, graph: Graph) -> NDArray[np.int16]:
+    codes, names = table.codes(column)
+    known = graph.ties.kinds
+    for code, name in enumerate(names):
+        if name not in known:
+            row = table.place.row(int(np.flatnonzero(codes == code)[0]))
+            raise SettingsError(
+                f"{KEY}: {row}: {name!r} is not a kind of tie in the graph; "
+                f"{near_matches(name, known)}"
+            )
+    places = np.array([known.index(name) for name in names], np.int16)
+    return places[codes] if len(codes) else np.empty(0, np.int16)

@@ -23,9 +23,12 @@ from recourse_audit.graph.arrow import (
     open_table,
 )
 from recourse_audit.graph.columns import (
+    ColumnKind,
     Place,
+    RawColumns,
     check_column,
     check_is_file,
+    checked_columns,
     code_kinds,
     no_nodes,
     one_kind,
@@ -33,7 +36,6 @@ from recourse_audit.graph.columns import (
     stack_features,
 )
 from recourse_audit.graph.computed import needed_features, with_computed
-from recourse_audit.graph.raw_columns import ColumnKind, RawColumns, checked_columns
 from recourse_audit.settings import GraphSettings
 
 FEW_VALUES = 50

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Strings
+from recourse_audit.graph.columns import Columns
 from recourse_audit.graph.computed import Computation
-from recourse_audit.graph.raw_columns import Columns
 from recourse_audit.model.preprocessing import WHOLE, Intake, Pipeline
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.graph.columns import near_matches
-from recourse_audit.graph.raw_columns import ColumnKind, Columns
+from recourse_audit.graph.columns import ColumnKind, Columns, near_matches
 from recourse_audit.model.calls import OutOfTimeError
 from recourse_audit.model.files import ModelFiles
 from recourse_audit.model.limits import LARGE_OR_HOSTILE, Limits

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.graph.raw_columns import Columns
+from recourse_audit.graph.columns import Columns
 from recourse_audit.records.model import PreprocessingProbes
 
 Encode = Callable[[Columns], Floats]

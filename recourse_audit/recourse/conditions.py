@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 
 from recourse_audit.graph.arrays import Graph, Ints
-from recourse_audit.graph.steps import Column, evaluate
+from recourse_audit.graph.computed import Column, evaluate
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import LeftOut
 from recourse_audit.recourse.actions import (

@@ -22,10 +22,9 @@ import numpy as np
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.graph.candidates import Candidates, read_candidates
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.graph.computed import Computation
-from recourse_audit.graph.steps import DerivedStep
+from recourse_audit.graph.computed import Computation, DerivedStep
+from recourse_audit.graph.readers import Candidates, read_candidates
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.encoding import Encoder, encoder_of
 from recourse_audit.records.names import same_name

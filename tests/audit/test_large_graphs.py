@@ -20,8 +20,8 @@ from recourse_audit.audit.large_graphs import (
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.errors import LimitError
 from recourse_audit.graph.arrays import Floats, Graph, Indices
-from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.graph.neighbourhoods import by_locality
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Query, whole
 from recourse_audit.model.rounding import same_answer

@@ -15,7 +15,7 @@ from recourse_audit.audit.outcomes import known_outcomes
 from recourse_audit.audit.selection import Selection
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.settings import Settings, parse_settings
 from tests.audits import small_audit
 from tests.bundles import request_for, run_here

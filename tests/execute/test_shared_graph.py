@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recourse_audit.execute import worker
 from recourse_audit.execute.worker import let_go, share_graph, shared_graph
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 
 PEOPLE = 3000
 

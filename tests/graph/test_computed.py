@@ -9,9 +9,9 @@ import pytest
 
 from recourse_audit.errors import AuditError, GraphError, SettingsError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
 from recourse_audit.graph.columns import Positions
 from recourse_audit.graph.computed import with_computed
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.encoding import encoder_of
 from recourse_audit.settings import GraphSettings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Floats, Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from tests.decisions import decisions_over
 

@@ -11,9 +11,8 @@ import pytest
 
 from recourse_audit.errors import GraphError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.graph.columns import Place, as_labels, as_strings
+from recourse_audit.graph.columns import Place, as_kind, as_labels, as_strings
 from recourse_audit.graph.computed import Computation
-from recourse_audit.graph.raw_columns import as_kind
 from recourse_audit.model import preprocessing as preprocessing_module
 from recourse_audit.model.pipeline_encoder import PipelineEncoder
 from recourse_audit.model.preprocessing import Pipeline

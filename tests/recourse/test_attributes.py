@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.recourse.attributes import Levels, movements_of, round_value
 from recourse_audit.settings import AttributeRule
 

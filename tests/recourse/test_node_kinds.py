@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.recourse.actions import action_table
 from tests.recourse.worlds import policy_of, reasons
 

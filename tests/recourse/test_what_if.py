@@ -7,7 +7,7 @@ import pytest
 
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.typed_changes import TieChange, ValueChange, read_changes
 from recourse_audit.recourse.what_if import try_changes

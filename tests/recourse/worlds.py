@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.assembly import from_arrays
+from recourse_audit.graph.npz import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
