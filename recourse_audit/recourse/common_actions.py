@@ -1,25 +1,25 @@
-"""One action for all: changes that are the same for everybody, tried one by one on each subject.
+"""Common changes: the same for everybody, tried one by one on each subject.
 
 The list comes from the policy alone: one tie of a kind, and two; each attribute by 1, 2, 4, 8, …
 steps, as far as its range goes; each category that may be suggested. So groups can be compared in
-whom an action serves, which options that differ from person to person do not allow.
+whom a change serves, which options that differ from person to person do not allow.
 
-An action that leaves a choice (which tie is dropped?) serves a subject if one of the ways to take
-it does. Only ways that the policy permits are tried, so whoever is served has an option.
+A change that leaves a choice (which tie is dropped?) serves a subject if one of the ways to make it
+does. Only ways that the policy permits are tried, so whoever is served has an option.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.common_actions import CommonAction, CommonOutcome, Outcome
-from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
+from recourse_audit.recourse.actions import ADD, DROP, NONE, ActionTable
 from recourse_audit.recourse.attributes import Attribute, Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
@@ -50,20 +50,19 @@ class Listed:
 
     def rows(self, table: ActionTable) -> Ints:
         """The subject's changes of which this action takes one, or two; own ties come first."""
-        do = {"drop": DROP, "add": ADD, "set": SET}[self.action.do]
-        same: Mask = table.do == do
-        if do != SET:
-            found = np.flatnonzero(same & (table.kind == self.kind))
-            return found[np.argsort(~table.own[found], kind="stable")]
-        place = next(
-            (at for at, (one, _) in enumerate(table.moves) if one.rule.name == self.rule), NONE
-        )
-        found = np.flatnonzero(same & (table.move == place) & (table.steps == self.steps))
-        if self.action.to is None or not len(found):
-            return found
-        after = table.moves[place][1].after
-        first = int(np.flatnonzero(table.move == place)[0])
-        return np.array([row for row in found if after[row - first][0] == self.action.to], np.int64)
+        if self.action.do != "set":
+            do = DROP if self.action.do == "drop" else ADD
+            rows = np.flatnonzero((table.do == do) & (table.kind == self.kind))
+            return rows[np.argsort(~table.own[rows], kind="stable")]
+        names = [movement.rule.name for movement, _ in table.moves]
+        if self.rule not in names:
+            return np.empty(0, np.int64)
+        place = names.index(self.rule)
+        rows = np.flatnonzero((table.move == place) & (table.steps == self.steps))
+        if self.action.to is None:
+            return rows
+        after = [values[0] for values in table.moves[place][1].after]
+        return rows[[value == self.action.to for value in after]]
 
 
 def listed_actions(policy: Policy, most: int) -> tuple[Listed, ...]:
@@ -131,13 +130,14 @@ class CommonActions:
         self, table: ActionTable, kept: SubjectConditions | None
     ) -> tuple[CommonOutcome, ...]:
         """What is known without asking if no permitted combination of changes works."""
-        every = [self._ways(one, table, kept, 1) for one in self._listed]
         return tuple(
             CommonOutcome(
                 action=one.action,
-                outcome="does_not_serve" if len(ways.rows) else "does_not_apply",
+                outcome="does_not_serve"
+                if len(self._ways(one, table, kept, 1).rows)
+                else "does_not_apply",
             )
-            for one, ways in zip(self._listed, every, strict=True)
+            for one in self._listed
         )
 
     def tried(
@@ -158,8 +158,10 @@ class CommonActions:
             ]
             asked.about(np.concatenate([ways.rows for ways in again]))
         except AnswerError:
-            none = self.none_serves(table, kept)
-            return tuple(_unsettled(one) for one in none), []
+            return tuple(
+                replace(one, outcome="not_settled") if one.outcome == "does_not_serve" else one
+                for one in self.none_serves(table, kept)
+            ), []
         finally:
             verifier.evaluations = evaluations  # these do not count towards the budget
         found = [
@@ -180,9 +182,7 @@ class CommonActions:
         if pairs and count > most:
             chosen = chosen[:2]  # which ones help most is known later
         rows = _pairs(chosen) if pairs else _singles(chosen[:most])
-        if kept is not None and len(rows):
-            rows = rows[kept.allowed(rows)]
-        return _Ways(rows=rows, complete=count <= most)
+        return _Ways(rows=_allowed(rows, kept), complete=count <= most)
 
     def _best_pairs(
         self,
@@ -195,10 +195,8 @@ class CommonActions:
         """Where not all pairs of ties were tried, those of the ties that help most alone."""
         if ways.complete or one.action.ties != 2:
             return ways
-        chosen = asked.best(one.rows(asked.table)[:most], _side(most))
-        rows = _pairs(chosen)
-        if kept is not None:
-            rows = rows[kept.allowed(rows)]
+        side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
+        rows = _allowed(_pairs(asked.best(one.rows(asked.table)[:most], side)), kept)
         return _Ways(rows=np.unique(np.concatenate((ways.rows, rows)), axis=0), complete=False)
 
 
@@ -256,15 +254,8 @@ class _Asked:
         return float(self.table.cost[[action for action in row if action != NONE]].sum())
 
 
-def _unsettled(one: CommonOutcome) -> CommonOutcome:
-    if one.outcome == "does_not_apply":
-        return one
-    return CommonOutcome(action=one.action, outcome="not_settled")
-
-
-def _side(most: int) -> int:
-    """How many ties have at most so many pairs."""
-    return int((1 + (1 + 8 * most) ** 0.5) / 2)
+def _allowed(rows: Ints, kept: SubjectConditions | None) -> Ints:
+    return rows if kept is None or not len(rows) else rows[kept.allowed(rows)]
 
 
 def _singles(actions: Ints) -> Ints:

@@ -13,9 +13,9 @@ BUDGET_ONE_BY_ONE = 5_000
 
 
 class TieRule(Section):
-    """Which ties of a kind may be dropped or added, at what cost; the first match applies."""
+    """Which ties of a kind may be dropped or added, and at what cost; the first match applies."""
 
-    kind: str = Field(description="The kind of tie that the rule covers; '*' for any.")
+    kind: str = Field(description="Kind of tie that the rule covers; '*' for any.")
     whose: Literal["own", "outgoing", "others", "any"] = Field(
         default="own",
         description="'own': ties with the person at one end; 'outgoing': ties that start from the "
@@ -23,15 +23,15 @@ class TieRule(Section):
         "within the model's reach; 'any': all of these.",
     )
     allow: tuple[Literal["drop", "add"], ...] = Field(
-        description="What may be suggested; [] means nothing."
+        description="What may be suggested; [] for nothing."
     )
     cost: float = Field(default=1.0, ge=0, description="Cost of one such change.")
     to: Literal["near", "anyone"] = Field(
         default="near",
-        description="Whom a new tie may lead to if there is no file of candidates: people two ties "
-        "away, or anyone.",
+        description="Who may be at the other end of a new tie if no candidates are given: people "
+        "two ties away, or anyone.",
     )
-    reason: str = Field(default="", description="Why the rule exists, for its readers.")
+    reason: str = Field(default="", description="Why the rule exists, for people who read it.")
 
     @model_validator(mode="after")
     def _add_own_only(self) -> Self:
@@ -49,10 +49,12 @@ class Implication(Section):
     name: str = Field(description="The attribute that moves as well.")
     by: float | None = Field(
         default=None,
-        description="By how much a number moves for one step up, in its own units; for one step "
-        "down, the opposite. For a category that changes: by how much for the change.",
+        description="For a number: how far it moves per step up, in its own units; a step down "
+        "moves it the other way. If a category changes: how far it moves with that change.",
     )
-    to: str | None = Field(default=None, description="The category that it changes to.")
+    to: str | None = Field(
+        default=None, description="For a category: the category that it changes to."
+    )
 
     @model_validator(mode="after")
     def _by_or_to(self) -> Self:
@@ -69,7 +71,7 @@ class CategoryMove(Section):
     before: str = Field(alias="from", description="The category that a person has.")
     to: str = Field(description="The category that may be suggested to them.")
     cost: float | None = Field(
-        default=None, ge=0, description="Cost of this change; that of the rule if absent."
+        default=None, ge=0, description="Cost of this change; the rule's cost if absent."
     )
 
     @model_validator(mode="before")
@@ -102,34 +104,33 @@ class AttributeRule(Section):
         default="any", description="The direction in which a person can change it."
     )
     step: float | None = Field(
-        default=None, gt=0, description="Of a number: the smallest change worth suggesting."
+        default=None, gt=0, description="For a number: the smallest change worth suggesting."
     )
     min: float | None = Field(
-        default=None, description="The lowest value to suggest; the lowest in the graph if absent."
+        default=None, description="Lowest value to suggest; the lowest in the graph if absent."
     )
     max: float | None = Field(
-        default=None,
-        description="The highest value to suggest; the highest in the graph if absent.",
+        default=None, description="Highest value to suggest; the highest in the graph if absent."
     )
     values: tuple[str, ...] = Field(
-        default=(), description="Of a category: the categories that may be suggested."
+        default=(), description="For a category: the categories that may be suggested."
     )
     moves: tuple[CategoryMove, ...] = Field(
         default=(),
-        description='Of a category: the only changes that may be suggested, [["rent", "own"]] or '
+        description='For a category: the only changes that may be suggested, [["rent", "own"]] or '
         '[{ from = "rent", to = "own", cost = 3 }]; any change to one of the values if absent.',
         json_schema_extra=_or_pairs,
     )
     cost: float = Field(
-        default=1.0, ge=0, description="Cost of one step, of one percentile point, or of one move."
+        default=1.0, ge=0, description="Cost of one step, one percentile point, or one move."
     )
     cost_in: Literal["step", "percentile"] = Field(
         default="step",
-        description="Of a number: what cost counts. 'percentile': how many percent of the audited "
-        "graph's nodes one passes, those with an equal value counted half.",
+        description="For a number: what the cost is counted in. 'percentile': the percentage of "
+        "all nodes that the change passes; nodes with an equal value count half.",
     )
     integer: bool = Field(default=False, description="Whether only whole numbers make sense.")
-    unit: str = Field(default="", description="The name of its unit.")
+    unit: str = Field(default="", description="Name of its unit.")
     scale: float = Field(
         default=1.0,
         description="User's value = inverse transform of (value in the table * scale + shift).",
@@ -151,7 +152,7 @@ class AttributeRule(Section):
         return bool(self.values or self.moves)
 
     @model_validator(mode="after")
-    def _some_range(self) -> Self:
+    def _check(self) -> Self:
         if self.of_category:
             self._check_category()
         elif self.step is None:
@@ -169,20 +170,18 @@ class AttributeRule(Section):
             raise ValueError(
                 f"implies must not name {self.name!r} itself; its own move is set by step"
             )
-        repeated = [name for place, name in enumerate(named) if name in named[:place]]
-        if repeated:
-            raise ValueError(f"implies names {repeated[0]!r} twice; remove one of them")
+        if repeated := _first_repeated(named):
+            raise ValueError(f"implies names {repeated!r} twice; remove one of them")
         return self
 
     def _check_category(self) -> None:
         numeric = ("step", "direction", "min", "max", "integer", "scale", "shift", "transform")
-        given = [key for key in (*numeric, "cost_in") if key in self.model_fields_set]
-        changed = [key for key in given if getattr(self, key) != _default(key)]
-        if changed:
-            raise ValueError(
-                f"{changed[0]} is about a number, but values and moves are about a category; "
-                "leave one out"
-            )
+        for key in (*numeric, "cost_in"):
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(
+                    f"{key} is about a number, but values and moves are about a category; leave "
+                    "one out"
+                )
         pairs = [(move.before, move.to) for move in self.moves]
         for what, listed in (("values", self.values), ("moves", pairs)):
             if len(set(listed)) < len(listed):
@@ -192,21 +191,21 @@ class AttributeRule(Section):
             raise ValueError(f"moves lead to {strangers[0]!r}, which is not among values")
 
 
-def _default(key: str) -> object:
-    return AttributeRule.model_fields[key].default
+def _first_repeated(names: list[str]) -> str | None:
+    return next((name for place, name in enumerate(names) if name in names[:place]), None)
 
 
 class ConditionSettings(Section):
-    """What must hold after a change: only options that keep to it are offered."""
+    """What must hold after a change: an option that breaks it is not offered."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     when: str | None = Field(
         default=None,
         alias="if",
-        description='When it applies, such as job = "none"; always if absent. Columns are compared '
-        "(=, !=, <, <=, >, >=) with a number, a text in quotes or another column, joined by and, "
-        "or, not. Numbers are in the units of the column's rule.",
+        description='When the condition applies, such as job = "none"; always if absent. Columns '
+        "are compared (=, !=, <, <=, >, >=) with a number, a text in quotes or another column; "
+        "comparisons are joined by and, or, not. Numbers are in the units of the column's rule.",
     )
     then: str = Field(description="What must hold then, written in the same way.")
 
@@ -233,18 +232,17 @@ class RecourseSettings(Section):
     budget: int | None = Field(
         default=None,
         ge=1,
-        description="Maximum number of combinations of changes put to the model for one subject. "
-        "Each is evaluated on the subject's neighbourhood where that is proven to give the same "
-        "answer, otherwise on the whole graph. If absent: 40,000, which is every set of up to "
-        "three of 60 changes; or 5,000 for a model that can be asked only about one at a time.",
+        description="Maximum number of combinations of changes tried per subject. If absent: "
+        "40,000, which covers every set of up to three of 60 changes; or 5,000 for a model that "
+        "can be asked about only one combination at a time.",
     )
     compare: float = Field(
         default=0.0005,
         ge=0,
         le=1,
-        description="Share of the answers about changes that are asked again on the whole graph; "
-        "one for each subject at least, and every option, where the graph has at most 200,000 "
-        "arcs. 0 for none but the options.",
+        description="Share of the answers about changes that are asked again on the whole graph: "
+        "at least one per subject, and every option, if the graph has at most 200,000 arcs. 0 "
+        "for options only.",
     )
     never: tuple[str, ...] = Field(
         default=(),
@@ -253,26 +251,26 @@ class RecourseSettings(Section):
     )
     node_kind: str | None = Field(
         default=None,
-        description="The column of the nodes that says what kind of node each is, such as "
-        "'church': ties to nodes of kinds that are never suggested are never suggested either. If "
-        "absent, a column called kind, type, node_kind or node_type, if there is one.",
+        description="Column of the nodes that says what kind of node each is, such as 'church': "
+        "ties to nodes of a kind that is never suggested are never suggested either. If absent, "
+        "a column called kind, type, node_kind or node_type, if there is one.",
     )
     not_protected: tuple[str, ...] = Field(
         default=(),
-        description="Features that look as if they encoded a protected attribute and, as a person "
-        "has checked, do not: rules for them are accepted.",
+        description="Features that look as if they encoded a protected attribute but, as a person "
+        "has checked, do not; rules for them are accepted.",
     )
     candidates: FilePath | None = Field(
         default=None,
-        description="CSV or Parquet with source,target[,kind]: the only new ties that may be "
+        description="CSV or Parquet file with source,target[,kind]: the only new ties that may be "
         "suggested.",
     )
     draws: int = Field(
         default=50,
         ge=0,
         le=10_000,
-        description="Random draws that measure how robust an option is; they do not count towards "
-        "the budget.",
+        description="Number of random draws that test how robust an option is; they do not count "
+        "towards the budget.",
     )
     jitter: float = Field(
         default=0.05,
@@ -285,10 +283,9 @@ class RecourseSettings(Section):
         default=24,
         ge=0,
         le=100,
-        description="Maximum number of common actions: changes of one kind with their amounts, "
-        "taken from the rules and the same for everybody, that are tried one by one for each "
-        "refused person, so that groups can be compared. They do not count towards the budget. 0 "
-        "for none.",
+        description="Maximum number of common changes: single changes taken from the rules, the "
+        "same for everybody, that are tried for each refused person so that groups can be "
+        "compared. They do not count towards the budget. 0 for none.",
     )
     ties: tuple[TieRule, ...] = Field(
         default=(),
@@ -304,8 +301,6 @@ class RecourseSettings(Section):
     @field_validator("attributes")
     @classmethod
     def _one_rule_each(cls, rules: tuple[AttributeRule, ...]) -> tuple[AttributeRule, ...]:
-        names = [rule.name for rule in rules]
-        repeated = [name for place, name in enumerate(names) if name in names[:place]]
-        if repeated:
-            raise ValueError(f"has two rules for {repeated[0]!r}; remove one of them")
+        if repeated := _first_repeated([rule.name for rule in rules]):
+            raise ValueError(f"has two rules for {repeated!r}; remove one of them")
         return rules
