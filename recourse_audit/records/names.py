@@ -27,7 +27,6 @@ _LETTERS = str.maketrans(
 _UNSEEN = frozenset("\u115f\u1160\u3164\uffa0")
 _CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zß-ÿ])")
 _WORD = re.compile(r"[^\W_]+")
-_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
 
 
 def folded(text: str) -> str:
@@ -51,9 +50,3 @@ def split_words_of(text: str) -> tuple[str, ...]:
 def same_name(one: str, other: str) -> bool:
     """Whether two names differ only in case, accents and separators."""
     return "".join(words_of(one)) == "".join(words_of(other))
-
-
-def spelled_out(text: str) -> str:
-    """The text with umlauts as two letters, as where a keyboard lacks them: Müller, Mueller."""
-    composed = normalize("NFC", text.casefold())
-    return "".join(_UMLAUTS.get(letter, letter) for letter in composed)
