@@ -30,7 +30,7 @@ def check_seconds(seconds: float | None) -> float | None:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a view.")]
 Full = Annotated[
-    bool, typer.Option("--full", help="Print everything, not only what fits 24 lines.")
+    bool, typer.Option("--full", help="Print everything, not only the first sections.")
 ]
 BundleArgument = Annotated[Path, typer.Argument(help="The folder that `run` wrote.")]
 SettingsArgument = Annotated[Path, typer.Argument(help="The audit.toml.")]

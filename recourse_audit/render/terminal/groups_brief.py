@@ -1,4 +1,4 @@
-"""The group report in 24 lines of 80 columns: the headline, then one line per comparison.
+"""The group report in brief: the headline, then one line per comparison.
 
 Single attributes come first, as findings rank; comparisons of attributes crossed are counted. Plus
 is worse for the group everywhere.
@@ -26,15 +26,15 @@ from recourse_audit.render.terminal.lines import (
     MORE,
     Block,
     cut,
+    first_rows,
     print_blocks,
     width_of,
     wrapped,
 )
 from recourse_audit.render.text import number, plain
 
+FIRST_COMPARISONS = 12
 NO_ATTRIBUTE = "Groups were not compared: audit.toml names no attribute."
-FEWEST_ROWS = 6
-HEADLINE_LINES = 5
 
 
 def unfinished(report: GroupReport) -> str:
@@ -48,7 +48,7 @@ def unfinished(report: GroupReport) -> str:
 def show_groups_briefly(console: Console, report: GroupReport, *, more: str = MORE) -> None:
     """Print the headline and the comparisons; `more` says where the rest is."""
     view = _BriefGroups(console, report, more)
-    print_blocks(console, list(view.blocks()), more=more)
+    print_blocks(console, view.blocks())
 
 
 class _BriefGroups:
@@ -64,16 +64,16 @@ class _BriefGroups:
         """What is unfinished, the headline, who was counted, comparisons, and what is left out."""
         report = self._report
         if not report.finished:
-            yield self._said(unfinished(report), "bold yellow", most=3)
-        yield self._said(headline_of(self._report), "bold", most=HEADLINE_LINES)
+            yield self._said(unfinished(report), "bold yellow")
+        yield self._said(headline_of(self._report), "bold")
         if report.agreement is not None:
             style = "yellow" if report.agreement.disagreeing else ""
-            yield self._said(tidy(agreement_sentences(report.agreement)[0]), style, most=2)
-        people = [line for one in self._people() for line in self._wrapped(one, most=2)]
+            yield self._said(tidy(agreement_sentences(report.agreement)[0]), style)
+        people = [line for one in self._people() for line in self._wrapped(one)]
         yield Block(lines=tuple(people), apart=True)
         yield from self._comparisons()
         for sentence in self._left_out():
-            yield self._said(sentence, most=2)
+            yield self._said(sentence)
         yield self._said(
             f"{self._more}: every group, tests, whom the advice cuts off, common options", "dim"
         )
@@ -100,14 +100,15 @@ class _BriefGroups:
         single = [one for one in self._report.findings if one.family == "single"]
         crossed = [one for one in self._report.findings if one.family == "crossed"]
         if single:
-            title = self._wrapped(f"{heading(self._report.alpha)}:", most=1)
+            title = self._wrapped(f"{heading(self._report.alpha)}:")
             yield Block(lines=title, apart=True)
             lines = comparison_rows(single, self._width)
-            yield Block(lines=lines, least=FEWEST_ROWS, prefix="  ")
+            rows = first_rows(lines, self._more, most=FIRST_COMPARISONS, prefix="  ")
+            yield Block(lines=rows)
         if crossed:
             counted = counted_verdicts(crossed)
             words = f"Attributes crossed, {number(len(crossed), 'comparison')}: {counted}."
-            yield self._said(words, most=2)
+            yield self._said(words)
 
     def _left_out(self) -> Iterator[str]:
         """Tables that were not compared, groups withheld, and people left out."""
@@ -127,11 +128,11 @@ class _BriefGroups:
         if report.untested:
             yield f"{number(report.untested, 'comparison')} could not be tested ({self._more})."
 
-    def _said(self, text: str, style: str = "", most: int | None = None) -> Block:
-        return Block(lines=self._wrapped(text, style, most))
+    def _said(self, text: str, style: str = "") -> Block:
+        return Block(lines=self._wrapped(text, style))
 
-    def _wrapped(self, text: str, style: str = "", most: int | None = None) -> tuple[Text, ...]:
-        return wrapped(self._console, text, self._width, style=style, most=most)
+    def _wrapped(self, text: str, style: str = "") -> tuple[Text, ...]:
+        return wrapped(self._console, text, self._width, style=style)
 
 
 def headline_of(report: GroupReport) -> str:

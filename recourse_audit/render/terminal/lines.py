@@ -1,10 +1,9 @@
-"""Lines that fit a terminal: cut or wrapped by the cells that characters take, and counted.
+"""Lines that fit the width of a terminal, by the cells that characters take.
 
-A view is made of blocks. If they are too many lines together, blocks give up lines in the order of
-how many they can spare, and say how many are missing.
+A brief view is the first sections of the full one, and lists in it are their first rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, get_character_cell_size
@@ -12,43 +11,17 @@ from rich.console import Console
 from rich.text import Text
 
 COLUMNS = 80
-# One line less than a terminal has, so that the prompt does not push the first line out.
-LINES = 23
 MORE = "--full"
 ELLIPSIS = "…"
+FIRST_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Some lines that belong together, of which at least `least` stay.
-
-    A block that gave up lines ends by saying how many are missing, after `prefix`; `prose` ends in
-    an ellipsis instead. Blocks are set apart by an empty line if `apart`.
-    """
+    """Some lines that belong together; set apart from those before by an empty line if `apart`."""
 
     lines: tuple[Text, ...]
-    least: int | None = None
-    prefix: str = ""
     apart: bool = False
-    prose: bool = False
-
-    @property
-    def spare(self) -> int:
-        """How many lines it can give up."""
-        least = len(self.lines) if self.least is None else self.least
-        return max(0, len(self.lines) - least)
-
-    def shortened(self, size: int, more: str) -> tuple[Text, ...]:
-        """The first lines, and how many more there are."""
-        if size >= len(self.lines):
-            return self.lines
-        if self.prose:
-            end = self.lines[size - 1]
-            room = max(2, cell_len(end.plain))
-            return (*self.lines[: size - 1], Text(cut(f"{end.plain}  ", room), style=end.style))
-        missing = len(self.lines) - size + 1
-        last = Text(f"{self.prefix}{ELLIPSIS} {missing} more: {more}", style="dim")
-        return (*self.lines[: size - 1], last)
 
 
 def width_of(console: Console) -> int:
@@ -84,59 +57,32 @@ def cell(text: str, width: int, *, right: bool = False) -> str:
 
 
 def wrapped(
-    console: Console,
-    text: str,
-    width: int,
-    *,
-    style: str = "",
-    most: int | None = None,
-    indent: str = "",
+    console: Console, text: str, width: int, *, style: str = "", indent: str = ""
 ) -> tuple[Text, ...]:
-    """A sentence over as many lines as it needs, or as many as it may have."""
-    room = width - cell_len(indent)
-    found = [line.plain.rstrip() for line in Text(text).wrap(console, room, overflow="fold")]
-    if most is not None and len(found) > most:
-        rest = " ".join(found[most - 1 :])
-        found = [*found[: most - 1], cut(rest, room)]
+    """A sentence over as many lines as it needs."""
+    lines = Text(text).wrap(console, width - cell_len(indent), overflow="fold")
     return tuple(
-        Text(f"{indent if place else ''}{line}", style=style) for place, line in enumerate(found)
+        Text(f"{indent if place else ''}{line.plain.rstrip()}", style=style)
+        for place, line in enumerate(lines)
     )
 
 
-def print_blocks(
-    console: Console, blocks: Sequence[Block], *, more: str = MORE, lines: int = LINES
-) -> None:
-    """Print blocks in as many lines at most, unless they cannot spare enough."""
-    for line in fitted([block for block in blocks if block.lines], lines, more):
-        console.print(line, soft_wrap=True)
+def first_rows(
+    rows: Sequence[Text], more: str, *, most: int = FIRST_ROWS, prefix: str = ""
+) -> tuple[Text, ...]:
+    """The first rows of a list, and how many more there are in the view that `more` asks for."""
+    if len(rows) <= most:
+        return tuple(rows)
+    rest = Text(f"{prefix}{ELLIPSIS} {len(rows) - most} more: {more}", style="dim")
+    return (*rows[:most], rest)
 
 
-def fitted(blocks: Sequence[Block], lines: int, more: str) -> list[Text]:
-    """The lines of the blocks: all, or without what they can spare, or without empty lines too."""
-    gaps = sum(block.apart for block in blocks[1:])
-    sizes = [len(block.lines) for block in blocks]
-    if sum(sizes) > lines:
-        _shrink(sizes, [_comfortable(block) for block in blocks], lines - gaps)
-        _shrink(sizes, [len(block.lines) - block.spare for block in blocks], lines)
-    room = lines - sum(sizes)
-    made: list[Text] = []
-    for block, size in zip(blocks, sizes, strict=True):
-        if block.apart and made and room > 0:
-            made.append(Text())
-            room -= 1
-        made += block.shortened(size, more)
-    return made
-
-
-def _comfortable(block: Block) -> int:
-    """Down to how many lines a block shrinks before empty lines go: half of what it can spare."""
-    return len(block.lines) - (block.spare + 1) // 2
-
-
-def _shrink(sizes: list[int], least: list[int], lines: int) -> None:
-    """Take lines from whichever block can spare most, until all fit or none can spare any."""
-    while sum(sizes) > lines:
-        place = max(range(len(sizes)), key=lambda one: sizes[one] - least[one])
-        if sizes[place] <= least[place]:
-            return
-        sizes[place] -= 1
+def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
+    """Print blocks one after the other."""
+    is_first = True
+    for block in blocks:
+        if block.lines and block.apart and not is_first:
+            console.print()
+        for line in block.lines:
+            console.print(line, soft_wrap=True)
+        is_first = is_first and not block.lines

@@ -1,7 +1,4 @@
-"""A model in 24 lines of 80 columns: how many checks it passed, the decision rule, the roles.
-
-What failed is always shown in full, however long that is.
-"""
+"""A model in brief: how many checks it passed, the decision rule, the first of the roles."""
 
 from collections.abc import Iterator
 
@@ -18,6 +15,7 @@ from recourse_audit.render.terminal.lines import (
     Block,
     cell,
     cut_left,
+    first_rows,
     print_blocks,
     width_of,
     wrapped,
@@ -26,9 +24,6 @@ from recourse_audit.render.terminal.model import outputs_matter, shape_words
 from recourse_audit.render.terminal.preprocessing import MEANINGS as PIPELINE_MEANINGS
 from recourse_audit.render.text import PROBE_MEANINGS, number, plain
 
-FEWEST_PORTS = 3
-# What `inspect` says after the view takes about ten lines of the 24.
-LINES = 14
 NAME, ROLE = 24, 16
 
 
@@ -37,7 +32,7 @@ def show_model_briefly(
 ) -> None:
     """Print what a reader needs before an audit; `more` says where the rest is."""
     view = _BriefModel(console, name, report)
-    print_blocks(console, list(view.blocks(more)), more=more, lines=LINES)
+    print_blocks(console, view.blocks(more))
 
 
 class _BriefModel:
@@ -63,13 +58,13 @@ class _BriefModel:
             style = "yellow" if report.agreement.disagreeing else ""
             yield self._said(tidy(agreement_sentences(report.agreement)[0]), style)
         if report.decision is not None:
-            yield self._said(f"Decision rule: {_lower(decision_sentence(report.decision))}", most=3)
+            yield self._said(f"Decision rule: {_lower(decision_sentence(report.decision))}")
         yield Block(lines=(Text("Roles:"),))
         known = tuple(self._ports(known=True))
-        yield Block(lines=known, least=FEWEST_PORTS, prefix="  ")
+        yield Block(lines=first_rows(known, more, prefix="  "))
         yield Block(lines=tuple(self._ports(known=False)))
         yield from self._output()
-        yield self._said(f"{more}: why each role was guessed, every probe", "dim", most=1)
+        yield self._said(f"{more}: why each role was guessed, every probe", "dim")
 
     def _probes(self, probes: ProbeReport) -> Iterator[Block]:
         passed = len(PROBE_MEANINGS) - len(probes.failed)
@@ -114,13 +109,13 @@ class _BriefModel:
         if output is not None:
             classes = f", {output.classes:,} classes" if output.classes else ""
             words = f"  → {plain(output.name)}: {output.kind or '?'}{classes}"
-            yield self._said(words, most=2)
+            yield self._said(words)
         if outputs_matter(report):
             names = ", ".join(plain(one.name) for one in report.outputs)
-            yield self._said(f"  {number(len(report.outputs), 'output')}: {names}", most=3)
+            yield self._said(f"  {number(len(report.outputs), 'output')}: {names}")
 
-    def _said(self, text: str, style: str = "", most: int | None = None) -> Block:
-        return Block(lines=wrapped(self._console, text, self._width, style=style, most=most))
+    def _said(self, text: str, style: str = "") -> Block:
+        return Block(lines=wrapped(self._console, text, self._width, style=style))
 
 
 def _lower(sentence: str) -> str:

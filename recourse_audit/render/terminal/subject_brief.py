@@ -1,7 +1,4 @@
-"""A subject in 24 lines of 80 columns: the decision, the ladder, the options, one caution.
-
-What does not fit is in the full view, and a line says so.
-"""
+"""A subject in brief: the decision, the first of the ties, the options, one caution."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -16,7 +13,14 @@ from recourse_audit.render.terminal.axis import Axis, axis_of
 from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.terminal.headline import class_name, headline, no_ties
 from recourse_audit.render.terminal.ladder import Ladder, ladder_of
-from recourse_audit.render.terminal.lines import MORE, Block, print_blocks, width_of, wrapped
+from recourse_audit.render.terminal.lines import (
+    MORE,
+    Block,
+    first_rows,
+    print_blocks,
+    width_of,
+    wrapped,
+)
 from recourse_audit.render.terminal.option_lines import option_lines, others_sentence
 from recourse_audit.render.terminal.recourse import what_if_notes, what_if_sentence
 from recourse_audit.render.text import number, plain
@@ -25,9 +29,6 @@ CAUTION = (
     "Caution: each row puts one changed question to the model. Effects do not add up, and what "
     "moves the answer need not have caused it."
 )
-ERROR_LINES = 4
-FEW_WARNINGS = 2
-FEWEST_TIES = 3
 
 
 def show_subject_briefly(
@@ -40,7 +41,7 @@ def show_subject_briefly(
 ) -> None:
     """Print what matters most about a subject; `more` says where the rest is."""
     view = _BriefSubject(console, report, axis_of(report, favourable), more)
-    print_blocks(console, [*view.warnings(warnings), *view.blocks()], more=more)
+    print_blocks(console, [*view.warnings(warnings), *view.blocks()])
     console.print()
 
 
@@ -55,43 +56,40 @@ class _BriefSubject:
         self._width = width_of(console)
 
     def warnings(self, warnings: Sequence[str]) -> Iterator[Block]:
-        """What must be known before any figure: two lines each, or one each of many."""
-        most = 2 if len(warnings) <= FEW_WARNINGS else 1
+        """What must be known before any figure."""
         lines = [
-            line
-            for warning in warnings
-            for line in self._wrapped(f"! {plain(warning)}", "yellow", most=most)
+            line for warning in warnings for line in self._wrapped(f"! {plain(warning)}", "yellow")
         ]
-        yield Block(lines=tuple(lines), least=FEW_WARNINGS)
+        yield Block(lines=tuple(lines))
 
     def blocks(self) -> Iterator[Block]:
         """Everything else, in the order in which it is read."""
         report = self._report
         style = "bold green" if report.subject.favourable else "bold"
-        yield Block(lines=self._wrapped(headline(report), style, most=2))
-        yield Block(lines=self._wrapped(self._status(), most=2))
+        yield Block(lines=self._wrapped(headline(report), style))
+        yield Block(lines=self._wrapped(self._status()))
         if rule := rule_sentence(report.decision):
-            yield Block(lines=self._wrapped(tidy(rule), most=3), least=1, prose=True)
+            yield Block(lines=self._wrapped(tidy(rule)))
         if report.error:
-            yield Block(lines=self._wrapped(plain(report.error), "red", most=ERROR_LINES))
+            yield Block(lines=self._wrapped(plain(report.error), "red"))
         if note := no_ties(report) or plain(report.note):
-            yield Block(lines=self._wrapped(note, most=3), least=2, prose=True)
+            yield Block(lines=self._wrapped(note))
         ladder = ladder_of(self._axis)
         if ladder is not None:
             yield from self._ladder(ladder)
         if report.what_if is not None:
             words = tidy(what_if_sentence(report.what_if, report.subject))
-            lines = self._wrapped(words, most=3)
+            lines = self._wrapped(words)
             for sentence in what_if_notes(report.what_if):
-                lines += self._wrapped(sentence, "yellow", most=2)
-            yield Block(lines=lines, least=2, apart=True, prose=True)
+                lines += self._wrapped(sentence, "yellow")
+            yield Block(lines=lines, apart=True)
         if report.recourse is not None and not report.error:
             yield from self._options(report.recourse)
         if ladder is not None and len(ladder.first) + len(ladder.ties) > 1:
-            yield Block(lines=self._wrapped(CAUTION, "italic", most=2), apart=True)
+            yield Block(lines=self._wrapped(CAUTION, "italic"), apart=True)
         if report.search is not None or report.own_data is not None:
             rest = f"{self._more}: explanations, counterfactuals, caveats, how far was searched"
-            yield Block(lines=self._wrapped(rest, "dim", most=1))
+            yield Block(lines=self._wrapped(rest, "dim"))
 
     def _status(self) -> str:
         """The status in its own words, and the decision on record if there is one."""
@@ -102,7 +100,8 @@ class _BriefSubject:
     def _ladder(self, ladder: Ladder) -> Iterator[Block]:
         head = (ladder.heading(self._width), *ladder.rows(ladder.first, self._width))
         yield Block(lines=head, apart=True)
-        yield Block(lines=ladder.rows(ladder.ties, self._width), least=FEWEST_TIES, prefix="  ")
+        ties = ladder.rows(ladder.ties, self._width)
+        yield Block(lines=first_rows(ties, self._more, prefix="  "))
         if ladder.missing and self._report.carriers is not None:
             own = self._report.carriers.own_ties
             words = f"  Recorded for {own - ladder.missing:,} of {number(own, 'own tie')}."
@@ -111,15 +110,16 @@ class _BriefSubject:
     def _options(self, recourse: Recourse) -> Iterator[Block]:
         heading, *rest = _options_sentences(recourse)
         style = "red" if recourse.status == "error" else ""
-        lines = self._wrapped(heading, style, most=ERROR_LINES)
-        lines += tuple(line for one in rest for line in self._wrapped(one, most=2))
+        lines = self._wrapped(heading, style)
+        lines += tuple(line for one in rest for line in self._wrapped(one))
         yield Block(lines=lines, apart=True)
-        yield Block(lines=option_lines(self._axis, recourse, self._width), least=FEWEST_TIES)
+        rows = option_lines(self._axis, recourse, self._width)
+        yield Block(lines=first_rows(rows, self._more))
         if others := others_sentence(recourse):
-            yield Block(lines=self._wrapped(others, "yellow", most=1))
+            yield Block(lines=self._wrapped(others, "yellow"))
 
-    def _wrapped(self, text: str, style: str = "", most: int | None = None) -> tuple[Text, ...]:
-        return wrapped(self._console, text, self._width, style=style, most=most)
+    def _wrapped(self, text: str, style: str = "") -> tuple[Text, ...]:
+        return wrapped(self._console, text, self._width, style=style)
 
 
 def _options_sentences(recourse: Recourse) -> Iterator[str]:
