@@ -331,7 +331,7 @@ def test_a_folder_is_not_a_settings_file(tmp_path: Path) -> None:
         (b"a = " + b"9" * 5000, "is not valid TOML (Exceeds the limit "),
         (b"a = [0x" + b"f" * 5000, "is not valid TOML ("),
         (b"a = [0x" + b"f" * 5000 + b"]", "is not valid TOML (it has a whole number of more than"),
-        (b"a = " + b"[" * 5000, "is not valid TOML (it has lists within lists"),
+        (b"a = " + b"[" * 5000, "is not valid TOML (its lists are nested too deeply"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(content: bytes, words: str, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from recourse_audit.settings import (
     Settings,
     load_settings,
 )
-from recourse_audit.settings.paths import is_file, is_folder
+from recourse_audit.settings.section import is_file, is_folder
 
 PREPARATION = (
     "The model takes weights of ties: ask whoever trained it how they were made, and set",

@@ -15,7 +15,7 @@ from recourse_audit.errors import InputError, SubjectError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.spreadsheets import unguarded
-from recourse_audit.settings.paths import is_file
+from recourse_audit.settings.section import is_file
 
 SALT = 23
 NAMED = 5

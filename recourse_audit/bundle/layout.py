@@ -30,7 +30,7 @@ from recourse_audit.bundle.plain_files import (
 )
 from recourse_audit.bundle.soundness import DAMAGE
 from recourse_audit.errors import InputError
-from recourse_audit.settings.paths import exists, is_folder
+from recourse_audit.settings.section import exists, is_folder
 
 # "damaged" is a bundle of which files are missing, so that it cannot be resumed.
 State = Literal["new", "unfinished", "finished", "damaged"]

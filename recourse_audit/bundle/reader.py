@@ -36,7 +36,7 @@ from recourse_audit.records.manifest import Fingerprint, Manifest
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.summary import COLUMNS, SummaryRow
 from recourse_audit.settings import Settings, load_bundle_settings
-from recourse_audit.settings.paths import is_folder
+from recourse_audit.settings.section import is_folder
 
 # The folders of a bundle that are read; the others are checked by those who write or verify them.
 READ = ("data", "work")

@@ -24,7 +24,7 @@ from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.manifest import VERIFICATION_FORMAT, Manifest, Verification
-from recourse_audit.settings.paths import is_folder
+from recourse_audit.settings.section import is_folder
 
 
 def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:

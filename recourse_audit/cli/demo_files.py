@@ -8,7 +8,7 @@ import numpy as np
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit
 from recourse_audit.errors import InputError
-from recourse_audit.settings.paths import exists, is_file, is_folder
+from recourse_audit.settings.section import exists, is_file, is_folder
 
 PACKAGE = Path(__file__).parents[1]
 FEWEST_TIES = 3

@@ -35,7 +35,7 @@ def init(
     """Write a commented audit.toml from a model and the files of a graph."""
     from recourse_audit.audit.init import starting_settings
     from recourse_audit.render.terminal.progress import steps_on_stderr
-    from recourse_audit.settings.paths import exists, is_folder
+    from recourse_audit.settings.section import exists, is_folder
 
     if is_folder(out):
         raise InputError(f"{out}: is a folder; name the file to write: --out {out / 'audit.toml'}")

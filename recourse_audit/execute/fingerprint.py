@@ -10,7 +10,7 @@ from recourse_audit.execute.worker import digest_of_graph
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
 from recourse_audit.settings import fingerprint_text
-from recourse_audit.settings.paths import is_file
+from recourse_audit.settings.section import is_file
 
 IN_MEMORY = "memory"
 WORDS = {

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.arrays import Floats, Graph, Strings
-from recourse_audit.settings.paths import is_file, is_folder
+from recourse_audit.settings.section import is_file, is_folder
 
 
 class Place:

@@ -18,7 +18,7 @@ from recourse_audit.graph.npz import from_arrays, read_npz
 from recourse_audit.graph.tables import read_tables
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.inputs import ONE_SOURCE
-from recourse_audit.settings.paths import is_file
+from recourse_audit.settings.section import is_file
 
 __all__ = ["from_arrays", "from_networkx", "read_graph"]
 

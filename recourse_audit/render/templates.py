@@ -21,7 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.settings.paths import exists, is_folder
+from recourse_audit.settings.section import exists, is_folder
 
 PACKAGE = Path(__file__).parents[1]
 PAGES = ("pages/", "letters/")

@@ -5,10 +5,11 @@ as a suggestion, and every message names the key. A bundle keeps the settings as
 which is written and read here too.
 """
 
-from recourse_audit.settings.columns import DerivedSettings, EncodingSettings
 from recourse_audit.settings.decision import DecisionSettings
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import (
+    DerivedSettings,
+    EncodingSettings,
     GraphSettings,
     ModelSettings,
     OutputKind,

@@ -25,70 +25,73 @@ class CutOffBy(Section):
 
 
 class DecisionSettings(Section):
-    """What the decisions are called, and the rule that takes them from the model's answers."""
+    """What the decisions are called, and the rule that turns the model's answers into them."""
 
     classes: tuple[str, ...] = Field(
         min_length=2,
-        description="Names of the classes, in the order of the model's output; of a score model, "
-        "the two decisions.",
+        description="Names of the classes, in the order of the model's output; for a score "
+        "model, the two decisions.",
     )
     favourable: tuple[str, ...] = Field(
         min_length=1, description="The classes that a person hopes for."
     )
     cut_off: float | None = Field(
         default=None,
-        description="Favourable from this on: the summed probability of the favourable classes, "
-        "or the score of a score model. Without any rule, the class with the highest probability.",
+        description="The value from which a decision is favourable: the summed probability of "
+        "the favourable classes, or the score of a score model. Without any rule, "
+        "the most probable class wins.",
     )
     better: Literal["higher", "lower"] = Field(
-        default="higher", description="Which scores of a score model are the better ones."
+        default="higher", description="For a score model: which scores are better."
     )
     cut_off_by: CutOffBy | None = Field(
         default=None, description="A cut-off that depends on a column: { column, values }."
     )
     quota: StrictInt | StrictFloat | None = Field(
         default=None,
-        description="How many get a favourable decision, the best of everybody with an answer: a "
-        "whole number, or a share between 0 and 1.",
+        description="How many people get a favourable decision, best answers first: a whole "
+        "number, or a share between 0 and 1.",
     )
     recorded: str | None = Field(
         default=None,
-        description="The column of `nodes` with the decisions really taken; they are compared "
-        "with the model's, and those whom they refuse are audited.",
+        description="The column of `nodes` with the decisions that were actually taken; they "
+        "are compared with the model's, and the people they refuse are audited.",
     )
     outcome: str | None = Field(
         default=None,
-        description="The column of `nodes` that says what came true later: yes or no, true or "
-        "false, 1 or 0, empty where it is not known. Error rates are compared by it.",
+        description="The column of `nodes` with what happened later: yes or no, true or false, "
+        "1 or 0; empty if unknown. Error rates are based on it.",
     )
     good_outcome: tuple[str, ...] = Field(
         default=(),
-        description="The values of the outcome column that are good, if it does not say yes or "
-        "no; any other value is then bad, and there may be only one.",
+        description="Values of the outcome column that count as good, if they are not yes and "
+        "no; any other value then counts as bad, and there may be only one.",
     )
     bad_outcome: tuple[str, ...] = Field(
         default=(),
-        description="The values that are bad, where several are not good; all that are in neither "
-        "list count as not known.",
+        description="Values that count as bad, if there are several; values in neither list "
+        "count as unknown.",
     )
     most_disagreement: float = Field(
         default=0.05,
         ge=0,
         le=1,
-        description="Share of people on whom recorded and model's decisions may differ before "
-        "`run` refuses to go on.",
+        description="Share of people for whom the recorded decision and the model's may differ "
+        "before `run` stops.",
     )
 
     @field_validator("classes")
     @classmethod
-    def _distinct(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_distinct(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(classes)) < len(classes):
             raise ValueError(f"must not repeat a class (got {', '.join(classes)})")
         return classes
 
     @field_validator("favourable")
     @classmethod
-    def _some_favourable(cls, favourable: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _check_favourable(
+        cls, favourable: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
         classes: tuple[str, ...] = info.data.get("classes", ())
         strangers = [name for name in favourable if name not in classes]
         if classes and strangers:
@@ -103,7 +106,7 @@ class DecisionSettings(Section):
 
     @field_validator("quota")
     @classmethod
-    def _some_quota(cls, quota: int | float | None) -> int | float | None:
+    def _check_quota(cls, quota: int | float | None) -> int | float | None:
         if quota is None:
             return None
         if isinstance(quota, int) and quota >= 1:
@@ -115,7 +118,7 @@ class DecisionSettings(Section):
         )
 
     @model_validator(mode="after")
-    def _some_outcome(self) -> Self:
+    def _check_outcome(self) -> Self:
         if self.good_outcome and self.outcome is None:
             raise ValueError("good_outcome names values of no column; set outcome as well")
         if self.bad_outcome and not self.good_outcome:
@@ -131,7 +134,7 @@ class DecisionSettings(Section):
         return self
 
     @model_validator(mode="after")
-    def _one_rule(self) -> Self:
+    def _check_single_rule(self) -> Self:
         rules = ("cut_off", "cut_off_by", "quota")
         given = [name for name in rules if getattr(self, name) is not None]
         if len(given) > 1:

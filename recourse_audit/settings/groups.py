@@ -9,10 +9,10 @@ from recourse_audit.settings.section import Section
 
 
 class GroupSettings(Section):
-    """Which columns of the nodes are protected attributes, and how their groups are compared."""
+    """Which columns of `nodes` are protected attributes, and how their groups are compared."""
 
     attributes: tuple[str, ...] = Field(
-        default=(), description="Columns of the nodes that hold protected attributes."
+        default=(), description="Columns of `nodes` with protected attributes."
     )
     bins: dict[str, tuple[float, ...]] = Field(
         default_factory=dict,
@@ -21,11 +21,11 @@ class GroupSettings(Section):
     )
     communities: str | None = Field(
         default=None,
-        description="The column of the nodes that holds each person's community, if there is one. "
-        "Gaps are then tested over communities as well.",
+        description="The column of `nodes` with each person's community, if there is one. Gaps "
+        "are then also tested across communities.",
     )
     crossed: bool = Field(
-        default=True, description="Whether combinations of two attributes are compared as well."
+        default=True, description="Whether combinations of two attributes are compared too."
     )
     reference: dict[str, str] = Field(
         default_factory=dict,
@@ -39,8 +39,8 @@ class GroupSettings(Section):
         default=0.05,
         gt=0,
         le=0.5,
-        description="Accepted probability of any gap that is shown by mistake, in each of the two "
-        "families of tests: single attributes, and attributes crossed.",
+        description="Accepted probability of showing any gap by mistake, in each of the two "
+        "families of tests: single attributes, and crossed attributes.",
     )
     concern: float = Field(
         default=0.1,
@@ -49,7 +49,7 @@ class GroupSettings(Section):
         description="The smallest difference in shares that matters; 0.1 is 10 percentage points.",
     )
     four_fifths: float = Field(
-        default=0.8, gt=0, le=1, description="A ratio of favourable rates below this is reported."
+        default=0.8, gt=0, le=1, description="Ratios of favourable rates below this are reported."
     )
     redraws: int = Field(
         default=400,
@@ -61,7 +61,7 @@ class GroupSettings(Section):
 
     @field_validator("attributes")
     @classmethod
-    def _distinct(cls, attributes: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_distinct(cls, attributes: tuple[str, ...]) -> tuple[str, ...]:
         repeated = [name for place, name in enumerate(attributes) if name in attributes[:place]]
         if repeated:
             raise ValueError(f"names {repeated[0]!r} twice; remove one of them")
@@ -69,19 +69,19 @@ class GroupSettings(Section):
 
     @field_validator("bins")
     @classmethod
-    def _rising(cls, bins: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    def _check_order(cls, bins: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
         for name, edges in bins.items():
             if not edges:
                 raise ValueError(f"must give at least one boundary for {name!r} (got [])")
             if any(low >= high for low, high in pairwise(edges)):
-                shown = ", ".join(f"{edge:g}" for edge in edges)
+                given = ", ".join(f"{edge:g}" for edge in edges)
                 raise ValueError(
-                    f"the boundaries for {name!r} must be in ascending order (got {shown})"
+                    f"the boundaries for {name!r} must be in ascending order (got {given})"
                 )
         return bins
 
     @model_validator(mode="after")
-    def _of_attributes(self) -> Self:
+    def _check_names(self) -> Self:
         for key, table in (("bins", self.bins), ("reference", self.reference)):
             strangers = [name for name in table if name not in self.attributes]
             if strangers:

@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -24,15 +24,21 @@ def _day(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
+def _check_languages(table: Iterable[str]) -> None:
+    for language in table:
+        if not _LANGUAGE.fullmatch(language):
+            raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
+
+
 Forms = Annotated[tuple[str, ...], BeforeValidator(_forms)]
 ByLanguage = dict[str, dict[str, Forms]]
 
 
 class LetterSettings(Section):
-    """Who writes the letters, in which language and words, and what they may say about ties."""
+    """Who sends the letters, in which language and words, and what they may say about ties."""
 
     sender: str = Field(
-        default="", description="Name of the organisation that decided and writes the letter."
+        default="", description="Name of the organisation that decided and sends the letter."
     )
     address: tuple[str, ...] = Field(default=(), description="The sender's address, line by line.")
     contact: tuple[str, ...] = Field(
@@ -72,18 +78,18 @@ class LetterSettings(Section):
     )
     known_kinds: tuple[str, ...] = Field(
         default=(),
-        description="Kinds of ties that people certainly know they have; always named.",
+        description="Kinds of ties that people are sure to know about; always named.",
     )
     name_columns: tuple[str, ...] = Field(
         default=(),
-        description="Columns of the file given with --names that hold names of people; all of "
-        "them if absent.",
+        description="Columns of the --names file that contain names of people; all of them if "
+        "absent.",
     )
     valid_days: int = Field(
         default=90,
         ge=1,
         le=3650,
-        description="For how many days the letter says that the options are valid.",
+        description="Number of days for which a letter says that its options are valid.",
     )
     data_date: Annotated[str, BeforeValidator(_day)] = Field(
         default="", description="The date of the model and its data, such as 2026-03-31."
@@ -92,20 +98,21 @@ class LetterSettings(Section):
         default=0.8,
         ge=0,
         le=1,
-        description="An option that still works in at least this share of draws is said to have "
-        "usually still worked.",
+        description="From this share of tests on, a letter says that an option usually still "
+        "worked.",
     )
     fragile_share: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="An option that still works in at most this share of draws is said to have "
-        "often stopped working, comes last, and is not signed off without --accept fragile.",
+        description="Up to this share of tests, an option is fragile: a letter says that it "
+        "often stopped working, it comes last, and it is not signed off without "
+        "--accept fragile.",
     )
     decided: dict[str, dict[str, str]] = Field(
         default_factory=dict,
-        description="For each language and unfavourable class, the sentence that a letter begins "
-        "with, such as 'We have declined your application for a loan.'",
+        description="For each language and unfavourable class, the opening sentence of a "
+        "letter, such as 'We have declined your application for a loan.'",
     )
     currencies: dict[str, str] = Field(
         default_factory=dict,
@@ -127,34 +134,33 @@ class LetterSettings(Section):
     )
     set: dict[str, dict[str, dict[str, str]]] = Field(
         default_factory=dict,
-        description="For each language and attribute, how to say that it reaches a given level or "
+        description="For each language and attribute, how to say that it reaches a level or "
         "category.",
     )
 
     @field_validator("about", mode="before")
     @classmethod
-    def _a_text_or_texts(cls, about: object) -> object:
+    def _check_about(cls, about: object) -> object:
         if not isinstance(about, dict):
             if not isinstance(about, str):
                 raise ValueError(f"must be text, or a table of texts by language (got {about!r})")
             return about
+        _check_languages(about)
         for language, text in about.items():
-            if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"needs text for {language} (got {text!r})")
         return about
 
     @field_validator("language")
     @classmethod
-    def _a_language(cls, language: str) -> str:
+    def _check_language(cls, language: str) -> str:
         if not _LANGUAGE.fullmatch(language):
             raise ValueError(f"must be a language such as en or de (got {language!r})")
         return language
 
     @field_validator("profile")
     @classmethod
-    def _a_name(cls, profile: str) -> str:
+    def _check_profile(cls, profile: str) -> str:
         if not _NAME.fullmatch(profile):
             raise ValueError(
                 "must be the name of a file in templates/profiles, without .toml: lower-case "
@@ -164,7 +170,7 @@ class LetterSettings(Section):
 
     @field_validator("data_date")
     @classmethod
-    def _a_day(cls, day: str) -> str:
+    def _check_day(cls, day: str) -> str:
         try:
             return datetime.date.fromisoformat(day).isoformat() if day else ""
         except ValueError:
@@ -172,7 +178,7 @@ class LetterSettings(Section):
 
     @field_validator("fragile_share")
     @classmethod
-    def _fragile_is_not_steady(cls, share: float, info: ValidationInfo) -> float:
+    def _check_fragile(cls, share: float, info: ValidationInfo) -> float:
         steady = info.data.get("steady_share", 1.0)
         if share > steady:
             raise ValueError(f"must not be larger than steady_share, {steady} (got {share})")
@@ -180,10 +186,9 @@ class LetterSettings(Section):
 
     @field_validator("decided")
     @classmethod
-    def _sentences(cls, decided: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    def _check_sentences(cls, decided: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        _check_languages(decided)
         for language, table in decided.items():
-            if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             for name, sentence in table.items():
                 if not sentence.strip():
                     raise ValueError(f"needs a sentence for {language}.{name}")
@@ -191,7 +196,7 @@ class LetterSettings(Section):
 
     @field_validator("currencies")
     @classmethod
-    def _codes(cls, currencies: dict[str, str]) -> dict[str, str]:
+    def _check_codes(cls, currencies: dict[str, str]) -> dict[str, str]:
         for unit, code in currencies.items():
             if not _CURRENCY.fullmatch(code):
                 raise ValueError(f"needs a three-letter currency code for {unit} (got {code!r})")
@@ -199,12 +204,11 @@ class LetterSettings(Section):
 
     @field_validator("set")
     @classmethod
-    def _phrases_by_level(
+    def _check_phrases(
         cls, phrases: dict[str, dict[str, dict[str, str]]]
     ) -> dict[str, dict[str, dict[str, str]]]:
+        _check_languages(phrases)
         for language, table in phrases.items():
-            if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             for name, levels in table.items():
                 for level, phrase in levels.items():
                     if not phrase.strip():
@@ -224,10 +228,9 @@ class LetterSettings(Section):
 
     @field_validator("words", "drop", "add")
     @classmethod
-    def _one_or_two_forms(cls, words: ByLanguage) -> ByLanguage:
+    def _check_forms(cls, words: ByLanguage) -> ByLanguage:
+        _check_languages(words)
         for language, table in words.items():
-            if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
             for name, forms in table.items():
                 if len(forms) not in {1, 2} or not all(form.strip() for form in forms):
                     raise ValueError(

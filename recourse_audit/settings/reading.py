@@ -26,8 +26,7 @@ from recourse_audit.settings.inputs import ONE_SOURCE, GraphSettings, ModelSetti
 from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
-from recourse_audit.settings.section import Section
-from recourse_audit.settings.toml import check_numbers, read_toml
+from recourse_audit.settings.section import Section, check_numbers, read_toml
 
 BUNDLE_SETTINGS = "settings.json"
 _WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
@@ -67,7 +66,7 @@ class Settings(Section):
 
     @field_validator("graph")
     @classmethod
-    def _with_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
+    def _check_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
         model: ModelSettings | None = info.data.get("model")
         listed = graph.nodes is not None or graph.graphml is not None
         if listed and not graph.features and model and model.preprocessing is None:
@@ -76,16 +75,16 @@ class Settings(Section):
 
     @field_validator("letters")
     @classmethod
-    def _levels_are_known(cls, letters: LetterSettings, info: ValidationInfo) -> LetterSettings:
+    def _check_levels(cls, letters: LetterSettings, info: ValidationInfo) -> LetterSettings:
         recourse: RecourseSettings | None = info.data.get("recourse")
         graph: GraphSettings | None = info.data.get("graph")
         if recourse is not None and graph is not None:
             ruled = (rule.name for rule in recourse.attributes if rule.of_category)
-            letters.check_levels({*ruled, *(one.name for one in graph.encodings)})
+            letters.check_levels({*ruled, *(encoding.name for encoding in graph.encodings)})
         return letters
 
     @model_validator(mode="after")
-    def _fitting_rule(self) -> Self:
+    def _check_rule(self) -> Self:
         check_rule(self.model, self.decision)
         return self
 
@@ -193,7 +192,7 @@ def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     key = _key(first["loc"])  # empty for what several sections disagree about; the words name it
-    return f"{key}: {_worded(first, root)}{more}".removeprefix(": ")
+    return f"{key}: {_describe(first, root)}{more}".removeprefix(": ")
 
 
 def _key(location: tuple[int | str, ...]) -> str:
@@ -202,7 +201,7 @@ def _key(location: tuple[int | str, ...]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def _worded(problem: ErrorDetails, root: type[BaseModel]) -> str:
+def _describe(problem: ErrorDetails, root: type[BaseModel]) -> str:
     """Describe one problem in plain words, or in pydantic's where there are none."""
     kind, limits = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":

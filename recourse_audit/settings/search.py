@@ -1,4 +1,4 @@
-"""How far the search for explanations goes; how caveats and exchanges of data are measured."""
+"""How far the search for explanations goes, and how effects are adjusted for confounders."""
 
 from typing import Any, Literal
 
@@ -32,13 +32,13 @@ class SearchSettings(Section):
         "if absent.",
     )
     budget: int = Field(
-        default=200_000, description="Maximum number of subgraphs evaluated for one subject."
+        default=200_000, description="Maximum number of subgraphs evaluated per subject."
     )
     counterfactuals: int = Field(
         default=3,
         ge=1,
         le=20,
-        description="Maximum number of diverse counterfactuals shown for one subject.",
+        description="Maximum number of diverse counterfactuals shown per subject.",
     )
     carrier_budget: int = Field(
         default=128,
@@ -57,7 +57,7 @@ class SearchSettings(Section):
 
     @field_validator("budget")
     @classmethod
-    def _room_for_one(cls, budget: int, info: ValidationInfo) -> int:
+    def _check_budget(cls, budget: int, info: ValidationInfo) -> int:
         max_nodes: int = info.data.get("max_nodes", 2)
         least = 2**max_nodes
         if budget < least:
@@ -69,30 +69,30 @@ class SearchSettings(Section):
 
 
 class CaveatSettings(Section):
-    """How effects are adjusted for confounders, and which are too small to speak of."""
+    """How effects are adjusted for confounders, and which are too small to matter."""
 
     draws: int = Field(
         default=960,
         ge=0,
         le=10_000,
-        description="Maximum number of draws of the confounders' features for one effect: 60 at "
-        "first, then four times as many until its grade is settled. 0 for none.",
+        description="Maximum number of draws of the confounders' features per effect: 60 at "
+        "first, then four times as many until the grade is settled. 0 for none.",
     )
     smallest_effect: float = Field(
         default=0.01,
         gt=0,
         le=1,
-        description="Smallest move of a probability that is an effect to speak of; of a score, in "
-        "standard deviations of everybody's scores.",
+        description="Smallest change of a probability that counts as an effect; for a score, in"
+        " standard deviations of everybody's scores.",
     )
     stratum: str | None = Field(
         default=None,
-        description="Draw only from nodes that have the subject's value in this column.",
+        description="Draw only from nodes with the subject's value in this column.",
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _without_former_keys(cls, table: Any) -> Any:
+    def _refuse_former_keys(cls, table: Any) -> Any:
         former = [key for key in FORMER_KEYS if isinstance(table, dict) and key in table]
         if former:
             raise ValueError(
@@ -103,7 +103,7 @@ class CaveatSettings(Section):
 
     @field_validator("draws")
     @classmethod
-    def _enough_for_an_interval(cls, draws: int) -> int:
+    def _check_draws(cls, draws: int) -> int:
         if 0 < draws < FIRST_DRAWS:
             raise ValueError(f"must be 0, or at least {FIRST_DRAWS} (got {draws})")
         return draws

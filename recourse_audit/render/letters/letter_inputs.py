@@ -25,7 +25,7 @@ from recourse_audit.render.letters.letter import (
     Signer,
     SignOff,
 )
-from recourse_audit.settings.toml import read_toml
+from recourse_audit.settings.section import read_toml
 
 LONGEST = 200
 MOST_LINES = 5

@@ -18,8 +18,7 @@ from recourse_audit.errors import SettingsError, TemplateError
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import PLACEHOLDER
 from recourse_audit.settings import LetterSettings, first_problem
-from recourse_audit.settings.section import Section
-from recourse_audit.settings.toml import read_toml
+from recourse_audit.settings.section import Section, read_toml
 
 # Filled in by the program, from the settings and the letter.
 OWN_SLOTS = frozenset({"sender", "address", "contact", "decided", "decision", "reference"})
