@@ -37,8 +37,8 @@ from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.network import Network
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import GraphSettings, ModelSettings
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"

@@ -23,9 +23,9 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every

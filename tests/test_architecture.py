@@ -31,7 +31,7 @@ BUNDLE_MAY_IMPORT = {"errors", "settings", "records", "bundle"}
 FRONT = {"api", "cli", "__init__", "__main__"}
 # The modules that may import a heavy package: its doors.
 DOORS = {
-    "onnxruntime": {"model/runtime.py"},
+    "onnxruntime": {"model/session.py"},
     "jinja2": {"render/templates.py"},
     "weasyprint": {"render/pdf.py"},
     "babel": {"render/wording.py"},
@@ -61,7 +61,7 @@ OUTSIDE = {
     "np.random.seed",
 }
 # It silences onnxruntime by a variable, and reads none.
-SILENCER = "model/runtime.py"
+SILENCER = "model/session.py"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_MODULE = 600
 

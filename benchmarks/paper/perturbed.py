@@ -19,8 +19,8 @@ from benchmarks.paper.plans import Plan
 from recourse_audit.audit.stability import Standing, stability_row, standing, with_link
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.search import SearchResult
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.results import Scope

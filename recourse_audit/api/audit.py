@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recourse_audit.audit.inspection import Inspection
     from recourse_audit.audit.loaded import LoadedAudit
     from recourse_audit.graph.arrays import Graph
-    from recourse_audit.model.onnx import OnnxModel
+    from recourse_audit.model.session import OnnxModel
     from recourse_audit.records.caveats import StabilityReport
     from recourse_audit.records.recourse import WhatIf
     from recourse_audit.records.report import SubjectReport

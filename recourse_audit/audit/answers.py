@@ -11,9 +11,9 @@ import numpy as np
 from recourse_audit.audit.large_graphs import LIMITS, Askable, BlockLimits, large_answers, union_of
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.batching import CLOSE, noise_of, same_answer
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.queries import whole
-from recourse_audit.model.rounding import CLOSE, noise_of, same_answer
 from recourse_audit.recourse.context import neighbourhoods_suffice
 from recourse_audit.recourse.receptive_field import receptive_field
 

@@ -34,10 +34,9 @@ from scipy.special import stdtrit
 from recourse_audit.audit.rollout import confounding_places
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import QueryBatcher, noise_of
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
-from recourse_audit.model.rounding import noise_of
 from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.search import SearchResult, Tie, TreeNumbers
 from recourse_audit.search.results import shown

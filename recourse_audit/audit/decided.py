@@ -12,8 +12,8 @@ from recourse_audit.audit.loaded import check_classes, rule_of
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import DecisionRule
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import pool_of
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport, RuleReport
 from recourse_audit.settings import Settings
 

@@ -23,8 +23,8 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.graph.tables import Column, describe_columns, survey
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.signature import OutputPort, Signature
+from recourse_audit.model.roles import OutputPort, Signature
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import GraphSettings, ModelSettings
 
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")

@@ -15,11 +15,10 @@ from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.probe_notes import SEEN
-from recourse_audit.model.probes import TIMES_ASKED, TRIALS, probe
+from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
-from recourse_audit.model.signature import Signature
+from recourse_audit.model.roles import Signature
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.model import (
     FORMAT,

@@ -38,11 +38,10 @@ from numpy.typing import NDArray
 from recourse_audit.errors import LimitError
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import by_locality, reach, spans
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import CLOSE, QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import DecisionRule
-from recourse_audit.model.memory import peak_of
+from recourse_audit.model.limits import peak_of
 from recourse_audit.model.queries import Union, whole
-from recourse_audit.model.rounding import CLOSE, noise_of, same_answer
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.context import neighbourhoods_suffice
 from recourse_audit.recourse.receptive_field import (

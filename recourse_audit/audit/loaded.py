@@ -12,13 +12,12 @@ from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import Positions, near_matches
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.batching import QueryBatcher, sharing_of
+from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule
-from recourse_audit.model.encoding import Encoder, encoder_of
-from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.preprocessing import Encoder, encoder_of
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
-from recourse_audit.model.repeats import Repeater
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope

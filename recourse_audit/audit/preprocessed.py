@@ -7,9 +7,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.columns import IN_MEMORY, ColumnKind, with_raw_columns
 from recourse_audit.graph.computed import Computation, with_computed
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.pipeline_encoder import PipelineEncoder
-from recourse_audit.model.preprocessing import Pipeline
-from recourse_audit.model.row_probes import probe_rows
+from recourse_audit.model.preprocessing import Pipeline, PipelineEncoder, probe_rows
 from recourse_audit.records.model import (
     PreprocessingInput,
     PreprocessingProbes,

@@ -21,10 +21,10 @@ from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
-from recourse_audit.model.signature import Signature
+from recourse_audit.model.roles import Signature
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.caveats import FORMAT, StabilityPoint, StabilityReport, StabilityRow
 from recourse_audit.records.recourse import Action, Recourse, SetAction
 from recourse_audit.records.search import SearchFailure, SearchResult

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.model.calls import DEAF
+from recourse_audit.model.limits import DEAF
 
 READY = "ready"
 SECONDS_TO_START = 600.0

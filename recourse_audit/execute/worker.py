@@ -25,11 +25,9 @@ from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
 from recourse_audit.graph.computed import Computation
-from recourse_audit.model.encoding import encoder_of
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.pipeline_encoder import PipelineEncoder
-from recourse_audit.model.preprocessing import Intake, Pipeline
-from recourse_audit.model.signature import OutputPort
+from recourse_audit.model.preprocessing import Intake, Pipeline, PipelineEncoder, encoder_of
+from recourse_audit.model.roles import OutputPort
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
 from recourse_audit.records.manifest import GraphTable
 from recourse_audit.records.model import ProbeReport

@@ -1,27 +1,175 @@
-"""The query batcher: every question reaches the model through here, and is counted.
+"""The query batcher: every query reaches the model through here, and is counted.
 
 It cuts a union of small graphs into queries that fit, counts them, and returns answers:
-log-probabilities, or the scores of a score model.
-How the union is cut never shows in an answer.
+log-probabilities, or the scores of a score model. How the union is cut never shows in an answer.
+
+A share of queries is asked a second time, and the two answers are compared bit by bit. The probe
+for determinism asks about a few small graphs, so it cannot see a model that now and then answers
+differently. This looks at the queries on which an audit's own figures rest: the one about the whole
+graph, always, or a share of those about blocks of a graph that is too large for one; and a share of
+those made for one subject (options, robustness, side effects, effects of confounders). Queries that
+several subjects share, those of the search, belong to nobody's report and are not repeated.
 """
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.output import as_answers
 from recourse_audit.model.queries import Pool, Query, Union, listed
-from recourse_audit.model.repeats import Repeater
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_fields import Form
 from recourse_audit.model.shared_states import shared_union
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.settings import OutputKind
+
+SMALLEST_PROBABILITY = 1e-12
+
+
+def guess_kind(rows: Floats) -> tuple[OutputKind, str]:
+    """Tell probabilities, log-probabilities and logits apart by looking at many answers."""
+    values = rows.astype(np.float64)
+    slack = 5e-3 if rows.dtype == np.float16 else 1e-4
+    if values.shape[1] == 1:
+        if np.all((values >= 0) & (values <= 1)):
+            return "probabilities", "one column, every answer between 0 and 1"
+        return "logits", "one column, answers outside 0 to 1"
+    if np.all(values >= 0) and np.all(np.abs(values.sum(axis=1) - 1) <= slack):
+        return "probabilities", "every row is non-negative and sums to 1"
+    if np.all(values <= slack) and np.all(np.abs(np.exp(values).sum(axis=1) - 1) <= slack):
+        return "log_probabilities", "every row's exponentials sum to 1"
+    return "logits", "rows do not sum to 1, nor do their exponentials"
+
+
+def as_answers(rows: Floats, kind: OutputKind) -> Floats:
+    """Turn raw rows into natural log-probabilities, one column per class; a NaN stays a NaN.
+
+    The scores of a score model stay what they are, in one column.
+    """
+    values = rows.astype(np.float64)
+    if kind == "score":
+        return values
+    if values.shape[1] == 1:
+        return _two_classes(values[:, 0], kind)
+    if kind == "probabilities":
+        return np.log(np.maximum(values, SMALLEST_PROBABILITY))
+    if kind == "log_probabilities":
+        return values
+    return _log_softmax(values)
+
+
+def _log_softmax(values: Floats) -> Floats:
+    """Work column by column, because there are few classes and many rows."""
+    largest = values[:, 0].copy()
+    for column in values.T[1:]:
+        np.maximum(largest, column, out=largest)
+    values -= largest[:, None]
+    total = np.zeros_like(largest)
+    for column in values.T:
+        total += np.exp(column)
+    values -= np.log(total)[:, None]
+    return values
+
+
+def _two_classes(score: Floats, kind: OutputKind) -> Floats:
+    if kind == "logits":
+        scores: Floats = np.stack((log_expit(-score), log_expit(score)), axis=1)
+        return scores
+    second = np.exp(score) if kind == "log_probabilities" else score
+    both: Floats = np.stack((1.0 - second, second), axis=1)
+    return np.log(np.maximum(both, SMALLEST_PROBABILITY))
+
+
+SALT = 47
+DIGITS = 6
+
+
+def _never() -> bool:
+    return False
+
+
+class Repeater:
+    """Draws the queries that are asked twice, and counts the answers that differ.
+
+    The draw depends on the seed, the subject, and how many queries were made for that subject
+    before: never on who else is audited, or by how many workers.
+    """
+
+    def __init__(self, share: float = 0.0, seed: int = 0) -> None:
+        self._share = share
+        self._seed = seed
+        # Whether the query that was just answered is to be asked again.
+        self.wants: Callable[[], bool] = _never
+        self._calls = self._differed = 0
+        self._largest = 0.0
+
+    @property
+    def asks_twice(self) -> bool:
+        """Whether anything is repeated at all."""
+        return self._share > 0
+
+    @contextmanager
+    def working_on(self, subject: int) -> Generator[None, None, None]:
+        """Queries made within are for this subject; a share of them is repeated."""
+        draw = np.random.default_rng((SALT, self._seed, subject)) if self._share else None
+        yield from self._repeating(lambda: draw is not None and draw.random() < self._share)
+
+    @contextmanager
+    def always(self) -> Generator[None, None, None]:
+        """Every query made within is repeated."""
+        yield from self._repeating(lambda: self.asks_twice)
+
+    @contextmanager
+    def now_and_then(self) -> Generator[None, None, None]:
+        """Of queries that would all be repeated, only a share is: the first, and those drawn."""
+        everything = self.wants
+        draw = np.random.default_rng((SALT, self._seed))
+        first = self._calls
+        self.wants = lambda: everything() and (self._calls == first or draw.random() < self._share)
+        try:
+            yield
+        finally:
+            self.wants = everything
+
+    def _repeating(self, wants: Callable[[], bool]) -> Generator[None, None, None]:
+        self._calls = self._differed = 0
+        self._largest = 0.0
+        self.wants = wants
+        try:
+            yield
+        finally:
+            self.wants = _never
+
+    @property
+    def found(self) -> Repeats:
+        """What has been found for the last subject."""
+        return Repeats(calls=self._calls, differed=self._differed, largest=self._largest)
+
+    def compare(self, first: Floats, second: Floats, kind: OutputKind) -> None:
+        """Count the two answers to one query, and how far apart they are."""
+        self._calls += 1
+        if np.array_equal(first, second, equal_nan=True):
+            return
+        self._differed += 1
+        self._largest = max(self._largest, _distance(first, second, kind))
+
+
+def _distance(first: Floats, second: Floats, kind: OutputKind) -> float:
+    """The largest difference of a probability or score; 1 where only one of two is a number."""
+    one, other = (as_answers(answer, kind) for answer in (first, second))
+    if kind != "score":
+        one, other = np.exp(one), np.exp(other)
+    apart = np.abs(one - other)
+    apart[np.isnan(one) != np.isnan(other)] = 1.0
+    return float(f"{np.nanmax(apart, initial=0.0):.{DIGITS}g}")
+
 
 NODES_PER_QUERY = 2048
 NODES_SHARED = 2**15
@@ -318,3 +466,23 @@ class QueryBatcher:
 
 def _extended(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
     return values if values is None or more is None else np.concatenate((values, more))
+
+
+NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
+# Answers within so many times the noise of a line are close to it.
+CLOSE = 10
+
+
+def noise_of(batcher: QueryBatcher) -> float:
+    """How far two answers to one question may be apart, by the precision of the output."""
+    return NOISE.get(batcher.model.signature.output.dtype, NOISE["float32"])
+
+
+def same_answer(near: Floats, whole: Floats, noise: float, *, scores: bool = False) -> bool:
+    """Whether two rows of log-probabilities, or two scores, are the same but for rounding."""
+    alike = np.abs(near - whole) <= noise * (1 + np.abs(whole).max())
+    if scores:
+        return bool(alike.all())
+    # The last bit of a probability near 1 moves the logarithm of the other one, near 0, a lot.
+    alike |= np.abs(np.exp(near) - np.exp(whole)) <= noise / 10
+    return bool(alike.all())

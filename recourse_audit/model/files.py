@@ -42,15 +42,11 @@ _BLOCK = 2**20
 class ModelFiles:
     """A model file and its data files, hashed when they are first opened.
 
-    Parameters
-    ----------
-    what, setting
-        What the file is, and the setting that names it, for messages.
+    `setting` is the setting that names the file, for messages.
     """
 
-    def __init__(self, path: Path, *, what: str = "the model", setting: str = "model.path") -> None:
+    def __init__(self, path: Path, setting: str = "model.path") -> None:
         self.path = path
-        self.what = what
         self._setting = setting
         self._digests: dict[str, str] = {}
 

@@ -20,12 +20,11 @@ import numpy as np
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
-from recourse_audit.model.batching import QueryBatcher, Sharing
+from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing
 from recourse_audit.model.edits import Edits, edits_of
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.output import SMALLEST_PROBABILITY
 from recourse_audit.model.probe_graphs import is_constant, varied_pools
 from recourse_audit.model.queries import Pool, Union, pool_of, side_by_side, whole, with_pairs
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_fields import Form
 from recourse_audit.model.what_ifs import WhatIfs
 

@@ -1,33 +1,80 @@
 """Preprocessing as a second sealed file: raw columns of the node table in, features out.
 
-The file is opened, hashed and asked like the model. It takes each column by the name of an input
-of shape [N, 1] or [N]; an input of shape [N, k] is a block, which takes several columns in order.
-One of its outputs has a row for every row that goes in: the features that the model takes.
+A `Graph` has columns, by the user's names: numbers, and categories as text. The model takes
+features. An `Encoder` turns rows of columns into rows of features; where columns are features
+already, there is none. A pipeline is an encoder in a file, opened, hashed and asked like the model.
+It takes each column by the name of an input of shape [N, 1] or [N]; an input of shape [N, k] is a
+block, which takes several columns in order. One of its outputs has a row for every row that goes
+in: the features that the model takes.
+
+An audit changes one person's row and asks again, for many versions of the row at once. That is
+right only if a pipeline gives the same features twice, and if a row's features do not depend on
+which other rows are asked about with it, nor on their order: means, ranks and maxima over whoever
+happens to be in the batch belong to training, not to the file. `probe_rows` measures that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import LimitError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.errors import ModelError, SettingsError
+from recourse_audit.graph.arrays import Floats, Graph, Ints, Strings
 from recourse_audit.graph.columns import ColumnKind, Columns, near_matches
-from recourse_audit.model.calls import OutOfTimeError
-from recourse_audit.model.files import ModelFiles
-from recourse_audit.model.limits import LARGE_OR_HOSTILE, Limits
-from recourse_audit.model.memory import is_out_of_memory
-from recourse_audit.model.sessions import (
-    FAILURES,
-    element_type,
-    first_line,
-    open_session,
-    run_session,
-)
-from recourse_audit.model.signature import InputPort, OutputPort
-from recourse_audit.settings import ModelSettings
+from recourse_audit.graph.computed import Computation
+from recourse_audit.model.limits import Limits
+from recourse_audit.model.roles import InputPort, OutputPort
+from recourse_audit.model.session import Session
+from recourse_audit.records.model import PreprocessingProbes
+from recourse_audit.settings import GraphSettings, ModelSettings
+
+
+class Encoder(Protocol):
+    """Turns rows of columns that people know into rows of features that the model takes."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that features depend on, before anything is computed from them."""
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The columns among them that take whole numbers only."""
+
+    @property
+    def computation(self) -> Computation:
+        """What follows from these columns: derived columns and encodings."""
+
+    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Features [n, F]; `columns` has n entries under every name of `columns`.
+
+        A row on which a formula has no finite value is NaN or infinite there.
+        """
+
+
+class PlainEncoder:
+    """Computes derived columns and writes out encodings, in the order of the features."""
+
+    whole: frozenset[str] = frozenset()
+
+    def __init__(self, computation: Computation, feature_names: tuple[str, ...]) -> None:
+        self.computation = computation
+        self.columns = computation.base(feature_names)
+        self._feature_names = feature_names
+
+    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Features [n, F] in float64, one row per entry of the columns."""
+        whole = self.computation.complete(columns)
+        return np.stack([whole[name].astype(np.float64) for name in self._feature_names], axis=1)
+
+
+def encoder_of(settings: GraphSettings, graph: Graph) -> Encoder | None:
+    """The encoder that the settings ask for; None where features are columns as they are."""
+    computation = Computation(settings)
+    made = [name for name in graph.feature_names if name in computation.maker]
+    return PlainEncoder(computation, graph.feature_names) if made else None
+
 
 SETTING = "model.preprocessing"
 TEXT = "string"
@@ -99,13 +146,11 @@ class Pipeline:
         self.path = settings.preprocessing
         self._block = tuple(block)
         self._made = {} if made is None else made
-        self._limits = Limits(settings, timeout=timeout, in_worker=in_worker)
-        self._files = ModelFiles(self.path, what="the pipeline", setting=SETTING)
-        self._session = open_session(self._files, self._limits)
-        self.inputs = tuple(
-            InputPort(name=port.name, dtype=element_type(port.type), shape=tuple(port.shape))
-            for port in self._session.get_inputs()
+        limits = Limits(settings, timeout=timeout, in_worker=in_worker)
+        self._session = Session(
+            self.path, limits, what="the pipeline", setting=SETTING, about="for "
         )
+        self.inputs = self._session.inputs
         if not self.inputs:
             raise ModelError(
                 f"{self.path}: takes no input, so it says nothing about anybody; name the pipeline "
@@ -113,20 +158,16 @@ class Pipeline:
             )
         for port in self.inputs:
             self._check_port(port)
-        outputs = tuple(
-            OutputPort(name=port.name, dtype=element_type(port.type), shape=tuple(port.shape))
-            for port in self._session.get_outputs()
-        )
-        self.output = self._chosen(outputs, settings.preprocessing_output)
+        self.output = self._choose(self._session.outputs, settings.preprocessing_output)
 
     @property
     def digests(self) -> dict[str, str]:
         """SHA-256 of what the runtime opened, by the name of the file."""
-        return self._files.digests
+        return self._session.files.digests
 
     def digest(self) -> str:
         """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
-        return self._files.digest()
+        return self._session.files.digest()
 
     def kinds(self, known: Sequence[str], origin: str) -> Mapping[str, ColumnKind]:
         """Which of the table's columns are taken, and whether as numbers or as text."""
@@ -175,32 +216,15 @@ class Pipeline:
         count = len(columns[intakes[0].columns[0]])
         feeds = {one.port.name: one.filled(columns, self.path) for one in intakes}
         if count <= MOST_ROWS:
-            return self._asked(feeds, count)
+            return self._ask(feeds, count)
         parts = []
         for first in range(0, count, MOST_ROWS):
             part = {name: values[first : first + MOST_ROWS] for name, values in feeds.items()}
-            parts.append(self._asked(part, min(MOST_ROWS, count - first)))
+            parts.append(self._ask(part, min(MOST_ROWS, count - first)))
         return np.concatenate(parts)
 
-    def _asked(self, feeds: Mapping[str, NDArray[Any]], count: int) -> Floats:
-        try:
-            (raw,) = run_session(self._session, [self.output.name], feeds, self._limits)
-        except OutOfTimeError:
-            raise LimitError(
-                f"{self.path}: the pipeline did not answer for {count:,} rows within "
-                f"{self._limits.seconds:g} seconds; if it is only slow, allow more with "
-                "model.timeout or --timeout; otherwise ask for another export"
-            ) from None
-        except FAILURES as error:
-            if is_out_of_memory(error):
-                raise LimitError(
-                    f"{self.path}: the pipeline needs more memory for {_rows(count)} "
-                    f"{self._limits.memory}; {LARGE_OR_HOSTILE}"
-                ) from None
-            raise ModelError(
-                f"{self.path}: onnxruntime could not run the pipeline on {_rows(count)}: "
-                f"{first_line(error)}"
-            ) from None
+    def _ask(self, feeds: Mapping[str, NDArray[Any]], count: int) -> Floats:
+        (raw,) = self._session.run([self.output.name], feeds, _rows(count))
         shape = np.shape(raw)  # () of what is no tensor at all
         if len(shape) != 2 or shape[0] != count or raw.dtype.kind not in "biuf":
             raise ModelError(
@@ -253,7 +277,7 @@ class Pipeline:
                 "is dynamic"
             )
 
-    def _chosen(self, ports: Sequence[OutputPort], wanted: str | None) -> OutputPort:
+    def _choose(self, ports: Sequence[OutputPort], wanted: str | None) -> OutputPort:
         """The output with the features: the one that is named, or the only one that can be."""
         listed = ", ".join(
             InputPort(name=port.name, dtype=port.dtype, shape=port.shape).described()
@@ -297,3 +321,135 @@ def _takes_one(port: InputPort, *, surely: bool = False) -> bool:
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
+
+
+class PipelineEncoder:
+    """Computes what follows from columns, then asks a pipeline once for all rows."""
+
+    def __init__(
+        self, pipeline: Pipeline, intakes: tuple[Intake, ...], computation: Computation
+    ) -> None:
+        self.pipeline = pipeline
+        self.intakes = intakes
+        self.computation = computation
+        self.columns = computation.base(tuple(name for one in intakes for name in one.columns))
+        self.whole = frozenset(
+            name for one in intakes if one.port.dtype in WHOLE for name in one.columns
+        )
+
+    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Features [n, F], one row per entry of the columns."""
+        return self.pipeline.features(self.intakes, self.computation.complete(columns))
+
+    def encode_nodes(self, columns: Columns, ids: Strings, origin: str) -> Floats:
+        """Everybody's features; a row that the pipeline cannot take is named by its id."""
+        try:
+            features = self.encode(columns)
+        except ModelError as error:
+            row = self._first_refused(columns)
+            if row is None:
+                raise
+            reason = str(error).removeprefix(f"{self.pipeline.path}: ")
+            raise ModelError(
+                f"{self.pipeline.path}: cannot take the row of {str(ids[row])!r} in {origin} "
+                f"({self._shown(columns, row)}): {reason}"
+            ) from None
+        broken = ~np.isfinite(features)
+        if broken.any():
+            row, place = (int(found[0]) for found in np.nonzero(broken))
+            raise ModelError(
+                f"{self.pipeline.path}: gives no finite number ({features[row, place]}) as "
+                f"{self.feature_names(features.shape[1])[place]} for {str(ids[row])!r} in {origin} "
+                f"({self._shown(columns, row)}); correct the row, or ask for another export"
+            )
+        return features
+
+    def feature_names(self, count: int) -> tuple[str, ...]:
+        """The pipeline's features, which have no names of their own: `output[0]`, `output[1]`."""
+        return tuple(f"{self.pipeline.output.name}[{place}]" for place in range(count))
+
+    def _first_refused(self, columns: Columns) -> int | None:
+        """The first row that is refused even alone, found by halving; None if there is none."""
+        first, last = 0, len(next(iter(columns.values())))
+        while last - first > 1:
+            middle = (first + last) // 2
+            if self._refuses(columns, first, middle):
+                last = middle
+            else:
+                first = middle
+        return first if self._refuses(columns, first, last) else None
+
+    def _refuses(self, columns: Columns, first: int, last: int) -> bool:
+        try:
+            self.encode({name: values[first:last] for name, values in columns.items()})
+        except ModelError:
+            return True
+        return False
+
+    def _shown(self, columns: Columns, row: int) -> str:
+        shown = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
+        return ", ".join(shown) + (", …" if len(columns) > 8 else "")
+
+
+Encode = Callable[[Columns], Floats]
+
+# Rows that are asked about alone, and rows that are asked about in small random company.
+ALONE, MISSING, COMPANY, MOST_IN_COMPANY = 64, 32, 64, 2**16
+# Matrix products round differently for other numbers of rows; relative to a feature's size.
+ROUNDING = 1e-5
+
+
+def probe_rows(
+    encode: Encode, columns: Columns, features: Floats, feature_names: tuple[str, ...]
+) -> PreprocessingProbes:
+    """Ask a pipeline again about the rows that gave `features`: all, some, one, in another order.
+
+    Notes
+    -----
+    Everybody is asked about four times, a random part of 65,536 of them in companies of 64, and
+    up to 96 rows alone, those with missing values first.
+    """
+    different = np.flatnonzero((encode(columns) != features).any(axis=0))
+    if len(different):
+        name = feature_names[int(different[0])]
+        note = (
+            f"THE PIPELINE IS RANDOM: asked twice about the same rows, it gives other features "
+            f"({name} is one of them). No figure could be repeated. Ask for an export in "
+            "evaluation mode."
+        )
+        return PreprocessingProbes(
+            deterministic=False, row_by_row=None, notes={"deterministic": note}
+        )
+    allowed = ROUNDING * np.abs(features).max(axis=0, initial=0)
+    for rows in _companies(columns, len(features)):
+        again = encode({name: values[rows] for name, values in columns.items()})
+        moved = (np.abs(again - features[rows]) > allowed).any(axis=0)
+        if moved.any():
+            name = feature_names[int(np.flatnonzero(moved)[0])]
+            note = (
+                "THE PIPELINE IS NOT ROW BY ROW: a person's features depend on who else is asked "
+                f"about with them, or in which order ({name} is one of them). What is verified "
+                "about one person would not be what is decided. Ask for an export with the means "
+                "and ranks of training in it."
+            )
+            return PreprocessingProbes(
+                deterministic=True, row_by_row=False, notes={"row_by_row": note}
+            )
+    return PreprocessingProbes(deterministic=True, row_by_row=True)
+
+
+def _companies(columns: Columns, count: int) -> Iterator[Ints]:
+    """Everybody in another order, each half, small random companies, and single rows."""
+    order: Ints = np.random.default_rng(0).permutation(count)
+    yield np.arange(count)[::-1]
+    yield order
+    yield np.arange(count // 2, count)
+    yield np.arange((count + 1) // 2)
+    missing = np.zeros(count, bool)
+    for values in columns.values():
+        missing |= np.isnan(values) if values.dtype.kind == "f" else values == ""
+    incomplete = np.flatnonzero(missing)[:MISSING]
+    for row in np.unique(np.concatenate((incomplete, order[:ALONE]))):
+        yield np.array([row])
+    for first in range(0, min(count, MOST_IN_COMPANY), COMPANY):
+        yield order[first : first + COMPANY]

@@ -7,8 +7,8 @@ import numpy as np
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Pool, Union
+from recourse_audit.model.session import OnnxModel
 
 MADE_UP_ROWS = 64
 ROWS_AT_ONCE = 4096

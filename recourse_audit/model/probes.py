@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import QueryBatcher, guess_kind
 from recourse_audit.model.form_probe import form_of, takes_shared_fields
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.output import guess_kind
-from recourse_audit.model.output_choice import choose_output
+from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     ProbeGraph,
     is_constant,
@@ -35,10 +33,10 @@ from recourse_audit.model.probe_graphs import (
     with_arcs,
     with_other_features,
 )
-from recourse_audit.model.probe_notes import NO_ROOM, NOTES, with_declared_depth
 from recourse_audit.model.queries import Pool, Union
-from recourse_audit.model.signature import OutputPort
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.model.roles import OutputPort
+from recourse_audit.model.session import OnnxModel
+from recourse_audit.records.model import NO_ROOM, NOTES, ProbeReport
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8
@@ -47,6 +45,11 @@ FARTHEST = 9
 REPEATS = 60
 STANDARD_ERRORS = 6.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}
+SEEN = (
+    "Determinism was checked on {graphs} small graphs, each asked about {times} times. A",
+    "model that answers differently in fewer than about one query in ten may pass; so",
+    "an audit asks a share of its queries twice (model.repeat).",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,3 +336,23 @@ class Prober:
         with np.errstate(invalid="ignore"):  # two infinite answers: neither moved
             moved: NDArray[np.bool_] = np.any(np.abs(one.mean - other.mean) > noise, axis=1)
         return moved
+
+
+def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
+    """Rely on a declared depth, unless the probe saw nodes farther away reach a decision."""
+    notes = {key: text for key, text in report.notes.items() if key != "depth"}
+    measured = report.depth
+    if measured is None:
+        notes["depth"] = (
+            f"The settings declare a depth of {declared} hops; the probe measured no limit."
+        )
+    elif measured > declared:
+        notes["depth"] = (
+            f"The settings declare a depth of {declared} hops, but the probe saw nodes {measured} "
+            f"hops away reach a decision, so {measured} is used."
+        )
+    elif measured < declared:
+        notes["depth"] = (
+            f"The settings declare a depth of {declared} hops; the probe measured {measured}."
+        )
+    return replace(report, depth=max(declared, measured or 0), notes=notes)

@@ -1,13 +1,22 @@
-"""The questions for a model: many small graphs side by side, as one disjoint union."""
+"""The queries for a model: small graphs side by side as one union, and the arrays they become.
 
-from collections.abc import Sequence
+What a model needs is worked out once, from its signature and its settings; filling a query then
+costs a few array operations. The free slots of an export with fixed sizes are padded: with nodes
+that no tie leads to, and with arcs that lie on one of them or weigh nothing.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recourse_audit.errors import ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
+from recourse_audit.model.roles import InputPort, Signature
+from recourse_audit.settings import ModelSettings, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,3 +163,221 @@ def _chained(starts: Sequence[Ints], shifts: Ints) -> Ints:
     """Join offsets that each begin at 0 into one list that begins at 0."""
     rest = [start[1:] + shift for start, shift in zip(starts[1:], shifts[1:], strict=True)]
     return np.concatenate((starts[0], *rest))
+
+
+Normalisation = Literal["none", "symmetric", "row"]
+
+
+def missing_loops(sources: Ints, targets: Ints, count: int) -> Ints:
+    """List the nodes that have no self-loop yet."""
+    present = np.zeros(count, bool)
+    present[sources[sources == targets]] = True
+    return np.flatnonzero(~present)
+
+
+def normalise(
+    weight: Floats, sources: Ints, targets: Ints, count: int, how: Normalisation
+) -> Floats:
+    """Scale the weights of arcs by the degrees of their ends, as GCN or a mean would.
+
+    Symmetric: w / sqrt(d_source d_target); row: w / d_target. A degree is the sum of the weights
+    that arrive at a node; a node at which nothing arrives keeps zeros.
+    """
+    if how == "none":
+        return weight
+    degree = np.bincount(targets, weights=weight, minlength=count)
+    with np.errstate(divide="ignore"):
+        scale = degree**-0.5 if how == "symmetric" else 1.0 / degree
+    scale[~np.isfinite(scale)] = 0.0
+    scaled = weight * scale[targets]
+    return scaled * scale[sources] if how == "symmetric" else scaled
+
+
+def adjacency(
+    weight: Floats, sources: Ints, targets: Ints, count: int, *, rows_are_targets: bool
+) -> Floats:
+    """Write the arcs into a dense matrix; parallel arcs add up, as their messages would."""
+    row, column = (targets, sources) if rows_are_targets else (sources, targets)
+    cells = np.bincount(row * count + column, weights=weight, minlength=count * count)
+    return cells.reshape(count, count).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A query with the self-loops, norms and padding that the model expects."""
+
+    query: Query
+    nodes: int
+    ends: Ints
+    weights: Floats | None
+
+
+class Feeder:
+    """Fills the inputs of one model."""
+
+    def __init__(self, signature: Signature, settings: ModelSettings) -> None:
+        self._path = settings.path
+        self._loops = settings.self_loops == "add"
+        self._normalisation = settings.normalisation
+        self._rows_are_targets = settings.adjacency_rows == "targets"
+        self._fixed_nodes = signature.fixed_nodes
+        self._fixed_arcs = signature.fixed_arcs
+        self._weight_input = signature.port("edge_weight") is not None
+        self._weighted = self._weight_input or signature.port("adjacency") is not None
+        own_norm = self._weight_input and settings.normalisation == "none"
+        default = "column" if own_norm else "ones"
+        self.weighs_ties = self._weighted and (settings.tie_weights or default) == "column"
+        self.node_room = self._node_room()
+        self.arc_room = self._arc_room()
+        self._inputs = [
+            (port, np.dtype(port.dtype), port.batched)
+            for port in signature.inputs
+            if port.role is not None
+        ]
+        self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
+            "features": lambda p, _: _extended(p.query.features, p.nodes),
+            "edges": self._edges,
+            "sources": lambda p, _: p.ends[0],
+            "targets": lambda p, _: p.ends[1],
+            "adjacency": self._adjacency,
+            "edge_weight": lambda p, port: _weights(p).reshape(-1, *[1] * (len(port.inner) - 1)),
+            "edge_attributes": lambda p, port: self._of_arcs(p, p.query.attributes, port),
+            "edge_type": lambda p, port: self._of_arcs(p, p.query.kind, port),
+            "node_ids": lambda p, _: _extended(p.query.nodes, p.nodes),
+            "batch": _graph_numbers,
+            "node_count": lambda p, port: np.array([p.nodes] if port.shape else p.nodes),
+            "target": lambda p, port: p.query.rows if port.shape else p.query.rows[0],
+            "edge_labels": self._labelled,
+        }
+        if settings.normalisation != "none" and not self._weighted:
+            raise ModelError(
+                f"{settings.path}: model.normalisation is {settings.normalisation!r}, but no input "
+                "takes tie weights or an adjacency matrix to carry it; correct the settings"
+            )
+
+    def fill(self, query: Query) -> dict[str, np.ndarray]:
+        """Write every input in the type and shape that the model declares."""
+        prepared = self._prepared(query)
+        feeds = {}
+        for port, dtype, batched in self._inputs:
+            assert port.role is not None
+            value = np.asarray(self._writers[port.role](prepared, port), dtype=dtype)
+            feeds[port.name] = value[None] if batched else value
+        return feeds
+
+    def sizes(self, query: Query) -> tuple[int, int]:
+        """How many nodes and arcs the model is told of, with what preparation and padding add."""
+        prepared = self._prepared(query)
+        return prepared.nodes, int(prepared.ends.shape[1])
+
+    def slots(self, nodes: int, arcs: int) -> int:
+        """How many node slots a query fills; padding arcs lie on the last one."""
+        if self._fixed_nodes is not None:
+            if nodes > self._fixed_nodes:
+                raise RoomError(
+                    f"{self._path}: the model was exported for exactly {self._fixed_nodes} nodes "
+                    f"and the graph asked about has {nodes}; export it with dynamic axes"
+                )
+            return self._fixed_nodes
+        return nodes if self._fixed_arcs in (None, arcs) else nodes + 1
+
+    def _node_room(self) -> int | None:
+        """Node slots for graphs; one stays free where padding arcs need a node to lie on."""
+        nodes, arcs = self._fixed_nodes, self._fixed_arcs
+        if nodes is None:
+            return max(arcs // 2 - 1, 1) if arcs is not None and self._loops else None
+        return nodes if arcs is None else max(nodes - 1, 1)
+
+    def _arc_room(self) -> int | None:
+        """Arc slots for graphs; every node slot takes one where self-loops are added."""
+        arcs = self._fixed_arcs
+        if arcs is None or not self._loops:
+            return arcs
+        return max(arcs - (self._fixed_nodes or arcs // 2), 1)
+
+    def _prepared(self, query: Query) -> Prepared:
+        nodes = self.slots(len(query.nodes), query.arc_count)
+        ends = query.ends
+        if self._loops:
+            ends = _with_loops(ends, missing_loops(ends[0], ends[1], nodes))
+        weights: Floats | None = None
+        if self._weighted:
+            given = np.ones(query.arc_count) if query.weight is None else query.weight
+            weights = np.append(given, np.ones(ends.shape[1] - len(given)))
+            weights = normalise(weights, ends[0], ends[1], nodes, self._normalisation)
+        if self._fixed_arcs is not None:
+            gap = self._gap(query, nodes, ends.shape[1])
+            ends = _with_loops(ends, np.full(gap, nodes - 1))
+            weights = None if weights is None else np.append(weights, np.zeros(gap))
+        return Prepared(query=query, nodes=nodes, ends=ends, weights=weights)
+
+    def _gap(self, query: Query, nodes: int, arcs: int) -> int:
+        """How many arcs are missing in an export that has a fixed number of them."""
+        assert self._fixed_arcs is not None
+        gap = self._fixed_arcs - arcs
+        if gap < 0 or (gap and nodes == len(query.nodes) and not self._weight_input):
+            raise RoomError(
+                f"{self._path}: the model was exported for exactly {self._fixed_arcs} arcs and "
+                f"{self._fixed_nodes or 'any number of'} nodes, and a graph of "
+                f"{len(query.nodes)} nodes and {arcs} arcs does not fit; export it with dynamic "
+                "axes"
+            )
+        return gap
+
+    def _edges(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+        return np.ascontiguousarray(prepared.ends.T) if port.by_row else prepared.ends
+
+    def _labelled(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+        """Pairs to be scored: the ties themselves, as many as an export of fixed size takes."""
+        arcs = prepared.ends.shape[1]
+        size = port.inner[0 if port.by_row else 1]
+        wanted = size if isinstance(size, int) else arcs
+        pairs = prepared.ends[:, np.arange(wanted) % arcs] if arcs else np.zeros((2, wanted))
+        return np.ascontiguousarray(pairs.T) if port.by_row else pairs
+
+    def _adjacency(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+        del port
+        return adjacency(
+            _weights(prepared),
+            prepared.ends[0],
+            prepared.ends[1],
+            prepared.nodes,
+            rows_are_targets=self._rows_are_targets,
+        )
+
+    def _of_arcs(
+        self, prepared: Prepared, values: np.ndarray | None, port: InputPort
+    ) -> np.ndarray:
+        if values is None:
+            raise ModelError(
+                f"{self._path}: the input {port.described()} takes {port.role}, which the graph "
+                "does not have; name the columns with graph.edge_attributes, or correct model.roles"
+            )
+        return _extended(values, prepared.ends.shape[1])
+
+
+def _with_loops(ends: Ints, nodes: Ints) -> Ints:
+    """Add an arc from each of some nodes to itself."""
+    return np.concatenate((ends, np.broadcast_to(nodes, (2, len(nodes)))), axis=1)
+
+
+def _weights(prepared: Prepared) -> Floats:
+    assert prepared.weights is not None, "a model that takes weights has been given them"
+    return prepared.weights
+
+
+def _graph_numbers(prepared: Prepared, port: InputPort) -> np.ndarray:
+    """Which graph of the query each node belongs to; padding is a graph of its own."""
+    del port
+    query = prepared.query
+    sizes = np.append(np.diff(query.node_starts), prepared.nodes - len(query.nodes))
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _extended(values: np.ndarray, length: int) -> np.ndarray:
+    """Pad with zeros to a number of rows."""
+    if len(values) == length:
+        return values
+    return np.concatenate(
+        (values, np.zeros((length - len(values), *values.shape[1:]), values.dtype))
+    )

@@ -8,6 +8,28 @@ from recourse_audit.records.base import Record
 
 RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
 
+# What a reader must know when a probe fails.
+NOTES = {
+    "deterministic": "The same question gets different answers: the model was probably exported "
+    "with its dropout active. Figures in this audit cannot be reproduced; ask for an export in "
+    "evaluation mode.",
+    "node_order": "Answers depend on the order in which nodes are listed. This audit always lists "
+    "nodes in ascending order, but another order would give other decisions.",
+    "tie_order": "Answers depend on the order in which ties are listed: messages are lost when "
+    "several arrive at one node (a known fault of exports below opset 16), so the model's numbers "
+    "are probably not those its makers measured.",
+    "ties_matter": "Answers do not change when ties do: the training graph was probably baked "
+    "into the export. No explanation by ties is possible.",
+    "packing": "A graph's answer changes with what is asked beside it, so every graph is asked "
+    "alone, which is slower.",
+    "depth": "Every node of a query reaches every other, however far apart, so no number of hops "
+    "bounds what a decision rests on.",
+}
+NO_ROOM = (
+    "The model was exported for a size too small to measure how many hops reach a node; declare "
+    "model.depth."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Repeats(Record):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask
-from recourse_audit.model.encoding import Encoder
+from recourse_audit.model.preprocessing import Encoder
 from recourse_audit.records.recourse import (
     Action,
     DroppableTie,

@@ -4,9 +4,8 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.base_fields import KeptFields
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import QueryBatcher, noise_of
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.rounding import noise_of
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable

@@ -12,8 +12,8 @@ import numpy as np
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
+from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Decisions, Mask
-from recourse_audit.model.rounding import CLOSE
 from recourse_audit.records.recourse import SideEffects
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.context import RecourseContext

@@ -19,7 +19,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.model.encoding import Encoder
+from recourse_audit.model.preprocessing import Encoder
 from recourse_audit.recourse.attributes import (
     Value,
     category_of,

@@ -15,9 +15,8 @@ import numpy as np
 
 from recourse_audit.errors import AnswerError, LimitError, ModelError, RoomError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import CLOSE, QueryBatcher, same_answer
 from recourse_audit.model.decisions import Mask
-from recourse_audit.model.rounding import CLOSE, same_answer
 from recourse_audit.records.recourse import AskedOn, Compared
 from recourse_audit.recourse.actions import NONE, ActionTable, action_text
 from recourse_audit.recourse.context import RecourseContext

@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.output import as_answers
+from recourse_audit.model.batching import QueryBatcher, as_answers
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.keys import KeyIndex, Keys, tie_words
 from recourse_audit.search.local import LocalGraph

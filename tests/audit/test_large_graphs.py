@@ -22,9 +22,9 @@ from recourse_audit.errors import LimitError
 from recourse_audit.graph.arrays import Floats, Graph, Indices
 from recourse_audit.graph.neighbourhoods import by_locality
 from recourse_audit.graph.npz import from_arrays
-from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.batching import same_answer
 from recourse_audit.model.queries import Query, whole
-from recourse_audit.model.rounding import same_answer
+from recourse_audit.model.session import OnnxModel
 from tests.audit.test_samples import PREPARED
 from tests.audits import lending_audit
 from tests.onnx_models import degree_network, sum_network

@@ -14,8 +14,8 @@ from recourse_audit.audit.own_data import OwnDataReports, alone_decisions
 from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Union, whole
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.own_data import OwnData
 from recourse_audit.settings import parse_settings
 from tests.audits import IDS, small_audit

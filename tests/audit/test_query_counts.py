@@ -9,8 +9,8 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.loaded import LoadedAudit, load_audit
 from recourse_audit.audit.reporter import Reporter, explain
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Query
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.search.moexp import Block, subtree_bounds
 from tests.audits import IDS, lending_audit, small_audit
 from tests.onnx_models import sum_network

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
@@ -11,8 +12,7 @@ from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.audit.reporter import explain, repeated_answers
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
-from recourse_audit.model.repeats import Repeater
-from recourse_audit.model.runtime import onnxruntime
+from recourse_audit.model.batching import Repeater
 from recourse_audit.records.model import Repeats
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.pages.write_pages import PageOptions, write_pages

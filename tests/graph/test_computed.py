@@ -13,7 +13,7 @@ from recourse_audit.graph.columns import Positions
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.npz import from_arrays
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.encoding import encoder_of
+from recourse_audit.model.preprocessing import encoder_of
 from recourse_audit.settings import GraphSettings
 from tests.graph.graphs import WRITERS, Sample
 

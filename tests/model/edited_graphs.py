@@ -12,8 +12,8 @@ from recourse_audit.graph.arrays import Floats, Graph, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits, edits_of
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.queries import Pool, Union, pool_of
+from recourse_audit.model.session import OnnxModel
 from tests.onnx_networks import ATTRIBUTES, KINDS
 
 FURTHER_TIES = 4

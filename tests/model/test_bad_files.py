@@ -15,9 +15,8 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 
 from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
-from recourse_audit.model.sessions import RUNTIME_ERRORS
+from recourse_audit.model.session import RUNTIME_ERRORS, OnnxModel
 from recourse_audit.settings import ModelSettings
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 from tests.onnx_models import Sheet, ends, sum_network

@@ -13,7 +13,7 @@ from recourse_audit.graph.arrays import Floats
 from recourse_audit.model import files
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.files import PLACES, locations
-from recourse_audit.model.onnx import LARGE
+from recourse_audit.model.session import LARGE
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 
 FLOAT, INT64, BOOL = 1, 7, 9

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import Pool, pool_of
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import ModelSettings, load_settings

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.model import onnx
+from recourse_audit.model import session
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.memory import MEGABYTE, MemoryLimit, peak_of
+from recourse_audit.model.limits import MEGABYTE, MemoryLimit, peak_of
 from recourse_audit.model.queries import Query, Union, pool_of, whole
 from tests.audits import SAMPLES
 from tests.model.small_graphs import open_model
@@ -45,7 +45,7 @@ def test_a_large_question_keeps_no_memory_once_it_is_answered() -> None:
     graph = random_graph(100_000, 400_000, 7)
     batcher = QueryBatcher(open_model(SAMPLES / "gcn.onnx"), pool_of(graph))
     union = whole(graph)
-    assert len(union.nodes) + len(union.sources) > onnx.LARGE
+    assert len(union.nodes) + len(union.sources) > session.LARGE
     before = held()
     batcher.ask_raw(union, union.nodes)
     # In the session that stays open it was 278, in one of its own 87: what malloc has not returned.
@@ -80,7 +80,7 @@ def test_a_large_question_gets_the_answer_that_it_would_get_as_a_small_one(
     batcher = QueryBatcher(open_model(sum_network(tmp_path / "m.onnx", form=form)), pool_of(graph))
     union, rows = whole(graph), np.arange(40)
     small = batcher.ask_raw(union, rows)
-    monkeypatch.setattr(onnx, "LARGE", 0)
+    monkeypatch.setattr(session, "LARGE", 0)
     assert np.array_equal(small, batcher.ask_raw(union, rows))
 
 
@@ -95,7 +95,7 @@ def test_a_model_that_was_exchanged_meanwhile_answers_no_large_question(
     if not gone:
         shutil.copy(SAMPLES / "gcn.onnx", path)
     batcher.ask_raw(whole(graph), np.arange(40))
-    monkeypatch.setattr(onnx, "LARGE", 0)
+    monkeypatch.setattr(session, "LARGE", 0)
     with pytest.raises(ModelError, match=r"m\.onnx: has changed since it was opened; restore it"):
         batcher.ask_raw(whole(graph), np.arange(40))
 

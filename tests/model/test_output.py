@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.output import SMALLEST_PROBABILITY, as_answers, guess_kind
+from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import made_up_pools
 from recourse_audit.model.probes import identify_output, probe
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings, OutputKind
 from tests.model.small_graphs import (
     SumNetwork,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.outputs import unexplained
 from recourse_audit.model.probes import probe
-from recourse_audit.model.signature import OutputPort
+from recourse_audit.model.roles import OutputPort
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings
 from tests.model.small_graphs import random_pool
 from tests.onnx_models import sum_network

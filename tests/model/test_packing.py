@@ -10,9 +10,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.feeds import missing_loops, normalise
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.queries import Pool, Union, pool_of, whole
+from recourse_audit.model.queries import Pool, Union, missing_loops, normalise, pool_of, whole
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings, load_settings
 from tests.model.small_graphs import SumNetwork, all_rows, open_model, random_pool, random_union
 from tests.onnx_models import sum_network

@@ -14,9 +14,7 @@ from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.columns import Place, as_kind, as_labels, as_strings
 from recourse_audit.graph.computed import Computation
 from recourse_audit.model import preprocessing as preprocessing_module
-from recourse_audit.model.pipeline_encoder import PipelineEncoder
-from recourse_audit.model.preprocessing import Pipeline
-from recourse_audit.model.row_probes import probe_rows
+from recourse_audit.model.preprocessing import Pipeline, PipelineEncoder, probe_rows
 from recourse_audit.records.model import PreprocessingProbes
 from recourse_audit.settings import GraphSettings, ModelSettings
 from tests.onnx_pipelines import Draft, as_block, by_name

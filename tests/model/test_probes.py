@@ -10,11 +10,16 @@ import pytest
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
-from recourse_audit.model.probe_notes import NO_ROOM, NOTES
-from recourse_audit.model.probes import probe
+from recourse_audit.model.probes import (
+    probe,
+)
 from recourse_audit.model.queries import Pool, pool_of
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.model.session import OnnxModel
+from recourse_audit.records.model import (
+    NO_ROOM,
+    NOTES,
+    ProbeReport,
+)
 from recourse_audit.settings import ModelSettings, load_settings
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 from tests.model.test_packing import FORMS, SAMPLE_MODELS, described, sample_name, sample_settings

@@ -9,8 +9,7 @@ import pytest
 
 from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.roles import assign_roles
-from recourse_audit.model.signature import InputPort
+from recourse_audit.model.roles import InputPort, assign_roles
 from recourse_audit.settings import ModelSettings
 from tests.model.small_graphs import SumNetwork, all_rows, open_model, random_pool, random_union
 from tests.onnx_models import Sheet, sum_network

@@ -11,7 +11,7 @@ import recourse_audit
 
 WORK = """
 from pathlib import Path
-from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings
 OnnxModel(ModelSettings(path=Path({path!r})))
 """

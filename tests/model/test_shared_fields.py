@@ -14,7 +14,7 @@ import pytest
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model import what_ifs
-from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_fields import Form
 from recourse_audit.model.what_ifs import WhatIfs
 from recourse_audit.settings import load_settings

@@ -11,10 +11,10 @@ import pytest
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.model import calls
+from recourse_audit.model import limits
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.calls import OutOfTimeError, call_within
-from recourse_audit.model.onnx import OnnxModel
+from recourse_audit.model.limits import OutOfTimeError, call_within
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 from tests.onnx_models import endless_network, slow_network, sum_network
@@ -41,12 +41,12 @@ def test_an_endless_loop_ends_when_its_time_is_up(tmp_path: Path) -> None:
 
 
 def test_a_call_that_does_not_listen_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "SECONDS_TO_STOP", 0.1)
+    monkeypatch.setattr(limits, "SECONDS_TO_STOP", 0.1)
     release = threading.Event()
-    idle = len(calls._idle)
+    idle = len(limits._idle)
     with pytest.raises(OutOfTimeError):
         call_within(SHORT, release.wait, lambda: None)
-    assert len(calls._idle) <= idle, "its thread is not used again"
+    assert len(limits._idle) <= idle, "its thread is not used again"
     assert call_within(60, lambda: 7, lambda: None) == 7
     release.set()
 
@@ -86,7 +86,7 @@ def test_an_interrupted_wait_stops_the_call(monkeypatch: pytest.MonkeyPatch) -> 
             raise error
         wait(futures, seconds)
 
-    monkeypatch.setattr(calls, "wait", interrupted)
+    monkeypatch.setattr(limits, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         call_within(60, stopped.wait, stopped.set)
     assert stopped.is_set()

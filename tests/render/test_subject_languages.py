@@ -9,8 +9,10 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from recourse_audit.model.probe_notes import NOTES
-from recourse_audit.records.model import Repeats
+from recourse_audit.records.model import (
+    NOTES,
+    Repeats,
+)
 from recourse_audit.records.recourse import (
     Action,
     Certificate,

@@ -8,10 +8,12 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from recourse_audit.model.probe_notes import NOTES
 from recourse_audit.records.caveats import Grade
 from recourse_audit.records.codec import SUBJECT
-from recourse_audit.records.model import Repeats
+from recourse_audit.records.model import (
+    NOTES,
+    Repeats,
+)
 from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import (
     Action,

@@ -11,9 +11,9 @@ import pytest
 
 from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.search.moexp import Search

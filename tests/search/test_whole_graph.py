@@ -13,9 +13,9 @@ from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.onnx import OnnxModel
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
+from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.search import Carriers, Counterfactual, WholeGraph

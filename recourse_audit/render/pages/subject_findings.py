@@ -7,7 +7,10 @@ about; one that cannot be is quoted as it is.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from recourse_audit.model.probe_notes import NO_ROOM, NOTES
+from recourse_audit.records.model import (
+    NO_ROOM,
+    NOTES,
+)
 from recourse_audit.records.recourse import Option
 from recourse_audit.records.report import (
     FIRST_MOVES_NOTHING,

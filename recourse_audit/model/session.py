@@ -1,0 +1,372 @@
+"""A model file in onnxruntime: opened, asked, and its failures put into words.
+
+The only module that imports onnxruntime, after turning its telemetry off: since 1.29 its builds for
+Linux and macOS report to their maker. On import they write an id of the machine to a file, and for
+every model that is opened they send its file name, its hashes and more. An audit is nobody else's
+business. The variable is read once, when the library is loaded; workers inherit it.
+
+The model and its preprocessing go through the same door, with the same checks: the runtime gets
+the bytes that were hashed and nothing else, nothing here reads nodes or initialisers, and every
+call ends when its time is up or when it asks for more memory than it may have.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import LimitError, ModelError
+from recourse_audit.graph.arrays import Floats
+from recourse_audit.model.files import ModelFiles
+from recourse_audit.model.limits import Limits, OutOfTimeError, is_out_of_memory
+from recourse_audit.model.queries import Feeder, Query
+from recourse_audit.model.roles import InputPort, OutputPort, Signature, assign_roles
+from recourse_audit.settings import ModelSettings
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import onnxruntime  # after the line above, or it has no effect
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime_errors
+
+# Every exception class that onnxruntime's binding defines; versions differ in a few of them.
+RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
+    kind
+    for kind in vars(runtime_errors).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+)
+# pybind11 raises these as well, for example for a message that is not text.
+FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError, MemoryError)
+_TYPES = {
+    "float": "float32",
+    "double": "float64",
+    "float16": "float16",
+    "int64": "int64",
+    "int32": "int32",
+    "bool": "bool",
+}
+_UNKNOWN_OPERATOR = (
+    "is not a registered function/op",
+    "No Op registered",
+    "Could not find an implementation",
+)
+# Where the runtime looks for data files of a model that it gets as bytes.
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+# Outputs of these types hold other values, and are not read.
+_CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
+# A query with more nodes and arcs than this gets a session of its own.
+LARGE = 2**18
+LARGE_OR_HOSTILE = "if it is only large, allow more; otherwise ask for another export"
+
+
+class Session:
+    """One sealed file in the runtime, one thread, within limits of time and memory.
+
+    For messages, `what` and `setting` name the file, and `about` leads from *answer* to what was
+    asked.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        limits: Limits,
+        *,
+        what: str = "the model",
+        setting: str = "model.path",
+        about: str = "",
+    ) -> None:
+        self.path = path
+        self.files = ModelFiles(path, setting=setting)
+        self.limits = limits
+        self._what = what
+        self._about = about
+        self._session: onnxruntime.InferenceSession | None = self._open()
+        self.inputs = tuple(
+            InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
+            for p in self._session.get_inputs()
+        )
+        self.outputs = tuple(
+            OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
+            for p in self._session.get_outputs()
+        )
+
+    def run(
+        self,
+        names: Sequence[str],
+        feeds: Mapping[str, NDArray[Any]],
+        asked: str,
+        *,
+        alone: bool = False,
+    ) -> list[NDArray[Any]]:
+        """The outputs with some names; `asked` says in messages what was asked.
+
+        The runtime keeps the memory of a query for the next one. That makes small queries fast, but
+        after a query about a million nodes it would hold gigabytes until the end; so one that is
+        asked `alone` gets a session of its own, which frees its memory afterwards.
+        """
+        if self._session is None:
+            self._session = self._open()
+        session = self._open(keeps_memory=False) if alone else self._session
+        options = onnxruntime.RunOptions()
+
+        def run() -> list[NDArray[Any]]:
+            answers: list[NDArray[Any]] = session.run(names, feeds, options)
+            return answers
+
+        def stop() -> None:
+            options.terminate = True
+
+        try:
+            return self.limits.run(run, stop, keeps=not alone)
+        except OutOfTimeError:
+            raise LimitError(
+                f"{self.path}: {self._what} did not answer {self._about}{asked} within "
+                f"{self.limits.seconds:g} seconds; if it is only slow, allow more with "
+                "model.timeout or --timeout; otherwise ask for another export"
+            ) from None
+        except FAILURES as error:
+            if is_out_of_memory(error):
+                self._close()
+                raise LimitError(
+                    f"{self.path}: {self._what} needs more memory for {asked} "
+                    f"{self.limits.memory}; {LARGE_OR_HOSTILE}"
+                ) from None
+            raise ModelError(
+                f"{self.path}: onnxruntime could not answer {self._about}{asked}: "
+                f"{first_line(error)}"
+            ) from None
+
+    def _close(self) -> None:
+        """Give back what the session holds; the next query opens another."""
+        self._session = None
+        self.limits.memory.forget()
+
+    def _open(self, *, keeps_memory: bool = True) -> onnxruntime.InferenceSession:
+        """Open a session from bytes that were hashed, and from data files that were."""
+        options = onnxruntime.SessionOptions()
+        options.enable_cpu_mem_arena = keeps_memory
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        with self.files.opened() as (content, folder):
+            options.add_session_config_entry(_DATA_FOLDER, str(folder))
+            try:
+                return self.limits.open(
+                    lambda: _session(content, options),
+                    lambda: options.set_load_cancellation_flag(True),
+                    keeps=keeps_memory,
+                )
+            except OutOfTimeError:
+                raise LimitError(
+                    f"{self.path}: {self._what} did not open within {self.limits.seconds:g} "
+                    "seconds; if it is only large, allow more with model.timeout or --timeout; "
+                    "otherwise ask for another export"
+                ) from None
+            except FAILURES as error:
+                raise self._refusal(error, str(folder)) from None
+
+    def _refusal(self, error: Exception, folder: str) -> ModelError:
+        """Why the runtime did not open the file."""
+        if is_out_of_memory(error):
+            return LimitError(
+                f"{self.path}: {self._what} needs more memory to be opened {self.limits.memory}; "
+                f"{LARGE_OR_HOSTILE}"
+            )
+        message = first_line(error)
+        if folder in message:
+            return ModelError(
+                f"{self.path}: refers to data in another file in a way that cannot be accounted "
+                f"for ({message.replace(folder, '…')}); save the model as one file"
+            )
+        if any(words in message for words in _UNKNOWN_OPERATOR):
+            return ModelError(
+                f"{self.path}: uses an operator that onnxruntime does not have ({message}); export "
+                "it with standard operators"
+            )
+        return ModelError(
+            f"{self.path}: is not an ONNX model that onnxruntime can open, or it was cut short "
+            f"({message}); export or copy it again"
+        )
+
+
+def _session(content: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    session = onnxruntime.InferenceSession(
+        content,
+        options,
+        providers=["CPUExecutionProvider"],
+        # Otherwise active dropout between two layers is removed and never noticed.
+        disabled_optimizers=["EliminateDropout"],
+        # There is nothing to fall back to, and the attempt is printed on stdout.
+        enable_fallback=0,
+    )
+    # A damaged file may contain names that are not text.
+    _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
+    return session
+
+
+def element_type(name: str) -> str:
+    """The numpy name of what a tensor holds, or the runtime's own where there is none."""
+    if not name.startswith("tensor("):
+        return name
+    inner = name.removeprefix("tensor(").removesuffix(")")
+    return _TYPES.get(inner, inner)
+
+
+def first_line(error: Exception) -> str:
+    """The useful part of a runtime message: one line, without its prefix."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    # Nobody here can use the place in the runtime's own source code.
+    return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")
+
+
+class OnnxModel:
+    """A sealed model in onnxruntime, one thread, ready to be asked.
+
+    Parameters
+    ----------
+    complete
+        Whether an input without a role is refused.
+    timeout
+        Replaces that of the settings: how many seconds opening the file may take, and each answer.
+    in_worker
+        Whether this process works for a pool, which replaces it if the model cannot be stopped.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        *,
+        complete: bool = True,
+        timeout: float | None = None,
+        in_worker: bool = False,
+    ) -> None:
+        self.path = settings.path
+        limits = Limits(settings, timeout=timeout, in_worker=in_worker)
+        self._session = Session(settings.path, limits)
+        outputs = self._session.outputs
+        self.signature = Signature(
+            inputs=assign_roles(self._session.inputs, settings, complete=complete),
+            output=self._first_guess(outputs, settings),
+            outputs=outputs,
+        )
+        self._feeder = Feeder(self.signature, settings)
+        self._target = self.signature.port("target")
+
+    @property
+    def feature_type(self) -> type:
+        port = self.signature.port("features")
+        return np.dtype(port.dtype).type if port else np.float32
+
+    @property
+    def weighs_ties(self) -> bool:
+        return self._feeder.weighs_ties
+
+    @property
+    def node_room(self) -> int | None:
+        return self._feeder.node_room
+
+    @property
+    def arc_room(self) -> int | None:
+        return self._feeder.arc_room
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The model file, and the data files that belong to it."""
+        return self._session.files.paths
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of what the runtime opened, by the name of the file."""
+        return self._session.files.digests
+
+    def digest(self) -> str:
+        """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
+        return self._session.files.digest()
+
+    @property
+    def free_memory(self) -> int | None:
+        """How many bytes a query may take now; None where nobody knows."""
+        return self._session.limits.memory.free
+
+    def begin_work(self) -> None:
+        """Limit the memory of a worker from now on, as everything else has been opened."""
+        self._session.limits.hold_from_now_on()
+
+    def with_output(self, output: OutputPort) -> None:
+        """Read this output from now on; what has been found out about it is recorded."""
+        listed = tuple(
+            output if port.name == output.name else port for port in self.signature.outputs
+        )
+        self.signature = replace(self.signature, output=output, outputs=listed)
+
+    def with_outputs(self, outputs: tuple[OutputPort, ...]) -> None:
+        """Record what has been found out about all outputs; the one that is read stays the same."""
+        self.signature = replace(self.signature, outputs=outputs)
+
+    def reseed(self, seed: int) -> None:
+        """Restart the runtime's random numbers; this affects only models that draw any."""
+        onnxruntime.set_seed(seed)
+
+    def ask(self, query: Query) -> Floats:
+        """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
+        (raw,) = self._answers(query, [self.signature.output.name])
+        rows = self.rows_of(raw)
+        if self._target is not None and len(rows) == len(query.rows):
+            return rows
+        slots = self._feeder.slots(len(query.nodes), query.arc_count)
+        if len(rows) == slots:
+            return rows[query.rows]
+        raise ModelError(
+            f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
+            f"{slots} nodes, so it is not a node classifier; name another output with "
+            "model.output_name"
+        )
+
+    def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
+        """Run one query and return every output that holds numbers, by name, as it comes."""
+        names = [port.name for port in self.signature.outputs if port.numeric]
+        return dict(zip(names, self._answers(query, names), strict=True)) if names else {}
+
+    def sizes(self, query: Query) -> tuple[int, int]:
+        """How many nodes and arcs a query tells the model of."""
+        return self._feeder.sizes(query)
+
+    def rows_of(self, raw: NDArray[Any]) -> NDArray[Any]:
+        """An output as a table; a single axis is a column, or the row of the only target."""
+        one_row = self._target is not None and self._target.shape in ((), (1,))
+        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
+        return raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
+
+    def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
+        asked = f"a query of {len(query.nodes):,} nodes and {query.arc_count:,} arcs"
+        alone = len(query.nodes) + query.arc_count > LARGE
+        return self._session.run(names, self._feeder.fill(query), asked, alone=alone)
+
+    def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
+        """The output that the settings name; else the first with scores, until one is chosen."""
+        names = ", ".join(port.name for port in ports)
+        if settings.output_name is not None:
+            named = [port for port in ports if port.name == settings.output_name]
+            if not named:
+                raise ModelError(
+                    f"{self.path}: model.output_name is {settings.output_name!r}, but the outputs "
+                    f"are {names}"
+                )
+            ports = (named[0],)
+        usable = [port for port in ports if port.floating]
+        if usable:
+            return usable[0]
+        if any(port.dtype.startswith(_CONTAINERS) for port in ports):
+            raise ModelError(
+                f"{self.path}: no output is a table of floating-point scores (outputs: {names}): "
+                "scores come as a sequence of maps, as skl2onnx writes them; export the model "
+                "again with zipmap=False"
+            )
+        raise ModelError(
+            f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
+            "the class scores, not the chosen class"
+        )
