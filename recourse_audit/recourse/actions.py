@@ -154,7 +154,10 @@ class ActionTable:
     def column(self) -> Ints:
         """The feature that each number is about; `NONE` if it is not a feature."""
         rows = [
-            [one.column if isinstance(one, Attribute) else NONE for one in movement.moved]
+            [
+                attribute.column if isinstance(attribute, Attribute) else NONE
+                for attribute in movement.moved
+            ]
             for movement, _ in self.moves
         ]
         own = [np.tile(row, size) for row, size in zip(rows, self._sizes, strict=True)]
@@ -193,12 +196,12 @@ class ActionTable:
         movement, levels = self.moves[self.move[action]]
         row = self._level(action)
         columns: dict[str, tuple[Value, Value]] = {}
-        for place, one in enumerate(movement.moved):
+        for place, attribute in enumerate(movement.moved):
             after = levels.after[row][place]
-            if isinstance(one, Attribute):
-                columns[one.name] = float(levels.numbers[row, place]), after
+            if isinstance(attribute, Attribute):
+                columns[attribute.name] = float(levels.numbers[row, place]), after
             elif not place or after != levels.before[place]:
-                columns[one.name] = after, after
+                columns[attribute.name] = after, after
         return columns
 
     def at_least(self, action: int) -> Mask:
@@ -231,11 +234,13 @@ class ActionTable:
     def _set_record(self, action: int) -> SetAction:
         movement, levels = self.moves[self.move[action]]
         own, *implied = (
-            Move(attribute=one.name, before=before, after=after, unit=one.unit)
-            for one, before, after in zip(
+            Move(attribute=attribute.name, before=before, after=after, unit=attribute.unit)
+            for attribute, before, after in zip(
                 movement.moved, levels.before, levels.after[self._level(action)], strict=True
             )
-            if one is movement.attribute or isinstance(one, Attribute) or before != after
+            if before != after
+            or attribute is movement.attribute
+            or isinstance(attribute, Attribute)
         )
         return SetAction(
             attribute=own.attribute,
@@ -268,7 +273,7 @@ class ActionTable:
 def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
     """List what the policy permits to a subject; `depth` is how many hops the model looks."""
     drops, denied = _drops(policy, subject, depth)
-    every = [(one, one.levels(policy.graph, subject)) for one in policy.movements]
+    every = [(movement, movement.levels(policy.graph, subject)) for movement in policy.movements]
     moves = [(movement, levels) for movement, levels in every if len(levels)]
     return ActionTable(
         graph=policy.graph,
@@ -278,7 +283,7 @@ def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable
         moves=tuple(sorted(moves, key=lambda move: move[0].family)),
         denied=denied,
         encoder=policy.encoder,
-        unreachable=tuple((one, levels) for one, levels in every if levels.left_out),
+        unreachable=tuple((movement, levels) for movement, levels in every if levels.left_out),
     )
 
 

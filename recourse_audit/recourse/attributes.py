@@ -254,7 +254,7 @@ class Movement:
     @property
     def moved(self) -> tuple[Attribute | Category, ...]:
         """The attribute itself, then those that move along with it."""
-        return (self.attribute, *(one.attribute for one in self.implied))
+        return (self.attribute, *(implied.attribute for implied in self.implied))
 
     @property
     def step(self) -> float:
@@ -264,7 +264,7 @@ class Movement:
 
     def levels(self, graph: Graph, subject: int) -> Levels:
         """Every level that a person can reach: up, then down, nearest first; or by the rule."""
-        before = tuple(one.of(graph, subject) for one in self.moved)
+        before = tuple(attribute.of(graph, subject) for attribute in self.moved)
         kept: list[tuple[int, float, tuple[Value, ...]]] = []
         left_out: Counter[str] = Counter()
         for count, own, price in self.own_levels(before[0]):
@@ -328,22 +328,24 @@ class Movement:
         self, before: Sequence[Value], after: Sequence[Value]
     ) -> Iterator[tuple[str, str]]:
         """What implied attributes have against a level: their names, and why."""
-        for one, old, new in zip(self.implied, before[1:], after[1:], strict=True):
-            reason = one.reason_against(old, new)
+        for implied, old, new in zip(self.implied, before[1:], after[1:], strict=True):
+            reason = implied.reason_against(old, new)
             if reason:
-                yield one.attribute.name, reason
+                yield implied.attribute.name, reason
 
     def missing(self, before: Sequence[Value]) -> str:
         """The first of the moved attributes that has no value; empty if all have one."""
         pairs = zip(self.moved, before, strict=True)
-        return next((one.name for one, value in pairs if is_missing(value)), "")
+        return next((attribute.name for attribute, value in pairs if is_missing(value)), "")
 
     def table_numbers(self, after: Sequence[tuple[Value, ...]]) -> Floats:
         """Values as the table would hold them; NaN for categories."""
         numbers = np.full((len(after), len(self.moved)), np.nan)
-        for place, one in enumerate(self.moved):
-            if isinstance(one, Attribute):
-                numbers[:, place] = one.table_numbers(float(values[place]) for values in after)
+        for place, attribute in enumerate(self.moved):
+            if isinstance(attribute, Attribute):
+                numbers[:, place] = attribute.table_numbers(
+                    float(values[place]) for values in after
+                )
         return numbers
 
     def percentile_cost(self, before: float, numbers: Floats) -> Floats:
@@ -362,7 +364,8 @@ class Movement:
             assert not isinstance(before[0], str)
             own = self._own(before[0], steps)
         others = (
-            one.after(value, steps) for value, one in zip(before[1:], self.implied, strict=True)
+            implied.after(value, steps)
+            for value, implied in zip(before[1:], self.implied, strict=True)
         )
         return (own, *others)
 
@@ -420,14 +423,16 @@ def movements_of(
         if isinstance(attribute, Attribute):
             _check_level_count(attribute, rule, place)
         implied = []
-        for one in rule.implies:
-            own = by_name.get(one.name)
-            starts = [] if own is None else [move for move in own.moves if move.to == one.to]
+        for implication in rule.implies:
+            own = by_name.get(implication.name)
+            starts = (
+                [] if own is None else [move for move in own.moves if move.to == implication.to]
+            )
             implied.append(
                 Implied(
-                    attribute=prepare(one.name),
-                    by=one.by or 0.0,
-                    to=one.to or "",
+                    attribute=prepare(implication.name),
+                    by=implication.by or 0.0,
+                    to=implication.to or "",
                     allowed=frozenset(move.before for move in starts)
                     if own is not None and own.moves
                     else None,

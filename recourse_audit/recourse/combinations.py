@@ -120,8 +120,8 @@ def parts(table: ActionTable, combination: Sequence[int]) -> list[tuple[int, ...
             inside = (np.sign(steps) == np.sign(own)) & (np.abs(steps) < abs(own))
             lower += same[inside].tolist()
         choices.append(lower)
-    found = (tuple(a for a in chosen if a is not None) for chosen in product(*choices))
-    return [part for part in found if part and part != tuple(combination)]
+    smaller = (tuple(a for a in chosen if a is not None) for chosen in product(*choices))
+    return [part for part in smaller if part and part != tuple(combination)]
 
 
 def count_parts(table: ActionTable, combination: Sequence[int]) -> int:
@@ -171,8 +171,8 @@ class Cover:
         """Which of some combinations of one size are covered."""
         inside: Mask = np.any(self._single[combinations], axis=1)
         if self._pairs is not None:
-            for one, other in pick_two(range(combinations.shape[1]), 2):
-                inside |= self._pairs[combinations[:, one], combinations[:, other]]
+            for first, other in pick_two(range(combinations.shape[1]), 2):
+                inside |= self._pairs[combinations[:, first], combinations[:, other]]
         for masks in self._larger:
             if len(masks) <= combinations.shape[1]:
                 every_one: Mask = np.ones(len(combinations), bool)

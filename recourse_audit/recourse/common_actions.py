@@ -67,23 +67,26 @@ class Listed:
 
 def listed_actions(policy: Policy, most: int) -> tuple[Listed, ...]:
     """The common actions of a policy, at most so many: small amounts of every kind come first."""
-    every = [*_of_ties(policy), *(one for rule in policy.movements for one in _of_attribute(rule))]
+    every = [
+        *_of_ties(policy),
+        *(action for movement in policy.movements for action in _of_attribute(movement)),
+    ]
     kept = sorted(range(len(every)), key=lambda place: (every[place].tier, place))[:most]
     return tuple(every[place] for place in sorted(kept))
 
 
 def _of_ties(policy: Policy) -> list[Listed]:
-    found = []
+    listed = []
     most = min(MOST_TIES, policy.settings.max_changes)
     for kind, name in enumerate(policy.graph.ties.kinds):
         if policy.drop[kind].any() and not policy.denied[kind]:
             for ties in range(1, most + 1):
                 action = CommonAction(do="drop", what=name, ties=ties)
-                found.append(Listed(action=action, tier=ties - 1, kind=kind))
+                listed.append(Listed(action=action, tier=ties - 1, kind=kind))
         if policy.add[kind].any():
             action = CommonAction(do="add", what=name, ties=1)
-            found.append(Listed(action=action, tier=0, kind=kind))
-    return found
+            listed.append(Listed(action=action, tier=0, kind=kind))
+    return listed
 
 
 def _of_attribute(movement: Movement) -> list[Listed]:
@@ -96,7 +99,7 @@ def _of_attribute(movement: Movement) -> list[Listed]:
         ]
     reach = (attribute.high - attribute.low) / movement.step
     span = int(min(max(reach, 0.0), LONGEST_SPAN) + 1e-6)
-    found = []
+    listed = []
     for sign in (1, -1):
         if rule.direction == ("down" if sign > 0 else "up"):
             continue
@@ -107,8 +110,8 @@ def _of_attribute(movement: Movement) -> list[Listed]:
             action = CommonAction(
                 do="set", what=rule.name, by=round_value(steps * movement.step), unit=rule.unit
             )
-            found.append(Listed(action=action, tier=tier, rule=rule.name, steps=steps))
-    return found
+            listed.append(Listed(action=action, tier=tier, rule=rule.name, steps=steps))
+    return listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,12 +135,12 @@ class CommonActions:
         """What is known without asking if no permitted combination of changes works."""
         return tuple(
             CommonOutcome(
-                action=one.action,
+                action=listed.action,
                 outcome="does_not_serve"
-                if len(self._ways(one, table, kept, 1).rows)
+                if len(self._ways(listed, table, kept, 1).rows)
                 else "does_not_apply",
             )
-            for one in self._listed
+            for listed in self._listed
         )
 
     def tried(
@@ -150,34 +153,37 @@ class CommonActions:
         evaluations = verifier.evaluations
         asked = _Asked(verifier, self._decisions, table)
         try:
-            every = [self._ways(one, table, kept, most) for one in self._listed]
+            every = [self._ways(listed, table, kept, most) for listed in self._listed]
             asked.about(np.concatenate([ways.rows for ways in every]))
             again = [
-                self._best_pairs(one, ways, asked, kept, most)
-                for one, ways in zip(self._listed, every, strict=True)
+                self._best_pairs(listed, ways, asked, kept, most)
+                for listed, ways in zip(self._listed, every, strict=True)
             ]
             asked.about(np.concatenate([ways.rows for ways in again]))
         except AnswerError:
             return tuple(
-                replace(one, outcome="not_settled") if one.outcome == "does_not_serve" else one
-                for one in self.none_serves(table, kept)
+                replace(outcome, outcome="not_settled")
+                if outcome.outcome == "does_not_serve"
+                else outcome
+                for outcome in self.none_serves(table, kept)
             ), []
         finally:
             verifier.evaluations = evaluations  # these do not count towards the budget
-        found = [
-            asked.outcome(one.action, ways) for one, ways in zip(self._listed, again, strict=True)
+        outcomes = [
+            asked.outcome(listed.action, ways)
+            for listed, ways in zip(self._listed, again, strict=True)
         ]
-        return tuple(found), asked.successes
+        return tuple(outcomes), asked.successes
 
     def _ways(
-        self, one: Listed, table: ActionTable, kept: SubjectConditions | None, most: int
+        self, listed: Listed, table: ActionTable, kept: SubjectConditions | None, most: int
     ) -> _Ways:
         """At most so many ways to take an action that the conditions allow.
 
         Conditions are about attributes, so they allow all ways to change ties, or none.
         """
-        chosen = one.rows(table)
-        pairs = one.action.ties == 2
+        chosen = listed.rows(table)
+        pairs = listed.action.ties == 2
         count = len(chosen) * (len(chosen) - 1) // 2 if pairs else len(chosen)
         if pairs and count > most:
             chosen = chosen[:2]  # which ones help most is known later
@@ -186,17 +192,17 @@ class CommonActions:
 
     def _best_pairs(
         self,
-        one: Listed,
+        listed: Listed,
         ways: _Ways,
         asked: "_Asked",
         kept: SubjectConditions | None,
         most: int,
     ) -> _Ways:
         """Where not all pairs of ties were tried, those of the ties that help most alone."""
-        if ways.complete or one.action.ties != 2:
+        if ways.complete or listed.action.ties != 2:
             return ways
         side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
-        rows = _allowed(_pairs(asked.best(one.rows(asked.table)[:most], side)), kept)
+        rows = _allowed(_pairs(asked.best(listed.rows(asked.table)[:most], side)), kept)
         return _Ways(rows=np.unique(np.concatenate((ways.rows, rows)), axis=0), complete=False)
 
 
@@ -215,10 +221,10 @@ class _Asked:
         """Ask about those that were not asked about yet."""
         fresh = [row for row in dict.fromkeys(map(tuple, rows.tolist())) if row not in self._works]
         for first in range(0, len(fresh), AT_ONCE):
-            some = np.array(fresh[first : first + AT_ONCE])
-            answers = self._verifier.answers(some)
+            rows = np.array(fresh[first : first + AT_ONCE])
+            answers = self._verifier.answers(rows)
             there = ~np.isnan(answers).all(axis=1)
-            self._record(some[there], answers[there])
+            self._record(rows[there], answers[there])
 
     def _record(self, rows: Ints, answers: Floats) -> None:
         works = self._verifier.reached(rows, answers)
@@ -263,5 +269,5 @@ def _singles(actions: Ints) -> Ints:
 
 
 def _pairs(actions: Ints) -> Ints:
-    found = [*combinations(np.sort(actions).tolist(), 2)]
-    return np.array(found, np.int64).reshape(-1, 2)
+    pairs = [*combinations(np.sort(actions).tolist(), 2)]
+    return np.array(pairs, np.int64).reshape(-1, 2)

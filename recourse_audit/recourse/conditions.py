@@ -7,12 +7,11 @@ A combination after which a derived column has no finite value is left out in th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.computed import Column, evaluate
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import LeftOut
@@ -25,7 +24,7 @@ from recourse_audit.recourse.actions import (
     action_text,
     tied_by,
 )
-from recourse_audit.recourse.attributes import Attribute, Value, column_of
+from recourse_audit.recourse.attributes import Value, column_of
 from recourse_audit.recourse.combinations import count_possible, counts, every
 from recourse_audit.recourse.encoded_rows import column_from
 from recourse_audit.recourse.policy import (
@@ -45,27 +44,35 @@ KEPT = -1
 WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sets:
-    """What every action does to one column: whether it sets it, and to what."""
-
-    sets: Mask
-    stored: Column
-    shown: Column
-
-
 class SubjectConditions:
     """The conditions of a policy for the actions of one subject."""
 
     def __init__(self, conditions: Conditions, table: ActionTable) -> None:
         self._conditions = conditions
         self._table = table
-        self._own = {
-            name: _own(table.graph, name, table.subject, conditions.units.get(name))
-            for name in conditions.columns
-        }
-        assigned = [table.assigned(action) for action in range(len(table))]
-        self._sets = {name: self._set_by(name, assigned) for name in conditions.columns}
+        assigned = [*(table.assigned(action) for action in range(len(table))), {}]
+        self._columns = {name: self._column(name, assigned) for name in conditions.columns}
+
+    def _column(
+        self, name: str, assigned: Sequence[dict[str, tuple[Value, Value]]]
+    ) -> tuple[Mask, Column, Column]:
+        """Which actions set a column, and its value after each, in the table's and user's units.
+
+        The last entry, which `NONE` selects, is what the subject has.
+        """
+        value = column_of(self._table.graph, name)[self._table.subject]
+        own: tuple[Value, Value] = (
+            (value, value)
+            if isinstance(value, str)
+            else (float(value), self._conditions.user_value(name, value))
+        )
+        pairs = [columns.get(name, own) for columns in assigned]
+        sets = np.array([name in columns for columns in assigned], bool)
+        return (
+            sets,
+            column_from([pair[0] for pair in pairs]),
+            column_from([pair[1] for pair in pairs]),
+        )
 
     def allowed(self, combinations: Ints) -> Mask:
         """Which combinations break no condition, and leave every derived column a value."""
@@ -87,29 +94,37 @@ class SubjectConditions:
         sizes = counts(table.group[own], max_changes)
         if sum(sizes) > MOST_COUNTED:
             return LeftOut(conditions=None, formulas=None)
-        found: Counter[int] = Counter()
+        broken: Counter[int] = Counter()
         for size in range(1, max_changes + 1):
             beside = sum(comb(ties, number) for number in range(max_changes - size + 1))
             rows = own[every(table.group[own], size)]
             for first in range(0, len(rows), AT_ONCE):
                 verdicts = self._verdicts(rows[first : first + AT_ONCE])
                 for verdict, count in zip(*np.unique(verdicts, return_counts=True), strict=True):
-                    found[int(verdict)] += int(count) * beside
-        broken = [number for number in range(len(self._conditions.texts)) if found[number]]
+                    broken[int(verdict)] += int(count) * beside
+        texts = self._conditions.texts
         return LeftOut(
-            conditions=sum(found[number] for number in broken),
-            formulas=found[BROKEN_FORMULA],
-            why=tuple(f"{self._conditions.texts[number]}: {found[number]:,}" for number in broken),
+            conditions=sum(broken[number] for number in range(len(texts))),
+            formulas=broken[BROKEN_FORMULA],
+            why=tuple(f"{text}: {broken[n]:,}" for n, text in enumerate(texts) if broken[n]),
         )
 
     def _verdicts(self, combinations: Ints) -> Ints:
         """The first condition that each combination breaks; `KEPT` if none."""
         verdicts = np.full(len(combinations), KEPT)
         conditions = self._conditions
-        stored, shown, touched = self._rows(combinations)
-        whole = conditions.computation.complete(stored)
+        in_table: dict[str, Column] = {}
+        compared: dict[str, Column] = {}
+        touched: dict[str, Mask] = {}
+        for name, (sets, table_values, user_values) in self._columns.items():
+            setting = np.full(len(combinations), NONE)
+            for action in combinations.T:
+                setting = np.where(sets[action], action, setting)
+            in_table[name], compared[name] = table_values[setting], user_values[setting]
+            touched[name] = setting != NONE
         # What is compared is in the user's units; what is computed is computed from the table's.
-        compared = {**whole, **shown}
+        whole = conditions.computation.complete(in_table)
+        compared = {**whole, **compared}
         for number, (when, then) in enumerate(conditions.trees):
             moved = np.zeros(len(combinations), bool)
             for name in conditions.base[number]:
@@ -122,48 +137,8 @@ class SubjectConditions:
             verdicts[~np.isfinite(whole[name])] = BROKEN_FORMULA
         return verdicts
 
-    def _rows(
-        self, combinations: Ints
-    ) -> tuple[dict[str, Column], dict[str, Column], dict[str, Mask]]:
-        """The columns after each combination, in the table's and the user's units; what changed."""
-        count, there = len(combinations), combinations != NONE
-        stored, shown, touched = {}, {}, {}
-        for name, (own_stored, own_shown) in self._own.items():
-            known = self._sets[name]
-            stored[name] = _repeated(own_stored, count)
-            shown[name] = _repeated(own_shown, count)
-            touched[name] = np.zeros(count, bool)
-            for place in range(combinations.shape[1]):
-                action = combinations[:, place]
-                row = np.flatnonzero(there[:, place] & known.sets[action])
-                stored[name][row] = known.stored[action[row]]
-                shown[name][row] = known.shown[action[row]]
-                touched[name][row] = True
-        return stored, shown, touched
 
-    def _set_by(self, name: str, assigned: Sequence[dict[str, tuple[Value, Value]]]) -> _Sets:
-        own = self._own[name]
-        found = [one.get(name) for one in assigned]
-        return _Sets(
-            np.array([one is not None for one in found], bool),
-            column_from([own[0] if one is None else one[0] for one in found]),
-            column_from([own[1] if one is None else one[1] for one in found]),
-        )
-
-
-def _own(graph: Graph, name: str, subject: int, units: Attribute | None) -> tuple[Value, Value]:
-    """A person's value of a column, in the table's units and in the user's."""
-    value = column_of(graph, name)[subject]
-    if isinstance(value, str):
-        return value, value
-    return float(value), float(str(value)) if units is None else units.user_value(value)
-
-
-def _repeated(value: Value, count: int) -> Column:
-    return column_from([value] * count) if count else column_from([value])[:0]
-
-
-def with_implications(table: ActionTable, found: LeftOut, max_changes: int) -> LeftOut:
+def with_implications(table: ActionTable, left_out: LeftOut, max_changes: int) -> LeftOut:
     """The same, with what implied attributes forbid counted as well."""
     permitted = sum(counts(table.group, max_changes)[1:])
     why = [
@@ -174,9 +149,9 @@ def with_implications(table: ActionTable, found: LeftOut, max_changes: int) -> L
     ]
     return LeftOut(
         implications=count_possible(table, max_changes) - permitted,
-        conditions=found.conditions,
-        formulas=found.formulas,
-        why=(*why, *found.why),
+        conditions=left_out.conditions,
+        formulas=left_out.formulas,
+        why=(*why, *left_out.why),
     )
 
 
@@ -212,7 +187,9 @@ def _reason_against_tie(
     """Why a tie is not in the table of what is permitted; empty if it is."""
     graph, subject = policy.graph, typed.subject
     adds = bool(typed.do[action] == ADD)
-    source, target, kind = (int(one[action]) for one in (typed.source, typed.target, typed.kind))
+    source, target, kind = (
+        int(column[action]) for column in (typed.source, typed.target, typed.kind)
+    )
     ends = (source, target) if graph.directed else (min(source, target), max(source, target))
     same = (permitted.do == typed.do[action]) & (permitted.kind == kind)
     if (same & (permitted.source == ends[0]) & (permitted.target == ends[1])).any():
@@ -255,12 +232,12 @@ def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> st
     own = next((own for own in known.own_levels(before) if _equal(own[1], after)), None)
     if own is None:
         return known.reason_against(before, after)
-    now = tuple(one.of(policy.graph, typed.subject) for one in known.moved)
+    now = tuple(attribute.of(policy.graph, typed.subject) for attribute in known.moved)
     level = known.at(now, own[0] or 1, own[1])
     return next((reason for _, reason in known.reasons_in_implied(now, level)), "")
 
 
-def _equal(one: Value, other: Value) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return one == other
-    return abs(one - other) <= 1e-9 * max(1.0, abs(other))
+def _equal(value: Value, other: Value) -> bool:
+    if isinstance(value, str) or isinstance(other, str):
+        return value == other
+    return abs(value - other) <= 1e-9 * max(1.0, abs(other))

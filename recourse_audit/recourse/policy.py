@@ -84,10 +84,13 @@ class Conditions:
         """
         self.texts = tuple(condition.text for condition in settings)
         self.computation = computation
-        self.units = units
+        self._units = units
         self.trees: tuple[tuple[Expression | None, Expression], ...] = tuple(
-            (None if one.when is None else parse_condition(one.when), parse_condition(one.then))
-            for one in settings
+            (
+                None if condition.when is None else parse_condition(condition.when),
+                parse_condition(condition.then),
+            )
+            for condition in settings
         )
         self.named = tuple(
             tuple(dict.fromkeys((*(() if when is None else when.names), *then.names)))
@@ -96,7 +99,7 @@ class Conditions:
         self.base = tuple(frozenset(computation.base(names)) for names in self.named)
         named = tuple(name for names in self.named for name in names)
         wanted = {*features, *named}
-        needed = {one for name in wanted for one in (name, *computation.sources(name))}
+        needed = {source for name in wanted for source in (name, *computation.sources(name))}
         self.derived = tuple(
             step.settings.name
             for step in computation.steps
@@ -106,6 +109,11 @@ class Conditions:
 
     def __bool__(self) -> bool:
         return bool(self.trees or self.derived)
+
+    def user_value(self, name: str, number: np.generic) -> float:
+        """A number of the table in the units of its column's rule, if there is one."""
+        units = self._units.get(name)
+        return float(str(number)) if units is None else units.user_value(number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +144,7 @@ class Policy:
 
     def movement(self, name: str) -> Movement | None:
         """The rule for an attribute, if there is one."""
-        return next((one for one in self.movements if one.rule.name == name), None)
+        return next((movement for movement in self.movements if movement.rule.name == name), None)
 
 
 def relations(
@@ -167,10 +175,10 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     checks.check_rules()
     movements = movements_of(graph, recourse.attributes, checks.labels)
     units = {
-        one.name: one
+        attribute.name: attribute
         for movement in movements
-        for one in movement.moved
-        if isinstance(one, Attribute)
+        for attribute in movement.moved
+        if isinstance(attribute, Attribute)
     }
     conditions = Conditions(recourse.conditions, checks.computation, graph.feature_names, units)
     checks.check_conditions(conditions)
@@ -230,7 +238,9 @@ def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
     column, known = settings.recourse.node_kind, graph.attributes
     if column is None:
         texts = (name for name, values in known.items() if values.dtype.kind not in "biuf")
-        says_kind = (n for n in texts if any(same_name(n, one) for one in NODE_KIND_COLUMNS))
+        says_kind = (
+            n for n in texts if any(same_name(n, column_name) for column_name in NODE_KIND_COLUMNS)
+        )
         column = next(says_kind, None)
     elif column not in known:
         raise SettingsError(
@@ -346,7 +356,7 @@ class _AttributeChecks:
             return
         step = self.computation.maker.get(name)
         if step is not None:
-            parts = " and ".join(repr(one) for one in step.inputs)
+            parts = " and ".join(repr(name) for name in step.inputs)
             raise SettingsError(
                 f"{where}: {name!r} is computed from {parts} ({step.key}) and changes only with "
                 f"{'it' if len(step.inputs) == 1 else 'them'}; write the rule for {parts}"
@@ -376,7 +386,7 @@ class _AttributeChecks:
         """A column that follows from both a column and a protected one; empty if there is none."""
         made = self.computation.maker
         both = {name, protected}
-        return next((one for one in made if both <= {*self.computation.sources(one)}), "")
+        return next((column for column in made if both <= {*self.computation.sources(column)}), "")
 
     def _check_proxy(self, name: str, where: str, search: ProxySearch) -> None:
         """Refuse to change what encodes a protected attribute; a respelling is always refused."""
@@ -425,8 +435,8 @@ class _AttributeChecks:
         """Refuse fractions for a column that takes whole numbers only."""
         moves = [(rule.name, rule.step, f"{key}.step")]
         moves += [
-            (one.name, one.by, f"{key}.implies[{place}].by")
-            for place, one in enumerate(rule.implies)
+            (implied.name, implied.by, f"{key}.implies[{place}].by")
+            for place, implied in enumerate(rule.implies)
         ]
         for name, by, where in moves:
             if name in self._whole and by is not None and by != int(by):

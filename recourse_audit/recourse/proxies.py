@@ -116,9 +116,9 @@ def named_like(feature: str, protected: str) -> Relation | None:
     if same_name(feature, protected):
         return "is the same column"
     pairs = ((read(feature), read(protected)) for read in (words_of, split_words_of))
-    for one, other in pairs:
-        shorter = min(len(one), len(other))
-        if shorter and one[:shorter] == other[:shorter]:
+    for words, other in pairs:
+        shorter = min(len(words), len(other))
+        if shorter and words[:shorter] == other[:shorter]:
             return "is named like"
     return None
 
@@ -126,18 +126,18 @@ def named_like(feature: str, protected: str) -> Relation | None:
 def relation_between(feature: Values, protected: Values) -> Relation | None:
     """What the values say about a feature and a protected attribute."""
     known = (feature.codes >= 0) & (protected.codes >= 0)
-    one = np.unique(feature.codes[known], return_inverse=True)[1]
+    codes = np.unique(feature.codes[known], return_inverse=True)[1]
     other = np.unique(protected.codes[known], return_inverse=True)[1]
-    if not len(one) or one.max() == 0 or other.max() == 0:
+    if not len(codes) or codes.max() == 0 or other.max() == 0:
         return None
-    if _determines(other, one):
+    if _determines(other, codes):
         return "is determined by"
-    if one.max() < FEW and _determines(one, other):
+    if codes.max() < FEW and _determines(codes, other):
         return "determines"
     both = feature.ordered and protected.ordered
-    if feature.ordered and _divides(other, one, ordered=both):
+    if feature.ordered and _divides(other, codes, ordered=both):
         return "bins"
-    if protected.ordered and _divides(one, other, ordered=both):
+    if protected.ordered and _divides(codes, other, ordered=both):
         return "bins"
     return None
 

@@ -99,10 +99,10 @@ def _read_tie(
             f"(kinds: {kinds})",
         )
     if len(readings) > 1:
-        some = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])
-        raise refused(text, f"can be read in {len(readings)} ways, as about {some}")
-    (one, other, kind) = readings[0]
-    source, target = numbers[one], numbers[other]
+        examples = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])
+        raise refused(text, f"can be read in {len(readings)} ways, as about {examples}")
+    (first, other, kind) = readings[0]
+    source, target = numbers[first], numbers[other]
     if source == target:
         raise refused(text, "a tie from a person to themselves is never changed")
     if do == "add" and kind is None:
@@ -118,15 +118,15 @@ def _readings(
 ) -> Iterator[tuple[str, str, str | None]]:
     """Every way to read A-B or A-B:kind as two ids and a kind."""
     for hyphen in (place for place, letter in enumerate(rest) if letter == "-"):
-        one, right = rest[:hyphen].strip(), rest[hyphen + 1 :].strip()
-        if one not in numbers:
+        first, right = rest[:hyphen].strip(), rest[hyphen + 1 :].strip()
+        if first not in numbers:
             continue
         if right in numbers:
-            yield one, right, None
+            yield first, right, None
         for colon in (place for place, letter in enumerate(right) if letter == ":"):
             other, kind = right[:colon].strip(), right[colon + 1 :].strip()
             if other in numbers and kind in kinds:
-                yield one, other, kind
+                yield first, other, kind
 
 
 def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange:
@@ -158,7 +158,7 @@ def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange
 def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequence[str]) -> str:
     step = None if encoder is None else encoder.computation.maker.get(name)
     if step is not None:
-        parts = " and ".join(repr(one) for one in step.inputs)
+        parts = " and ".join(repr(part) for part in step.inputs)
         return f"{name!r} is computed from {parts}; set {parts} instead"
     if name in graph.column_names:
         return f"the model does not see {name!r}, so it changes no decision"

@@ -64,7 +64,7 @@ class Expression:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that it names, as often as it names them."""
-        return tuple(one.name for one in self.operands if isinstance(one, ColumnName))
+        return tuple(operand.name for operand in self.operands if isinstance(operand, ColumnName))
 
     def operand(self, node: ast.expr) -> Operand:
         """The operand that a leaf of the tree stands for; in a condition, also with a minus."""
