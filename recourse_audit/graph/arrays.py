@@ -123,8 +123,8 @@ class Graph:
         place = bisect_left(order, identifier, key=lambda number: str(self.ids[number]))
         if place < len(order) and self.ids[order[place]] == identifier:
             return int(order[place])
-        some = ", ".join(str(name) for name in self.ids[:3])
-        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {some}")
+        first = ", ".join(str(name) for name in self.ids[:3])
+        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
 
 
 def build_graph(
@@ -240,8 +240,8 @@ def _counts(values: Indices, count: int) -> Ints:
 
 def _positions(where: NDArray[np.bool_]) -> Indices:
     """The positions of what is true, in 32 bits."""
-    found: Indices = np.flatnonzero(where).astype(np.int32)
-    return found
+    positions: Indices = np.flatnonzero(where).astype(np.int32)
+    return positions
 
 
 def _without_mirrors(ties: Ties, origin: str) -> Ties:

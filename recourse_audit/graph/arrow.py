@@ -224,7 +224,7 @@ class Table(ABC):
         if pa.types.is_null(kind) or pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
         elif pa.types.is_large_string(kind):
-            return self._parsed(column, name)
+            return self._parse(column, name)
         elif not _is_number(kind):
             raise GraphError(
                 f"{self.place.name}: column {name!r} has type {kind}, but numbers are needed; "
@@ -232,7 +232,7 @@ class Table(ABC):
             )
         return _to_numpy(column)
 
-    def _parsed(self, column: Any, name: str) -> Numbers:
+    def _parse(self, column: Any, name: str) -> Numbers:
         try:
             return _to_numpy(column.cast(pa.float64()))
         except pa.ArrowInvalid:
@@ -380,8 +380,7 @@ def match(ids: Keys, ends: Keys) -> Indices:
             return _look_up(numbers, _to_numpy(wanted), least, most)
     if known.type != wanted.type:
         known, wanted = known.cast(pa.large_string()), wanted.cast(pa.large_string())
-    found = pc.index_in(wanted, value_set=known)
-    places: Indices = _to_numpy(pc.fill_null(found, -1))
+    places: Indices = _to_numpy(pc.fill_null(pc.index_in(wanted, value_set=known), -1))
     return places
 
 

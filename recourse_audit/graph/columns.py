@@ -261,11 +261,11 @@ def with_raw_columns(graph: Graph, raw: RawColumns, place: Place) -> Graph:
         graph,
         features=graph.features[:, :0],
         feature_names=(),
-        attributes=checked_columns(columns, kinds, place),
+        attributes=check_raw_columns(columns, kinds, place),
     )
 
 
-def checked_columns(columns: Columns, kinds: Mapping[str, ColumnKind], place: Place) -> Columns:
+def check_raw_columns(columns: Columns, kinds: Mapping[str, ColumnKind], place: Place) -> Columns:
     """The same columns, with those that somebody takes turned into numbers or text."""
     return {
         name: values if name not in kinds else as_kind(values, kinds[name], name, place)

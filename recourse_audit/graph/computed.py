@@ -205,7 +205,7 @@ class Computation:
         steps: tuple[Step, ...] = (*encodings, *derived)
         self.maker = {name: step for step in steps for name in step.outputs}
         self.categories = {step.settings.name: step for step in encodings}
-        self.steps = _ordered(steps, self.maker)
+        self.steps = _sort_steps(steps, self.maker)
 
     def __bool__(self) -> bool:
         return bool(self.steps)
@@ -235,7 +235,7 @@ class Computation:
         return tuple(dict.fromkeys((*step.inputs, *further)))
 
 
-def _ordered(steps: tuple[Step, ...], maker: Mapping[str, Step]) -> tuple[Step, ...]:
+def _sort_steps(steps: tuple[Step, ...], maker: Mapping[str, Step]) -> tuple[Step, ...]:
     """Each step after those that make what it needs; a circle is an error."""
     done: list[Step] = []
 

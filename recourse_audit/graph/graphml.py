@@ -29,7 +29,7 @@ from recourse_audit.graph.columns import (
     check_finite,
     check_ids,
     check_is_file,
-    checked_columns,
+    check_raw_columns,
     code_kinds,
     no_nodes,
     one_kind,
@@ -195,7 +195,7 @@ def _convert(
         ids=ids,
         features=stack_features(numbers, place, len(ids)),
         feature_names=features,
-        attributes=checked_columns(labels, taken, place),
+        attributes=check_raw_columns(labels, taken, place),
         ties=_ties(network, name, settings),
         directed=directed,
         origin=name,
@@ -458,9 +458,9 @@ def _converter(kind: str, name: str, path: Path) -> Callable[[str], object]:
             if isinstance(number, int) and not -LARGEST <= number < LARGEST:
                 raise ValueError
         except (LookupError, ValueError):
-            shown = text if len(text) <= 40 else f"{text[:40]}…"
+            brief = text if len(text) <= 40 else f"{text[:40]}…"
             raise GraphError(
-                f"{path}: {shown!r} in {name!r} is not of the type {kind}; correct the value"
+                f"{path}: {brief!r} in {name!r} is not of the type {kind}; correct the value"
             ) from None
         return number
 

@@ -53,7 +53,7 @@ def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighb
     Ties are followed in both directions, even in a directed graph.
     """
     reached = np.unique(np.asarray(start)).astype(np.int32)
-    found, distance = [reached], [np.zeros(len(reached), np.int8)]
+    layers, distance = [reached], [np.zeros(len(reached), np.int8)]
     known = frontier = reached
     for hop in range(1, hops + 1):
         positions, _ = spans(graph.starts, frontier)
@@ -62,9 +62,9 @@ def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighb
         if not len(frontier):
             break
         known = np.concatenate((known, frontier))
-        found.append(frontier)
+        layers.append(frontier)
         distance.append(np.full(len(frontier), hop, np.int8))
-    nodes = np.concatenate(found)
+    nodes = np.concatenate(layers)
     order = np.argsort(nodes)
     return Neighbourhood(nodes=nodes[order], hops=np.concatenate(distance)[order])
 

@@ -7,6 +7,7 @@ one-dimensional array with one entry per node is an attribute. Archives with pic
 refused, because opening one could run a stranger's code.
 """
 
+import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from recourse_audit.graph.columns import (
     check_finite,
     check_ids,
     check_is_file,
-    checked_columns,
+    check_raw_columns,
     code_kinds,
     near_matches,
     no_nodes,
@@ -115,11 +116,7 @@ def assemble_arrays(
     features = _no_features(ids, attributes, place) if x is None else _features(x, place)
     count, width = features.shape
     names = tuple(f"x{i}" for i in range(width)) if feature_names is None else (*feature_names,)
-    if len(names) != width:
-        raise wrong_shape(
-            place, "feature_names", (len(names),), f"[{width}], one name per column of x,"
-        )
-    check_distinct(names, place)
+    _check_names(names, width, place)
     source, target = _ends(edge_index, count, place)
     for name, values in attributes.items():
         check_shape(values, name, (count,), place)
@@ -166,9 +163,7 @@ def _no_features(
 
 
 def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
-    dense: Array = x if isinstance(x, np.ndarray) else dense_array(x, place)
-    if dense.ndim != 2:
-        raise wrong_shape(place, "x", dense.shape, "[N, F], with one row per node,")
+    dense = _dense(x, place)
     if not len(dense):
         raise no_nodes(place)
     if not dense.shape[1]:
@@ -181,20 +176,23 @@ def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
     return dense if dense.dtype.kind == "f" else dense.astype(float)
 
 
-def dense_array(x: sparse.csr_array, place: Place) -> Array:
-    """A sparse matrix with its zeros written out, unless it would be too large."""
-    rows, columns = x.shape
-    size = int(rows) * int(columns) * x.dtype.itemsize
-    try:
-        if size <= MOST_BYTES:
-            dense: Array = x.toarray()
-            return dense
-    except MemoryError:
-        pass
-    raise GraphError(
-        f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB of "
-        "memory; leave out features that the model does not take"
-    )
+def _dense(x: Array | sparse.csr_array, place: Place) -> Array:
+    """A matrix with its zeros written out, unless it would be too large."""
+    if not isinstance(x, np.ndarray):
+        size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
+        try:
+            dense: Array | None = x.toarray() if size <= MOST_BYTES else None
+        except MemoryError:
+            dense = None
+        if dense is None:
+            raise GraphError(
+                f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB "
+                "of memory; leave out features that the model does not take"
+            )
+        return dense
+    if x.ndim != 2:
+        raise wrong_shape(place, "x", x.shape, "[N, F], with one row per node,")
+    return x
 
 
 def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
@@ -259,7 +257,15 @@ def _labels(values: Array, place: Place) -> NDArray[np.generic]:
     return as_labels(to_strings(values.tolist(), place))
 
 
-def check_distinct(names: Sequence[str], place: Place) -> None:
+def _check_names(names: Sequence[str], width: int, place: Place) -> None:
+    """Refuse names of features that are not one for each column of `x`."""
+    _check_distinct(names, place)
+    if len(names) != width:
+        needed = f"[{width}], one name per column of x,"
+        raise wrong_shape(place, "feature_names", (len(names),), needed)
+
+
+def _check_distinct(names: Sequence[str], place: Place) -> None:
     """Refuse two features of one name: nobody could say which of them is meant."""
     to_strings(names, place)
     for position, name in enumerate(names):
@@ -295,18 +301,10 @@ def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) ->
 
 
 CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
-RESERVED = {
-    *(
-        "x",
-        *CSR_ARRAYS,
-        "edge_index",
-        "edge_weight",
-        "edge_attr",
-        "edge_type",
-        "feature_names",
-        "ids",
-    )
-}
+RESERVED = frozenset(
+    {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
+    | {"feature_names", "ids"}
+)
 
 
 def read_npz(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
@@ -324,28 +322,14 @@ def read_npz(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
         )
+    x: Array | sparse.csr_array | None = None
+    names: Sequence[str] | None = ()
     if raw is None:
-        names, x = _pick_features(
-            _pick_x(arrays, place), arrays.get("feature_names"), settings, place
-        )
-        graph = _assembled(settings, place, arrays, x, names, _attributes(arrays, x.shape[0]))
+        names, x = _pick_features(arrays, settings, place)
+        attributes = _node_arrays(arrays, x.shape[0])
     else:
-        columns = _raw_columns(arrays, settings, place)
-        graph = _assembled(settings, place, arrays, None, (), columns)
-        kinds = raw.kinds([*graph.attributes], place.name)
-        graph = replace(graph, attributes=checked_columns(graph.attributes, kinds, place))
-    return with_computed(graph, settings, place)
-
-
-def _assembled(
-    settings: GraphSettings,
-    place: Place,
-    arrays: Mapping[str, Array],
-    x: Array | sparse.csr_array | None,
-    names: Sequence[str] | None,
-    attributes: dict[str, Array],
-) -> Graph:
-    return assemble_arrays(
+        attributes = _raw_columns(arrays, settings, place)
+    graph = assemble_arrays(
         place,
         x=x,
         edge_index=arrays["edge_index"],
@@ -358,9 +342,13 @@ def _assembled(
         directed=settings.directed,
         feature_names=names,
     )
+    if raw is not None:
+        kinds = raw.kinds([*graph.attributes], place.name)
+        graph = replace(graph, attributes=check_raw_columns(graph.attributes, kinds, place))
+    return with_computed(graph, settings, place)
 
 
-def _attributes(arrays: Mapping[str, Array], count: int) -> dict[str, Array]:
+def _node_arrays(arrays: Mapping[str, Array], count: int) -> dict[str, Array]:
     """Arrays with one entry per node that nothing else is known about."""
     return {
         name: array
@@ -383,28 +371,26 @@ def _raw_columns(
                 f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
                 "are; save an array 'ids' with one id per node"
             )
-        return _attributes(arrays, len(ids))
-    x = _pick_x(arrays, place)
-    table = x if isinstance(x, np.ndarray) else dense_array(x, place)
-    if table.ndim != 2:
-        raise wrong_shape(place, "x", table.shape, "[N, F], with one row per node,")
-    stored = arrays.get("feature_names")
-    names = [str(name) for name in stored.ravel().tolist()] if stored is not None else []
-    if stored is None:
+        return _node_arrays(arrays, len(ids))
+    table = _dense(_pick_x(arrays, place), place)
+    names = _stored_names(arrays)
+    if names is None:
         whole = len(settings.features) == table.shape[1]
         names = [*settings.features] if whole else [f"x{i}" for i in range(table.shape[1])]
-    check_distinct(names, place)
-    if len(names) != table.shape[1]:
-        needed = f"[{table.shape[1]}], one name per column of x,"
-        raise wrong_shape(place, "feature_names", (len(names),), needed)
+    _check_names(names, table.shape[1], place)
     check_numbers(table, "x", place)
-    others = _attributes(arrays, len(table))
+    others = _node_arrays(arrays, len(table))
     both = [name for name in names if name in others]
     if both:
         raise GraphError(
             f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
         )
     return {name: table[:, column] for column, name in enumerate(names)} | others
+
+
+def _stored_names(arrays: Mapping[str, Array]) -> list[str] | None:
+    stored = arrays.get("feature_names")
+    return None if stored is None else [str(name) for name in stored.ravel().tolist()]
 
 
 @contextmanager
@@ -481,11 +467,12 @@ def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_arr
 
 
 def _pick_features(
-    x: Array | sparse.csr_array, stored: Array | None, settings: GraphSettings, place: Place
+    arrays: Mapping[str, Array], settings: GraphSettings, place: Place
 ) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
-    names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
-    check_distinct(names or (), place)
+    """`x` with the names of its columns; only those that the settings list, if they list some."""
+    x, names = _pick_x(arrays, place), _stored_names(arrays)
     wanted: Sequence[str] = settings.features
+    _check_distinct(names or (), place)
     if not wanted or x.ndim != 2:
         return names, x
     if len(wanted) != x.shape[1]:

@@ -28,7 +28,7 @@ from recourse_audit.graph.columns import (
     RawColumns,
     check_column,
     check_is_file,
-    checked_columns,
+    check_raw_columns,
     code_kinds,
     no_nodes,
     one_kind,
@@ -156,7 +156,7 @@ def _read_nodes(settings: GraphSettings, raw: RawColumns | None) -> _Nodes:
         ids=table.identifiers(keys),
         features=stack_features({n: table.numbers(n) for n in features}, table.place, len(table)),
         feature_names=features,
-        attributes=checked_columns(attributes, kinds, table.place),
+        attributes=check_raw_columns(attributes, kinds, table.place),
         place=table.place,
     )
 
