@@ -11,7 +11,7 @@ from recourse_audit.api.clock import now
 from recourse_audit.errors import InputError, SettingsError, SubjectError
 
 if TYPE_CHECKING:
-    from recourse_audit.audit.inspection import Inspection
+    from recourse_audit.audit.inspect import Inspection
     from recourse_audit.audit.loaded import LoadedAudit
     from recourse_audit.graph.arrays import Graph
     from recourse_audit.model.session import OnnxModel
@@ -106,7 +106,7 @@ class Audit:
 
     def inspect(self) -> "Inspection":
         """The model's inputs and their roles, its output, and what the probes found."""
-        from recourse_audit.audit.inspection import inspection_of
+        from recourse_audit.audit.inspect import inspection_of
 
         return inspection_of(self.loaded, self._origin)
 

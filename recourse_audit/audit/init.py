@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.audit.inspection import PREPARATION, Inspection, check_given, inspect_with
+from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
 from recourse_audit.audit.outcomes import SAYS_BAD, SAYS_GOOD
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError

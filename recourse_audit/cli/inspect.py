@@ -20,7 +20,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """Show a model's inputs, the roles guessed for them, and what the probes found."""
-    from recourse_audit.audit.inspection import inspect_model
+    from recourse_audit.audit.inspect import inspect_model
     from recourse_audit.render.terminal.model import show_model
     from recourse_audit.render.terminal.model_brief import show_model_briefly
     from recourse_audit.render.terminal.progress import steps_on_stderr

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recourse_audit.audit.inspection import inspect_model
+from recourse_audit.audit.inspect import inspect_model
 from recourse_audit.audit.loaded import load_audit, open_audit
 from recourse_audit.audit.reporter import try_by_hand
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
@@ -155,17 +155,6 @@ def test_inspect_shows_which_columns_go_where(tmp_path: Path) -> None:
     assert shown["probes"] == {"deterministic": True, "row_by_row": True, "notes": {}}
     assert len(shown["sha256"]) == 64
     assert INSPECTION.read(json.dumps(document)) == found.report
-
-
-def test_an_inspection_of_the_last_format_is_read(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    document = inspect_model(sum_network(tmp_path / "model.onnx"), None).to_dict()
-    assert document.pop("preprocessing") is None
-    assert document["probes"].pop("sender_degree") is False
-    read = INSPECTION.read(json.dumps({**document, "format": 2}))
-    assert read.preprocessing is None
-    assert read.probes is not None
-    assert read.probes.sender_degree is None
 
 
 @pytest.mark.parametrize(

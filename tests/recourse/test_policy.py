@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.inspection import inspect_model, undecided_kinds
+from recourse_audit.audit.inspect import inspect_model, undecided_kinds
 from recourse_audit.errors import SettingsError
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING
 from tests.audits import IDS, small_audit

@@ -1,23 +1,31 @@
 """A first look at a model: its inputs and output, their likely meaning, what the probes find."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from recourse_audit.audit.decided import decided_by, decided_of
+import numpy as np
+
+from recourse_audit.audit.agreement import agreement_of, recorded_decisions
+from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import Askable
 from recourse_audit.audit.loaded import (
     LoadedAudit,
     check_against_graph,
+    check_classes,
     check_features,
+    rule_of,
     with_ties_counted,
 )
 from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
-from recourse_audit.model.roles import Signature
+from recourse_audit.model.roles import InputPort, OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.model import (
@@ -41,6 +49,8 @@ from recourse_audit.settings import (
     load_settings,
 )
 from recourse_audit.settings.section import is_file, is_folder
+
+R = TypeVar("R", ModelInput, ModelOutput, ListedOutput)
 
 PREPARATION = (
     "The model takes weights of ties: ask whoever trained it how they were made, and set",
@@ -99,30 +109,9 @@ class Inspection:
         return ModelReport(
             format=FORMAT,
             sha256=self.sha256,
-            inputs=tuple(
-                ModelInput(
-                    name=port.name,
-                    dtype=port.dtype,
-                    shape=port.shape,
-                    role=port.role,
-                    why=port.why,
-                )
-                for port in self.signature.inputs
-            ),
+            inputs=tuple(_as_record(ModelInput, port) for port in self.signature.inputs),
             output=self._output,
-            outputs=tuple(
-                ListedOutput(
-                    name=port.name,
-                    dtype=port.dtype,
-                    shape=port.shape,
-                    rows=port.rows,
-                    columns=port.columns,
-                    looks=port.looks,
-                    hops=port.hops,
-                    taken=port.taken,
-                )
-                for port in self.signature.outputs
-            ),
+            outputs=tuple(_as_record(ListedOutput, port) for port in self.signature.outputs),
             probes=self.probes,
             decision=self.decision,
             agreement=self.agreement,
@@ -136,14 +125,7 @@ class Inspection:
         output = self.signature.output
         if len(self.signature.outputs) > 1 and not output.taken:
             return None
-        return ModelOutput(
-            name=output.name,
-            dtype=output.dtype,
-            shape=output.shape,
-            kind=output.kind,
-            classes=output.classes,
-            why=output.why,
-        )
+        return _as_record(ModelOutput, output)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -173,13 +155,8 @@ class Inspection:
     def _kinds(self) -> list[str]:
         """Kinds of ties on which a person has yet to decide."""
         lines = []
-        for suggested, now in (
-            (True, "may be suggested now"),
-            (False, "are not suggested now"),
-        ):
-            kinds = [
-                repr(kind) for kind, open_now in self.undecided.items() if open_now == suggested
-            ]
+        for suggested, now in ((True, "may be suggested now"), (False, "are not suggested now")):
+            kinds = [repr(kind) for kind, is_open in self.undecided.items() if is_open == suggested]
             if kinds:
                 lines.append(f"Kinds of ties that no rule names, which {now}: {', '.join(kinds)}.")
         if lines:
@@ -223,6 +200,11 @@ class Inspection:
         return any(self.signature.port(role) for role in ("edge_weight", "adjacency"))
 
 
+def _as_record(kind: type[R], port: InputPort | OutputPort) -> R:
+    """What a record says about an input or an output, whose fields have the same names."""
+    return kind(**{field.name: getattr(port, field.name) for field in fields(kind)})
+
+
 def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
     """What is known about a model that is already open and probed."""
     return Inspection(
@@ -232,7 +214,7 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         sha256=audit.model.digest(),
         settings_file=str(settings),
         undecided=undecided_kinds(audit.settings, audit.graph),
-        **decided_of(audit.settings, audit.recorded, audit),
+        **_apply_rule(audit.settings, audit.recorded, audit),
         preprocessing=None if audit.preprocessing is None else audit.preprocessing.report,
     )
 
@@ -274,18 +256,20 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
     try:
         read, preprocessing = _read(settings, ties, timeout)
         classes = None if whole is None else len(whole.decision.classes)
-        found, model = inspect_with(settings, read, preprocessing, timeout=timeout, classes=classes)
+        inspection, model = inspect_with(
+            settings, read, preprocessing, timeout=timeout, classes=classes
+        )
         decided: dict[str, Any] = {}
-        if whole is not None and read is not None and found.probes is not None:
+        if whole is not None and read is not None and inspection.probes is not None:
             if graph is None:
                 check_against_graph(whole, read, preprocessing)
-            decided = decided_by(whole, read, model, found.probes)
+            decided = _apply_rule_to(whole, read, model, inspection.probes)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
     if whole is None:
-        return found
+        return inspection
     undecided = {} if read is None else undecided_kinds(whole, read)
-    return replace(found, settings_file=str(path), undecided=undecided, **decided)
+    return replace(inspection, settings_file=str(path), undecided=undecided, **decided)
 
 
 def _read(
@@ -356,3 +340,52 @@ def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any]]:
                 f"{path}: --graph takes an npz file, or an audit.toml that says which columns of "
                 "your tables are features; `recourse-audit init` writes one"
             )
+
+
+# ---------------------------------------------------------------- the rule over everybody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What asking everybody takes, where the policy need not be sound yet."""
+
+    graph: Graph
+    batcher: QueryBatcher
+    probes: ProbeReport
+    rule: DecisionRule
+
+
+def _apply_rule(settings: Settings, recorded: Ints | None, audit: Askable) -> dict[str, Any]:
+    """The rule over everybody, and how it agrees with the decisions on record."""
+    every = np.arange(audit.graph.node_count)
+    decisions = audit.rule.over(whole_answers(audit, every))
+    decided = decisions.classes_of(decisions.everybody, every)
+    good = int(audit.rule.favourable_classes[decided[decided >= 0]].sum())
+    undecided = int((decided < 0).sum())
+    by = settings.decision.cut_off_by
+    lines = {} if settings.decision.cut_off is None else {"": settings.decision.cut_off}
+    return {
+        "decision": RuleReport(
+            rule=audit.rule.name,
+            cut_offs=lines if by is None else by.values,
+            better=audit.rule.better if audit.rule.scores else None,
+            places=decisions.places,
+            favourable=good,
+            refused=len(every) - good - undecided,
+            undecided=undecided,
+        ),
+        "agreement": None
+        if recorded is None
+        else agreement_of(settings, audit.graph, recorded, decisions),
+    }
+
+
+def _apply_rule_to(
+    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport
+) -> dict[str, Any]:
+    """The same for a model that is open and probed."""
+    check_classes(settings, model)
+    batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
+    rule = rule_of(settings, graph, model)
+    asked = _Asked(graph=graph, batcher=batcher, probes=probes, rule=rule)
+    return _apply_rule(settings, recorded_decisions(settings, graph), asked)
