@@ -7,9 +7,8 @@ import numpy as np
 from benchmarks.search_speed import SAMPLE, open_sample, report
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
-from recourse_audit.search.local import local_graph
-from recourse_audit.search.packing import place_in, sorted_rows, tree_union
-from recourse_audit.search.subtrees import subtrees
+from recourse_audit.search.evaluation import place_in, sorted_rows, tree_union
+from recourse_audit.search.subtrees import local_graph, subtrees
 
 GRAPHS = 2_000
 ROUNDS = 5

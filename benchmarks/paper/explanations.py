@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.search.local import local_graph
+from recourse_audit.search.subtrees import local_graph
 
 Pairs = tuple[int, ...]
 

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.search.keys import Keys
-from recourse_audit.search.pairs import GAP, PairBlock, PairTable
-from recourse_audit.search.pareto import RESOLUTION, comparable
+from recourse_audit.search.pareto import GAP, RESOLUTION, PairBlock, PairTable, comparable
 from recourse_audit.search.ranking import Ranking, canonical_firsts, least
+from recourse_audit.search.subtrees import Keys
 
 NAMES = ("random", "simulatability", "relevance", "shapley", "balanced")
 FIRST_WINDOW = 4

@@ -15,11 +15,10 @@ from recourse_audit.graph.neighbourhoods import by_locality, over_neighbours
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.search.evaluation import Evaluator, joined
-from recourse_audit.search.local import local_graph
 from recourse_audit.search.pareto import Whole
 from recourse_audit.search.results import Finding, Naming, Outcome, Scope, results_of
 from recourse_audit.search.sampling import sampled
-from recourse_audit.search.subtrees import CLOSED_FORM, count_subtrees, subtrees
+from recourse_audit.search.subtrees import CLOSED_FORM, count_subtrees, local_graph, subtrees
 
 SUBTREES_IN_BLOCK = 1_500_000
 SUBTREES_IN_GROUP = 8_000_000

@@ -25,10 +25,7 @@ from recourse_audit.records.search import (
 )
 from recourse_audit.search.baselines import baselines
 from recourse_audit.search.evaluation import Scores, joined
-from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.objective_grid import objective_grids
-from recourse_audit.search.pairs import NO_TIE, PairTable, SpreadError, pair_table
-from recourse_audit.search.pareto import SHOWN_DIGITS
+from recourse_audit.search.pareto import NO_TIE, SHOWN_DIGITS, PairTable, SpreadError, pair_table
 from recourse_audit.search.ranking import (
     Layer,
     Layers,
@@ -36,9 +33,10 @@ from recourse_audit.search.ranking import (
     canonical_order,
     diverse,
     dominated_by,
+    objective_grids,
     winners,
 )
-from recourse_audit.search.subtrees import Level
+from recourse_audit.search.subtrees import Level, LocalGraph
 from recourse_audit.settings import OutputKind
 
 Outcome = SearchResult | SearchFailure

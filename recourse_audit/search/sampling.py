@@ -6,24 +6,338 @@ through at most ε = (ln np + ln 1/δ) / (n - 1) of all subtrees: a part of one 
 n - 1 others with a probability of at most (1 - ε)^(n - 1), and there are np parts.
 A move to a pair that dominates the one before keeps the bound: what dominates the new pair also
 dominates the old one.
+
+Subtrees are drawn by *shape*: the sorted tuple of its root's children's shapes; a leaf is (). A
+*walk* of a shape maps it into the graph: the root goes to the subject, and each child to any
+neighbour of its parent's node. Walks are counted exactly by dynamic programming and drawn uniformly
+from the top down. A walk that visits no node twice is a subtree, and each subtree of a shape is
+found by as many walks as the shape has automorphisms. So draw a shape with a probability
+proportional to walks over automorphisms, draw a walk, and keep it if it is a subtree: all subtrees
+are equally likely.
+
+What was drawn is kept in a `Closure`, a set of trees that is closed under taking subtrees. It
+contains all counterfactuals of every tree in it, so pairs, ranks and fronts are built from it just
+as from the complete enumeration.
 """
 
-from math import ceil, log
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement
+from math import ceil, factorial, log
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.graph.arrays import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records.search import Sample
-from recourse_audit.search.closure import Closure, Trees, canonical, stacked
-from recourse_audit.search.evaluation import Evaluator
-from recourse_audit.search.keys import KeyIndex
-from recourse_audit.search.local import LocalGraph
-from recourse_audit.search.pairs import PairTable, pair_table
+from recourse_audit.search.evaluation import Evaluator, Scores, joined, sorted_rows
+from recourse_audit.search.pareto import PairTable, pair_table
 from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.results import Finding, Scope
-from recourse_audit.search.shapes import SubtreeSampler
-from recourse_audit.search.subtrees import Level
+from recourse_audit.search.subtrees import KeyIndex, Keys, Level, LocalGraph, roots_alone, tie_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trees:
+    """Rooted trees of one size as columns, in any order of growth (see `Level`)."""
+
+    nodes: Indices
+    ties: Indices
+    parent: NDArray[np.int8]
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes)
+
+    def __len__(self) -> int:
+        return int(self.nodes.shape[1])
+
+    def take(self, columns: Ints) -> "Trees":
+        return Trees(
+            nodes=self.nodes[:, columns],
+            ties=self.ties[:, columns],
+            parent=self.parent[:, columns],
+        )
+
+
+def stacked(parts: list[Trees]) -> list[Trees]:
+    """Put trees of the same size together, the smallest first."""
+    return [
+        Trees(
+            nodes=np.concatenate([part.nodes for part in parts if part.size == size], axis=1),
+            ties=np.concatenate([part.ties for part in parts if part.size == size], axis=1),
+            parent=np.concatenate([part.parent for part in parts if part.size == size], axis=1),
+        )
+        for size in sorted({part.size for part in parts})
+    ]
+
+
+def canonical(trees: Trees) -> Trees:
+    """Reorder growth so that each tree without its last leaf is the tree it canonically grew from.
+
+    The largest leaf comes last, then the largest of what remains, and so on down to the root.
+    """
+    size, count = trees.nodes.shape
+    every = np.arange(count)
+    above = np.concatenate((np.zeros((1, count), np.int8), trees.parent))
+    children = np.zeros((size, count), np.int8)
+    for row in range(1, size):
+        np.add.at(children, (above[row], every), 1)
+    label = trees.nodes.copy()
+    label[0] = -1
+    order = np.zeros((size, count), np.intp)
+    for place in range(size - 1, 0, -1):
+        picked = np.where(children == 0, label, -1).argmax(axis=0)
+        order[place] = picked
+        label[picked, every] = -1
+        children[above[picked, every], every] -= 1
+    rank = np.argsort(order, axis=0)
+    parent = np.take_along_axis(rank, above[order, every].astype(np.intp), axis=0)[1:]
+    return Trees(
+        nodes=np.take_along_axis(trees.nodes, order, axis=0),
+        ties=np.take_along_axis(trees.ties, order[1:] - 1, axis=0),
+        parent=parent.astype(np.int8),
+    )
+
+
+def subtrees_of(trees: Trees) -> list[tuple[Trees, Ints]]:
+    """All subtrees with at least one tie of each tree, itself included, by the ties they keep.
+
+    Each comes with the columns of the trees that it is part of.
+    """
+    found = []
+    ties = trees.size - 1
+    for mask in range(1, 1 << ties):
+        kept = [tie for tie in range(ties) if mask >> tie & 1]
+        place = np.zeros(trees.size, np.int8)
+        place[[tie + 1 for tie in kept]] = np.arange(1, len(kept) + 1)
+        present = np.zeros(trees.size, bool)
+        present[[0, *(tie + 1 for tie in kept)]] = True
+        whole = present[trees.parent[kept]].all(axis=0)
+        columns = np.flatnonzero(whole)
+        rows = [0, *(tie + 1 for tie in kept)]
+        part = Trees(
+            nodes=trees.nodes[rows][:, columns],
+            ties=trees.ties[kept][:, columns],
+            parent=place[trees.parent[kept][:, columns]],
+        )
+        found.append((part, columns))
+    return found
+
+
+class Closure:
+    """Takes in trees, evaluates those that are new, and gives levels and scores."""
+
+    def __init__(self, local: LocalGraph, evaluator: Evaluator, max_nodes: int) -> None:
+        self._local = local
+        self._evaluator = evaluator
+        self._words = tie_words(local.pairs)
+        self._index = {size: KeyIndex() for size in range(2, max_nodes + 1)}
+        self._trees: dict[int, Trees] = {}
+        self._scores: dict[int, Scores] = {}
+        alone = roots_alone(local)
+        [score] = evaluator.score(local, [alone])
+        self._alone = alone, score
+
+    def __len__(self) -> int:
+        return 1 + sum(len(index) for index in self._index.values())
+
+    def add(self, trees: Trees) -> None:
+        """Add trees with all their subtrees; those not seen before are evaluated."""
+        for part, _ in subtrees_of(trees):
+            if not len(part):
+                continue
+            number, fresh = self._index[part.size].enter(self._keys(part.ties))
+            new = canonical(part.take(fresh))
+            level = self._level(new, np.zeros(len(new), np.int32))
+            [score] = self._evaluator.score(self._local, [level])
+            if part.size in self._trees:
+                [new] = stacked([self._trees[part.size], new])
+                score = joined((self._scores[part.size], score))
+            self._trees[part.size], self._scores[part.size] = new, score
+            same = sorted_rows(new.ties[:, number]) == sorted_rows(part.ties)
+            assert same.all(), "two sets of ties with one 64-bit key"
+
+    def is_finite(self) -> bool:
+        """Whether every answer so far is a number."""
+        every = (self._alone[1], *self._scores.values())
+        return all(np.isfinite(scores.simulatability).all() for scores in every)
+
+    def keys_of(self, trees: Trees) -> Keys:
+        """The keys of some trees' sets of ties."""
+        return self._keys(trees.ties)
+
+    def is_new(self, trees: Trees) -> NDArray[np.bool_]:
+        """Mark the trees that are not in it yet; of several equal ones, the first."""
+        index = KeyIndex()
+        if trees.size in self._trees:
+            index.enter(self._keys(self._trees[trees.size].ties))
+        _, fresh = index.enter(self._keys(trees.ties))
+        mask = np.zeros(len(trees), bool)
+        mask[fresh] = True
+        return mask
+
+    def levels(self) -> tuple[tuple[Level, ...], Scores]:
+        """Levels of growth, the root alone first, and the scores of all trees in their order."""
+        alone, score = self._alone
+        levels, scores = [alone], [score]
+        for size in sorted(self._trees):
+            trees = self._trees[size]
+            if size == 2:
+                owner = np.zeros(len(trees), np.int32)
+            else:
+                below = self._keys(trees.ties[:-1])
+                owner = self._index[size - 1].enter(below)[0].astype(np.int32)
+            levels.append(self._level(trees, owner))
+            scores.append(self._scores[size])
+        return tuple(levels), joined(scores)
+
+    def _level(self, trees: Trees, owner: Indices) -> Level:
+        return Level(
+            root=np.zeros(len(trees), np.int32),
+            nodes=trees.nodes,
+            ties=trees.ties,
+            parent=trees.parent,
+            owner=owner,
+        )
+
+    def _keys(self, ties: Indices) -> Keys:
+        key = np.zeros(ties.shape[1], np.uint64)
+        for row in ties:
+            key += self._words[row]
+        return key
+
+
+Shape = tuple["Shape", ...]
+LEAF: Shape = ()
+
+
+@cache
+def shapes(size: int) -> tuple[Shape, ...]:
+    """All shapes of rooted trees with `size` nodes, each once."""
+    if size == 1:
+        return (LEAF,)
+    return tuple(sorted({tuple(sorted(forest)) for forest in _forests(size - 1, size - 1)}))
+
+
+def _forests(total: int, largest: int) -> Iterator[tuple[Shape, ...]]:
+    """Collections of shapes with `total` nodes in all, none larger than `largest`."""
+    if total == 0:
+        yield ()
+        return
+    for size in range(min(total, largest), 0, -1):
+        for number in range(1, total // size + 1):
+            for chosen in combinations_with_replacement(shapes(size), number):
+                for rest in _forests(total - number * size, size - 1):
+                    yield (*chosen, *rest)
+
+
+def automorphisms(shape: Shape) -> int:
+    """In how many ways a rooted tree maps onto itself."""
+    ways = 1
+    for child, number in Counter(shape).items():
+        ways *= factorial(number) * automorphisms(child) ** number
+    return ways
+
+
+class SubtreeSampler:
+    """Draws subtrees of the only root of a local graph, uniformly and independently.
+
+    Setting up costs one product with the adjacency matrix for each shape that occurs; a draw costs
+    one binary search per node.
+    """
+
+    def __init__(self, local: LocalGraph, max_nodes: int) -> None:
+        self._local = local
+        count = len(local.nodes)
+        ones = np.ones(len(local.neighbour))
+        self._ties = sparse.csr_array((ones, local.neighbour, local.starts), shape=(count, count))
+        self._walks: dict[Shape, Floats] = {LEAF: np.ones(count)}
+        self._sums: dict[Shape, Floats] = {}
+        self._root = int(local.roots[0])
+        self._shapes = [shape for size in range(2, max_nodes + 1) for shape in shapes(size)]
+        self.weights = np.array(
+            [self._walked(shape)[self._root] / automorphisms(shape) for shape in self._shapes]
+        )
+        self.walked = 0
+        self.kept = 0
+
+    def draw(self, generator: np.random.Generator, count: int) -> list[tuple[Trees, Ints]]:
+        """Draw `count` walks; return the subtrees among them, by shape, and when each was drawn."""
+        chosen = generator.multinomial(count, self.weights / self.weights.sum())
+        turns = generator.permutation(count)
+        drawn, first = [], 0
+        for shape, number in zip(self._shapes, chosen.tolist(), strict=True):
+            trees, simple = self._walk(shape, number, generator)
+            drawn.append((trees, turns[first : first + number][simple]))
+            first += number
+            self.kept += len(simple)
+        self.walked += count
+        return drawn
+
+    def estimated_total(self) -> float:
+        """How many subtrees there are, judging by the share of walks that are; root included."""
+        return 1.0 + float(self.weights.sum()) * self.kept / max(self.walked, 1)
+
+    def _walked(self, shape: Shape) -> Floats:
+        """How many walks of a shape start at each node."""
+        if shape not in self._walks:
+            walks = np.ones(len(self._local.nodes))
+            for child in shape:
+                walks = walks * (self._ties @ self._walked(child))
+            self._walks[shape] = walks
+        return self._walks[shape]
+
+    def _walk(
+        self, shape: Shape, number: int, generator: np.random.Generator
+    ) -> tuple[Trees, Ints]:
+        """Draw walks of one shape, and keep those that visit no node twice."""
+        nodes = [np.full(number, self._root, np.int32)]
+        ties: list[Indices] = []
+        parents: list[int] = []
+        todo = [(0, child) for child in shape]
+        while todo:
+            parent, child = todo.pop(0)
+            position = self._step(nodes[parent], child, generator)
+            todo += [(len(nodes), grandchild) for grandchild in child]
+            nodes.append(self._local.neighbour[position])
+            ties.append(self._local.tie[position])
+            parents.append(parent)
+        simple = np.ones(number, bool)
+        for one in range(len(nodes)):
+            for other in range(one):
+                simple &= nodes[one] != nodes[other]
+        keep = np.flatnonzero(simple)
+        grown = np.repeat(np.array(parents, np.int8)[:, None], len(keep), axis=1)
+        trees = Trees(nodes=np.stack(nodes)[:, keep], ties=np.stack(ties)[:, keep], parent=grown)
+        return trees, keep
+
+    def _step(self, start: Indices, child: Shape, generator: np.random.Generator) -> Ints:
+        """Choose a neighbour of each node, with a probability proportional to its walks."""
+        starts = self._local.starts
+        chance = generator.random(len(start))
+        if child == LEAF:
+            degree = starts[start + 1] - starts[start]
+            step: Ints = np.minimum((chance * degree).astype(np.int64), degree - 1)
+            return starts[start] + step
+        if child not in self._sums:
+            # Each node's list is scaled to add up to one: beside those of a large hub, the plain
+            # sums of other nodes would vanish.
+            along = self._walked(child)[self._local.neighbour]
+            owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            total = np.bincount(owner, weights=along, minlength=len(starts) - 1)
+            share = along / np.where(total > 0, total, 1.0)[owner]
+            self._sums[child] = np.concatenate(([0.0], np.cumsum(share)))
+        sums = self._sums[child]
+        low, high = sums[starts[start]], sums[starts[start + 1]]
+        position = np.searchsorted(sums, low + chance * (high - low), side="right") - 1
+        inside: Ints = np.clip(position, starts[start], starts[start + 1] - 1)
+        return inside
+
 
 RISK = 0.05
 KEPT_FOR_MOVES = 0.1

@@ -3,12 +3,16 @@
 A rooted subtree with k nodes grows from the one with k-1 nodes that remains when its largest leaf
 is taken away (the root never counts as a leaf). So a tree is grown only by leaves larger than all
 its other leaves, and no tree is built twice: nothing needs to be compared or discarded except ties
-that would close a cycle.
-
-`count_subtrees` says how many there are without making them.
+that would close a cycle. `count_subtrees` says how many there are without making them.
 
 Trees are stored as columns: entry [j, t] is the j-th node of tree t in order of growth. Trees of
-one root are contiguous, because growing keeps the order.
+one root are contiguous, because growing keeps the order. They lie in a `LocalGraph`, the part of
+the graph around some roots, renumbered from 0: nodes and pairs keep the order of the whole graph,
+so that canonical order is the same in both.
+
+A set of ties has a 64-bit key, the sum of one well-mixed word per tie. So the key of a subtree is
+that of the tree it grew from plus one word, and the key of a removed part is a difference of two
+keys. Code that takes equal keys for equal sets also compares the sets.
 """
 
 from collections.abc import Iterator
@@ -17,10 +21,161 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from recourse_audit.graph.arrays import Indices, Ints
-from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.search.local import LocalGraph
+from recourse_audit.graph.arrays import Graph, Indices, Ints
+from recourse_audit.graph.neighbourhoods import reach, spans
+
+Keys = NDArray[np.uint64]
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_EMPTY = np.uint64(0)
+
+
+def tie_words(pairs: NDArray[np.integer], salt: int = 0) -> Keys:
+    """A well-mixed word for each pair of the whole graph (the finaliser of SplitMix64)."""
+    word = (pairs.astype(np.uint64) + np.uint64(1 + (salt << 40))) * _SPREAD
+    word = (word ^ (word >> np.uint64(30))) * _FIRST
+    word = (word ^ (word >> np.uint64(27))) * _SECOND
+    return word ^ (word >> np.uint64(31))
+
+
+class KeyIndex:
+    """Numbers distinct keys in the order in which they first come, by open addressing.
+
+    It uses array operations only: each round places or finds every key whose slot is free or its
+    own, and the rest move on by one slot. With at most half of the slots taken, few rounds are
+    needed.
+    """
+
+    def __init__(self, room: int = 1 << 12) -> None:
+        self._slots = np.zeros(room, np.uint64)
+        self._numbers = np.zeros(room, np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def enter(self, keys: Keys) -> tuple[Ints, Ints]:
+        """Number every key, and return the places in `keys` of those seen for the first time.
+
+        New keys are numbered in the order of those places.
+        """
+        self._make_room(self._count + len(keys))
+        keys = np.where(keys == _EMPTY, np.uint64(1), keys)
+        slot, fresh = self._place(keys)
+        fresh = np.sort(fresh)
+        self._numbers[slot[fresh]] = np.arange(self._count, self._count + len(fresh))
+        self._count += len(fresh)
+        return self._numbers[slot], fresh
+
+    def _place(self, keys: Keys) -> tuple[Ints, Ints]:
+        """Find or take a slot for every key; also say which places took one."""
+        last = np.int64(len(self._slots) - 1)
+        slot = (keys >> np.uint64(64 - int(last).bit_length())).astype(np.int64)
+        waiting = np.flatnonzero(self._slots[slot] != keys)
+        taken = []
+        while len(waiting):
+            at, key = slot[waiting], keys[waiting]
+            free = np.flatnonzero(self._slots[at] == _EMPTY)
+            self._slots[at[free]] = key[free]
+            # Of several keys that want one slot, the last gets it; of equal keys, the first in
+            # the list counts as new.
+            won = free[self._slots[at[free]] == key[free]]
+            _, first = np.unique(at[won], return_index=True)
+            taken.append(waiting[won[first]])
+            lost = np.flatnonzero(self._slots[at] != key)
+            waiting = waiting[lost]
+            slot[waiting] = (slot[waiting] + 1) & last
+            waiting = waiting[self._slots[slot[waiting]] != keys[waiting]]
+        return slot, np.concatenate(taken) if taken else np.empty(0, np.int64)
+
+    def _make_room(self, wanted: int) -> None:
+        if 2 * wanted <= len(self._slots):
+            return
+        full = np.flatnonzero(self._slots != _EMPTY)
+        keys, numbers = self._slots[full], self._numbers[full]
+        room = 1 << (4 * wanted - 1).bit_length()
+        self._slots = np.zeros(room, np.uint64)
+        self._numbers = np.zeros(room, np.int64)
+        slot, _ = self._place(keys)
+        self._numbers[slot] = numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalGraph:
+    """Neighbours of nodes near some roots, sorted, with the tie that leads to each.
+
+    `within[r, v]` says whether node v lies in the neighbourhood of root r; it is None where there
+    is only one root, because this is its neighbourhood. `key` is `node * n + neighbour` for every
+    entry, in ascending order, so that one binary search finds a place in any node's list. `low` and
+    `high` are the ends of each pair.
+    """
+
+    nodes: Indices
+    pairs: Indices
+    low: Indices
+    high: Indices
+    starts: Ints
+    neighbour: Indices
+    tie: Indices
+    key: Ints
+    roots: Indices
+    within: NDArray[np.bool_] | None
+
+    @property
+    def degree(self) -> Ints:
+        return np.diff(self.starts)
+
+
+def local_graph(graph: Graph, subjects: NDArray[np.integer], hops: int) -> LocalGraph:
+    """Cut out every node at most `hops` ties from a subject, and every tie among them.
+
+    Costs O(ties of those nodes); with several subjects, also one byte per subject and node.
+    """
+    subjects = np.asarray(subjects)
+    nodes = reach(graph, subjects, hops)
+    positions, owner = spans(graph.starts, nodes)
+    other = graph.neighbour[positions]
+    place = np.minimum(np.searchsorted(nodes, other), len(nodes) - 1).astype(np.int32)
+    inside = nodes[place] == other
+    owner, place = owner[inside], place[inside]
+    pair = graph.neighbour_pair[positions[inside]]
+    pairs, tie = np.unique(pair, return_inverse=True)
+    starts = np.zeros(len(nodes) + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=len(nodes)), out=starts[1:])
+    roots = np.searchsorted(nodes, subjects).astype(np.int32)
+    return LocalGraph(
+        nodes=nodes,
+        pairs=pairs,
+        low=np.searchsorted(nodes, graph.pair_low[pairs]).astype(np.int32),
+        high=np.searchsorted(nodes, graph.pair_high[pairs]).astype(np.int32),
+        starts=starts,
+        neighbour=place,
+        tie=tie.astype(np.int32),
+        key=owner * len(nodes) + place,
+        roots=roots,
+        within=None if len(roots) == 1 else _within(starts, place, roots, hops),
+    )
+
+
+def _within(starts: Ints, neighbour: Indices, roots: Indices, hops: int) -> NDArray[np.bool_]:
+    """Mark the nodes in each root's own neighbourhood, by powers of the adjacency matrix."""
+    count = len(starts) - 1
+    ties = sparse.csr_array(
+        (np.ones(len(neighbour), np.float32), neighbour, starts), shape=(count, count)
+    )
+    step = ties + sparse.eye_array(count, dtype=np.float32, format="csr")
+    reach = step[roots]
+    for _ in range(hops - 1):
+        reach = reach @ step
+        reach.data[:] = 1.0
+    marked = np.zeros((len(roots), count), bool)
+    marked[np.repeat(np.arange(len(roots)), np.diff(reach.indptr)), reach.indices] = True
+    return marked
+
 
 Whole = TypeVar("Whole", bound=np.integer)
 

@@ -17,7 +17,7 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.pairs import GAP, PairTable, pair_table
+from recourse_audit.search.pareto import GAP, PairTable, pair_table
 from recourse_audit.search.ranking import Layers, Ranking
 from recourse_audit.search.results import Outcome, Scope
 from recourse_audit.search.subtrees import Level

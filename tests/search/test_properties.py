@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.search.baselines import baselines
-from recourse_audit.search.closure import Trees, canonical, subtrees_of
-from recourse_audit.search.keys import KeyIndex
-from recourse_audit.search.local import local_graph
 from recourse_audit.search.moexp import blocks, subtree_bounds
-from recourse_audit.search.pairs import pair_table
-from recourse_audit.search.pareto import Staircase
+from recourse_audit.search.pareto import Staircase, pair_table
 from recourse_audit.search.ranking import Layers, Ranking, winners
-from recourse_audit.search.subtrees import Level, count_subtrees, subtrees
+from recourse_audit.search.sampling import Trees, canonical, subtrees_of
+from recourse_audit.search.subtrees import KeyIndex, Level, count_subtrees, local_graph, subtrees
 from tests.search.engine import Table, all_pairs, named_trees
 from tests.search.reference import (
     Reference,

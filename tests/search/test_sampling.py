@@ -14,15 +14,12 @@ from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.search import Sample, SearchResult
-from recourse_audit.search.closure import Closure, Trees
 from recourse_audit.search.evaluation import Evaluator
-from recourse_audit.search.local import LocalGraph, local_graph
-from recourse_audit.search.pairs import PairTable
-from recourse_audit.search.pareto import Whole
+from recourse_audit.search.pareto import PairTable, Whole
 from recourse_audit.search.ranking import Layer, Ranking, winners
 from recourse_audit.search.results import Scope
-from recourse_audit.search.shapes import SubtreeSampler, automorphisms, shapes
-from recourse_audit.search.subtrees import count_subtrees, subtrees
+from recourse_audit.search.sampling import Closure, SubtreeSampler, Trees, automorphisms, shapes
+from recourse_audit.search.subtrees import LocalGraph, count_subtrees, local_graph, subtrees
 from tests.onnx_models import sum_network
 from tests.search.engine import (
     Recorder,

@@ -15,8 +15,9 @@ from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
 from recourse_audit.records.search import SearchResult
-from recourse_audit.search import evaluation, objective_grid
+from recourse_audit.search import evaluation
 from recourse_audit.search import moexp as blocks_module
+from recourse_audit.search import ranking as objective_grid
 from recourse_audit.search.moexp import Block, Search, blocks, subtree_bounds
 from recourse_audit.search.results import Scope
 from tests.onnx_models import sum_network
