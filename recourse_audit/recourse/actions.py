@@ -87,12 +87,12 @@ class ActionTable:
     @cached_property
     def source(self) -> Ints:
         """Where a tie starts; for an attribute, the subject."""
-        return self._filled(self.subject, self.drops.source, self.adds.source)
+        return self._extend(self.subject, self.drops.source, self.adds.source)
 
     @cached_property
     def target(self) -> Ints:
         """Where a tie leads; for an attribute, the subject."""
-        return self._filled(self.subject, self.drops.target, self.adds.target)
+        return self._extend(self.subject, self.drops.target, self.adds.target)
 
     @cached_property
     def own(self) -> Mask:
@@ -107,12 +107,12 @@ class ActionTable:
 
     @cached_property
     def kind(self) -> Ints:
-        return self._filled(0, self.drops.kind, self.adds.kind)
+        return self._extend(0, self.drops.kind, self.adds.kind)
 
     @cached_property
     def arc(self) -> Ints:
         """The first arc of a tie to drop."""
-        return self._filled(0, self.drops.arc)
+        return self._extend(0, self.drops.arc)
 
     @cached_property
     def move(self) -> Ints:
@@ -263,7 +263,7 @@ class ActionTable:
     def _ties(self) -> int:
         return len(self.drops) + len(self.adds)
 
-    def _filled(self, rest: int, *parts: Ints) -> Ints:
+    def _extend(self, rest: int, *parts: Ints) -> Ints:
         """What ties have, and the same number for every other action."""
         known = np.concatenate(parts)
         filling = np.full(len(self) - len(known), rest)
@@ -353,7 +353,7 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, 
         if relation == INCOMING and not graph.directed:
             continue
         if policy.candidates is not None:
-            others = _listed(policy, subject, kind, relation)
+            others = _candidate_ends(policy, subject, kind, relation)
         elif policy.near[kind, relation]:
             if near is None:
                 around = neighbourhood(graph, np.array([subject]), 2)
@@ -368,7 +368,7 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, 
         yield *ends, np.full(len(others), kind), np.full(len(others), relation)
 
 
-def _listed(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
+def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
     """The other ends of a subject's candidates of one kind and one direction."""
     listed = policy.candidates
     assert listed is not None

@@ -356,18 +356,10 @@ class Movement:
         cost: Floats = np.abs(there - here) * self.rule.cost
         return cost
 
-    def at(
-        self, before: tuple[Value, ...], steps: float, own: Value | None = None
-    ) -> tuple[Value, ...]:
-        """The values after a signed number of steps: the attribute's own, then the implied ones."""
-        if own is None:
-            assert not isinstance(before[0], str)
-            own = self._own(before[0], steps)
-        others = (
-            implied.after(value, steps)
-            for value, implied in zip(before[1:], self.implied, strict=True)
-        )
-        return (own, *others)
+    def at(self, before: tuple[Value, ...], steps: float, own: Value) -> tuple[Value, ...]:
+        """The attribute's own value after some signed steps, then the implied ones."""
+        pairs = zip(before[1:], self.implied, strict=True)
+        return (own, *(implied.after(value, steps) for value, implied in pairs))
 
     def targets(self, before: str) -> Iterator[tuple[str, float]]:
         """The categories that may be suggested to somebody who has this one, with their costs."""

@@ -42,15 +42,11 @@ def count_possible(table: ActionTable, most: int) -> int:
 
     Levels that only an implied attribute forbids count too.
     """
-    first = np.cumsum([0, *(len(levels) for _, levels in table.moves)])[:-1]
-    ties = len(table) - sum(len(levels) for _, levels in table.moves)
-    group = {
-        movement.family: int(table.group[ties + start])
-        for (movement, _), start in zip(table.moves, first.tolist(), strict=True)
-    }
     groups = [table.group]
     for movement, levels in table.unreachable:
-        number = group.setdefault(movement.family, len(table) + movement.family)
+        alike = [known.family == movement.family for known, _ in table.moves]
+        rows = np.flatnonzero(np.isin(table.move, np.flatnonzero(alike)))
+        number = table.group[rows[0]] if len(rows) else len(table) + movement.family
         groups.append(np.full(levels.left_out.total(), number))
     return sum(counts(np.concatenate(groups), most)[1:])
 

@@ -17,6 +17,7 @@ pattern counts only if values dealt at random would fit it with a probability be
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import lgamma, log
 from typing import Literal
 
@@ -63,7 +64,7 @@ class ProxySearch:
     def __init__(self, graph: Graph, protected: Sequence[str]) -> None:
         self._graph = graph
         self._protected = protected
-        self._read: dict[str, Values] = {}
+        self._values = cache(lambda name: values_of(column_of(graph, name)))
 
     def of(self, feature: str) -> Proxy | None:
         """The protected attribute that a feature encodes, if any.
@@ -74,19 +75,11 @@ class ProxySearch:
         """
         for name in self._protected:
             relation = named_like(feature, name)
-            if relation is None and self._has(name):
+            if relation is None and name in self._graph.column_names:
                 relation = relation_between(self._values(feature), self._values(name))
             if relation is not None:
                 return Proxy(feature=feature, protected=name, relation=relation)
         return None
-
-    def _has(self, name: str) -> bool:
-        return name in self._graph.column_names
-
-    def _values(self, name: str) -> "Values":
-        if name not in self._read:
-            self._read[name] = values_of(column_of(self._graph, name))
-        return self._read[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +128,9 @@ def relation_between(feature: Values, protected: Values) -> Relation | None:
     if codes.max() < FEW and _determines(codes, other):
         return "determines"
     both = feature.ordered and protected.ordered
-    if feature.ordered and _divides(other, codes, ordered=both):
-        return "bins"
-    if protected.ordered and _divides(codes, other, ordered=both):
+    if (feature.ordered and _divides(other, codes, ordered=both)) or (
+        protected.ordered and _divides(codes, other, ordered=both)
+    ):
         return "bins"
     return None
 
@@ -170,7 +163,8 @@ def _divides(groups: Ints, order: Ints, *, ordered: bool) -> bool:
         return False
     ways = lgamma(count + 1)
     if ordered:
-        if not (np.diff(by_start) > 0).all() and not (np.diff(by_start) < 0).all():
+        turns = np.sign(np.diff(by_start))
+        if len(np.unique(turns)) > 1:
             return False
         ways = log(2)
     return ways - _log_arrangements(groups) < log(CHANCE)

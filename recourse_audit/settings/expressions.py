@@ -94,14 +94,14 @@ def parse_formula(text: str) -> Expression:
     """
     tokens = _tokens(text)
     _Order(tokens).check_formula()
-    return _parsed(tokens)
+    return _parse(tokens)
 
 
 def parse_condition(text: str) -> Expression:
     """Read comparisons of columns, joined by and, or, not; errors as for a formula."""
     tokens = _tokens(text)
     _Order(tokens).check_condition()
-    condition = _parsed(tokens)
+    condition = _parse(tokens)
     for _, *sides in condition.comparisons:
         if not any(isinstance(side, ColumnName) for side in sides):
             raise ValueError("compares two values; one side must be a column")
@@ -150,7 +150,7 @@ def _stranger(rest: str) -> str:
     return f"has {rest[0]!r}, which means nothing here"
 
 
-def _parsed(tokens: Sequence[_Token]) -> Expression:
+def _parse(tokens: Sequence[_Token]) -> Expression:
     """Tokens in a permitted order, as a tree of permitted nodes."""
     operands: list[Operand] = []
     words = []
