@@ -27,8 +27,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection, load_audit
 from recourse_audit.execute.executors import executor_for
 from recourse_audit.execute.pipeline import Request, run_audit
 from recourse_audit.settings import load_settings

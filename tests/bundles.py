@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from time import monotonic, sleep
 
-from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection, load_audit
 from recourse_audit.execute.chunks import Answers, FinishedChunk, Part
 from recourse_audit.execute.executors import Executor, InProcess
 from recourse_audit.execute.pipeline import Request, RunSummary, run_audit

@@ -12,7 +12,7 @@ from recourse_audit.errors import InputError, SettingsError, SubjectError
 
 if TYPE_CHECKING:
     from recourse_audit.audit.inspect import Inspection
-    from recourse_audit.audit.loaded import LoadedAudit
+    from recourse_audit.audit.load import LoadedAudit
     from recourse_audit.graph.arrays import Graph
     from recourse_audit.model.session import OnnxModel
     from recourse_audit.records.caveats import StabilityReport
@@ -57,7 +57,7 @@ class Audit:
         model: "OnnxModel | None" = None,
         seed: int | None = None,
     ) -> None:
-        from recourse_audit.audit.loaded import open_audit, with_seed
+        from recourse_audit.audit.load import open_audit, with_seed
 
         checked = _checked(settings, graph_in_memory=graph is not None)
         self._open(open_audit(with_seed(checked, seed), graph=graph, model=model))
@@ -82,7 +82,7 @@ class Audit:
         progress
             Whether to show what is being done, on stderr.
         """
-        from recourse_audit.audit.loaded import load_audit
+        from recourse_audit.audit.load import load_audit
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
         audit = cls.__new__(cls)
@@ -201,7 +201,7 @@ class Audit:
         options
             Whether options are compared as well as explanations.
         """
-        from recourse_audit.audit.loaded import find_subjects
+        from recourse_audit.audit.load import find_subjects
         from recourse_audit.audit.stability import by_links, by_models, draw_subjects
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
@@ -250,7 +250,7 @@ class Audit:
         sign, id_key
             An Ed25519 private key to sign with; a secret file to hash ids with.
         """
-        from recourse_audit.audit.selection import Selection
+        from recourse_audit.audit.load import Selection
         from recourse_audit.bundle.manifest import read_id_key
         from recourse_audit.bundle.signature import read_signer
         from recourse_audit.execute.executors import executor_for

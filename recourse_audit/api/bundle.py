@@ -226,7 +226,7 @@ class Bundle:
 
     def replay(self, settings: Path | str, count: int, *, seed: int = 0) -> tuple[str, ...]:
         """Work out a sample of subjects again, and name what differs, one line each."""
-        from recourse_audit.audit.loaded import load_audit
+        from recourse_audit.audit.load import load_audit
         from recourse_audit.bundle.manifest import read_manifest
         from recourse_audit.execute.replay import replay
 

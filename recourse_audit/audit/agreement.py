@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from recourse_audit.audit.grouping import group_values, groups_by
+from recourse_audit.audit.population import group_values, groups_by
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import near_matches

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
-from recourse_audit.audit.outcomes import SAYS_BAD, SAYS_GOOD
-from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
+from recourse_audit.audit.load import Preprocessing, preprocessed
+from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.columns import near_matches

@@ -9,15 +9,16 @@ import numpy as np
 from recourse_audit.audit.agreement import agreement_of, recorded_decisions
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.large_graphs import Askable
-from recourse_audit.audit.loaded import (
+from recourse_audit.audit.load import (
     LoadedAudit,
+    Preprocessing,
     check_against_graph,
     check_classes,
     check_features,
+    preprocessed,
     rule_of,
     with_ties_counted,
 )
-from recourse_audit.audit.preprocessed import Preprocessing, preprocessed
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.readers import read_graph

@@ -9,7 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions

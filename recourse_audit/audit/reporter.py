@@ -9,7 +9,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.caveats import Caveats
 from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.large_graphs import is_large
-from recourse_audit.audit.loaded import LoadedAudit, find_subjects
+from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints

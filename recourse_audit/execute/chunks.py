@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.search.moexp import Block, blocks
 

@@ -3,8 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from recourse_audit.audit.loaded import LoadedAudit
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import LoadedAudit, Selection
 from recourse_audit.bundle.seal import digest, digest_of, versions
 from recourse_audit.execute.worker import digest_of_graph
 from recourse_audit.graph.arrays import Ints

@@ -12,13 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of
-from recourse_audit.audit.communities import communities_of, members_of, people_of, ties_of
-from recourse_audit.audit.grouping import check_groups
 from recourse_audit.audit.large_graphs import is_large
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit, Selection, selected
 from recourse_audit.audit.own_data import alone_decisions
+from recourse_audit.audit.population import (
+    check_groups,
+    communities_of,
+    members_of,
+    people_of,
+    ties_of,
+)
 from recourse_audit.audit.reporter import Reporter, repeated_answers
-from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.layout import GROUP_REPORT, SETTINGS, BundleFolder, writing
 from recourse_audit.bundle.log import RunLog

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.reporter import Reporter, repeated_answers
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.execute.chunks import Part, chunks_of

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.audit.loaded import LoadedAudit, assemble
+from recourse_audit.audit.load import LoadedAudit, assemble
 from recourse_audit.audit.reporter import Reporter
 from recourse_audit.bundle.seal import versions
 from recourse_audit.errors import AuditError, InputError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.audit.grouping import MOST_NUMBERS, bin_labels
+from recourse_audit.audit.population import MOST_NUMBERS, bin_labels
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.network import Network

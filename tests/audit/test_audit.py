@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.errors import SettingsError, SubjectError
 from recourse_audit.records.report import NO_TIE_MOVES, NO_TIES, TIES_DO_NOT_MATTER

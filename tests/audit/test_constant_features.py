@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.records.report import SubjectReport
 from tests.audits import FEATURES, IDS, small_audit

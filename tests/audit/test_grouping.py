@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.grouping import bin_labels, check_groups, groups_by
+from recourse_audit.audit.population import bin_labels, check_groups, groups_by
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays

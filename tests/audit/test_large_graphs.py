@@ -17,7 +17,7 @@ from recourse_audit.audit.large_graphs import (
     Ring,
     looks,
 )
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.errors import LimitError
 from recourse_audit.graph.arrays import Floats, Graph, Indices
 from recourse_audit.graph.neighbourhoods import by_locality

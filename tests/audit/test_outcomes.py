@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.loaded import load_audit
-from recourse_audit.audit.outcomes import known_outcomes
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection, load_audit
+from recourse_audit.audit.population import known_outcomes
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.npz import from_arrays

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from tests.audits import SAMPLES, lending_audit
 from tests.command import command
 

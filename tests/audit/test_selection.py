@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.grouping import group_values
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
-from recourse_audit.audit.selection import Selection, selected
+from recourse_audit.audit.load import LoadedAudit, Selection, load_audit, selected
+from recourse_audit.audit.population import group_values
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.settings import GroupSettings

@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.stability import (
     Standing,
     by_models,

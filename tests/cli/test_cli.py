@@ -78,7 +78,7 @@ def test_a_mistake_of_ours_is_one_line_without_a_traceback_and_ends_with_1(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr("recourse_audit.audit.loaded.load_audit", fail)
+    monkeypatch.setattr("recourse_audit.audit.load.load_audit", fail)
     finished = command("explain", tmp_path / "audit.toml", "a")
     assert finished.code == 1
     assert one_line(finished).startswith("internal error: ZeroDivisionError: surprise; please")
@@ -90,7 +90,7 @@ def test_an_interrupted_command_ends_with_130(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recourse_audit.audit.loaded.load_audit", interrupt)
+    monkeypatch.setattr("recourse_audit.audit.load.load_audit", interrupt)
     finished = command("explain", tmp_path / "audit.toml", "a")
     assert (finished.code, finished.out) == (130, "")
 

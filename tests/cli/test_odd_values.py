@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from recourse_audit import Audit
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.settings import AttributeRule, Implication, Settings, TieRule, parse_settings
 from recourse_audit.settings.section import Section

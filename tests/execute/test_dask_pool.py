@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.bundle.store import open_store
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection
 from recourse_audit.bundle.reader import open_stored_audit
 from tests.audits import quick_audit
 from tests.bundles import Remembered, processes, request_for, run_here

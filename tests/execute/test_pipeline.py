@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 import pytest
 
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection
 from recourse_audit.bundle import checkpoint
 from recourse_audit.bundle.layout import BundleFolder
 from recourse_audit.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection
 from recourse_audit.errors import InputError
 from recourse_audit.execute.worker import Worker, prepare_job
 from tests.bundles import contents, processes, request_for, run_here

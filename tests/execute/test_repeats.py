@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.audit.reporter import explain, repeated_answers
 from recourse_audit.bundle.manifest import read_manifest

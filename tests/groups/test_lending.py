@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.api.bundle import Bundle
-from recourse_audit.audit.selection import Selection
+from recourse_audit.audit.load import Selection
 from recourse_audit.records.groups import GroupReport
 from tests.audits import SAMPLES
 from tests.bundles import request_for, run_here

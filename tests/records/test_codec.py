@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.errors import DocumentError
 from recourse_audit.records import codec

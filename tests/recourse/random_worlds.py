@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recourse_audit.audit.loaded import LoadedAudit, open_audit
+from recourse_audit.audit.load import LoadedAudit, open_audit
 from recourse_audit.settings import parse_settings
 from tests.onnx_models import sum_network
 from tests.recourse.brute_force import BruteForce, Form, Oracle, Policy, TieRow, World, is_denied

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from recourse_audit.audit.loaded import LoadedAudit, open_audit
+from recourse_audit.audit.load import LoadedAudit, open_audit
 from recourse_audit.settings import parse_settings
 from tests.onnx_models import sum_network
 from tests.recourse.random_worlds import write_csv

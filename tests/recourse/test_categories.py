@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.reporter import recourse_search, try_by_hand
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.graph.arrays import Floats

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.loaded import LoadedAudit
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.reporter import recourse_search
 from recourse_audit.records.recourse import Option, Recourse, SetAction
 from recourse_audit.recourse.options import RecourseSearch

@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from recourse_audit.audit.loaded import LoadedAudit, load_audit
+from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.records.report import SubjectReport

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher

@@ -14,7 +14,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain, try_by_hand
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.recourse import Option, SetAction, TieAction

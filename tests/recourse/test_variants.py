@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import load_audit
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher

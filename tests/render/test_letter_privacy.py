@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.loaded import load_audit
+from recourse_audit.audit.load import Selection, load_audit, selected
 from recourse_audit.audit.reporter import reports_on
-from recourse_audit.audit.selection import Selection, selected
 from recourse_audit.records.codec import plain_data
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.letters import letter as letters

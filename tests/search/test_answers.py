@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.audit.loaded import open_audit
+from recourse_audit.audit.load import open_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays

@@ -1,0 +1,478 @@
+"""Settings, graph and model brought together and probed once: everything needed to answer.
+
+Where a sealed pipeline makes the features, it is asked about everybody once, and probed too. Then
+the subjects are chosen: everybody, those refused, a group, or a list, all of them or a sample.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.audit.agreement import NOT_RECORDED, recorded_decisions
+from recourse_audit.audit.population import groups_by, known_outcomes
+from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.columns import (
+    IN_MEMORY,
+    ColumnKind,
+    Positions,
+    near_matches,
+    with_raw_columns,
+)
+from recourse_audit.graph.computed import Computation, with_computed
+from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
+from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.preprocessing import (
+    Encoder,
+    Pipeline,
+    PipelineEncoder,
+    encoder_of,
+    probe_rows,
+)
+from recourse_audit.model.probes import probe
+from recourse_audit.model.queries import pool_of
+from recourse_audit.model.session import OnnxModel
+from recourse_audit.records.model import (
+    PreprocessingInput,
+    PreprocessingProbes,
+    PreprocessingReport,
+    ProbeReport,
+)
+from recourse_audit.records.spreadsheets import unguarded
+from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.search.results import Scope
+from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
+from recourse_audit.settings.search import LARGEST_SEED
+from recourse_audit.settings.section import is_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preprocessing:
+    """A pipeline with the columns that it takes, and what the probes found."""
+
+    encoder: PipelineEncoder
+    probes: PreprocessingProbes
+    features: int
+
+    @property
+    def report(self) -> PreprocessingReport:
+        """What `inspect` says about it."""
+        pipeline = self.encoder.pipeline
+        return PreprocessingReport(
+            file=pipeline.path.name,
+            sha256=pipeline.digest(),
+            inputs=tuple(
+                PreprocessingInput(
+                    name=one.port.name,
+                    dtype=one.port.dtype,
+                    shape=one.port.shape,
+                    columns=one.columns,
+                )
+                for one in self.encoder.intakes
+            ),
+            output=pipeline.output.name,
+            features=self.features,
+            probes=self.probes,
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why nobody can be audited with this pipeline; empty if everybody can."""
+        notes = " ".join(self.probes.notes.values())
+        return f"{self.encoder.pipeline.path}: {notes}" if self.probes.failed else ""
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of every file of the pipeline, by name."""
+        return self.encoder.pipeline.digests
+
+    def digest(self) -> str:
+        """One SHA-256 for all of the pipeline."""
+        return self.encoder.pipeline.digest()
+
+    def check(self) -> None:
+        """Refuse a pipeline whose features could not be relied on."""
+        if self.problem:
+            raise ModelError(self.problem)
+
+
+def preprocessed(
+    model: ModelSettings,
+    settings: GraphSettings,
+    *,
+    graph: Graph | None = None,
+    timeout: float | None = None,
+) -> tuple[Graph, Preprocessing]:
+    """Read the graph, or take the one in memory, and have the pipeline make its features."""
+    computation = Computation(settings)
+    made: dict[str, ColumnKind] = dict.fromkeys(computation.maker, "numbers")
+    made |= dict.fromkeys(computation.categories, "text")
+    pipeline = Pipeline(model, settings.features, made=made, timeout=timeout)
+    if graph is None:
+        graph = read_graph(settings, pipeline)
+        origin = settings.origin
+    else:
+        place = IN_MEMORY
+        graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)
+        origin = IN_MEMORY.name
+    intakes = pipeline.intakes([*graph.attributes], origin)
+    encoder = PipelineEncoder(pipeline, intakes, computation)
+    columns = {name: graph.columns[name] for name in encoder.columns}
+    features = encoder.encode_nodes(columns, graph.ids, origin)
+    names = encoder.feature_names(features.shape[1])
+    probes = probe_rows(encoder.encode, columns, features, names)
+    preprocessing = Preprocessing(encoder=encoder, probes=probes, features=features.shape[1])
+    return replace(graph, features=features, feature_names=names), preprocessing
+
+
+UNBOUNDED_HOPS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedAudit:
+    """Everything needed to answer for a subject."""
+
+    settings: Settings
+    graph: Graph
+    model: OnnxModel
+    probes: ProbeReport
+    batcher: QueryBatcher
+    rule: DecisionRule
+    recorded: Ints | None
+    scope: Scope
+    policy: Policy
+    preprocessing: Preprocessing | None = None
+    encoder: Encoder | None = None
+    graph_from_files: bool = True
+    outcomes: Ints | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader must know about the model and the graph before any figure."""
+        return tuple(self.probes.notes.values())
+
+
+def load_audit(
+    path: Path | str, *, seed: int | None = None, timeout: float | None = None
+) -> LoadedAudit:
+    """Read an `audit.toml` and all that it names; probe the model on the graph's own nodes.
+
+    `seed` replaces that of the settings, and `timeout` that of the model.
+    """
+    settings = with_seed(load_settings(Path(path)), seed)
+    try:
+        return open_audit(settings, timeout=timeout)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def with_seed(settings: Settings, seed: int | None) -> Settings:
+    """The same settings with another seed, if one is given."""
+    if seed is None:
+        return settings
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"the seed must be from 0 to 2^63 - 1 (got {seed})")
+    search = settings.search.model_copy(update={"seed": seed})
+    return settings.model_copy(update={"search": search})
+
+
+def open_audit(
+    settings: Settings,
+    *,
+    graph: Graph | None = None,
+    model: OnnxModel | None = None,
+    timeout: float | None = None,
+) -> LoadedAudit:
+    """Bring together what the settings name; what does not fit together is a `SettingsError`.
+
+    A graph or a model that is given is used in place of the one that the settings name.
+    """
+    from_files = graph is None
+    model = OnnxModel(settings.model, timeout=timeout) if model is None else model
+    preprocessing = None
+    if settings.model.preprocessing is not None:
+        graph, preprocessing = preprocessed(
+            settings.model, settings.graph, graph=graph, timeout=timeout
+        )
+        preprocessing.check()
+    elif graph is None:
+        graph = read_graph(settings.graph)
+    else:
+        graph = with_computed(graph, settings.graph, Positions("the graph"))
+    check_features(model, graph, preprocessing)
+    policy, outcomes = check_against_graph(settings, graph, preprocessing)
+    classes = len(settings.decision.classes)
+    probes = probe(model, settings.model, pool_of(graph), classes=classes)
+    probes = with_ties_counted(probes, graph)
+    check_classes(settings, model)
+    audit = assemble(settings, graph, model, probes, policy)
+    return replace(
+        audit, preprocessing=preprocessing, graph_from_files=from_files, outcomes=outcomes
+    )
+
+
+def check_against_graph(
+    settings: Settings, graph: Graph, preprocessing: Preprocessing | None
+) -> tuple[Policy, Ints | None]:
+    """The policy and what came true later, checked against the graph as `run` needs them."""
+    _check_groups(settings, graph)
+    encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
+    policy = open_policy(settings, graph, encoder)
+    _check_stratum(settings, graph)
+    return policy, known_outcomes(settings, graph, () if encoder is None else encoder.columns)
+
+
+def assemble(
+    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport, policy: Policy
+) -> LoadedAudit:
+    """An audit of parts that are known to fit together."""
+    search = settings.search
+    return LoadedAudit(
+        settings=settings,
+        graph=graph,
+        model=model,
+        probes=probes,
+        batcher=QueryBatcher(
+            model,
+            pool_of(graph),
+            graphs_per_query=None if probes.packing else 1,
+            sharing=sharing_of(probes),
+            # Of a model that fails the probe it is known.
+            repeater=Repeater(settings.model.repeat if probes.deterministic else 0, search.seed),
+        ),
+        rule=rule_of(settings, graph, model),
+        recorded=recorded_decisions(settings, graph),
+        scope=Scope(
+            max_nodes=search.max_nodes,
+            max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
+            budget=search.budget,
+            counterfactuals=search.counterfactuals,
+            seed=search.seed,
+        ),
+        policy=policy,
+        encoder=policy.encoder,
+    )
+
+
+def rule_of(settings: Settings, graph: Graph, model: OnnxModel) -> DecisionRule:
+    """The rule that decides, for a model whose output has been identified."""
+    output = model.signature.output
+    assert output.kind is not None
+    return DecisionRule(settings.decision, graph, kind=output.kind, precision=output.dtype)
+
+
+def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
+    """The same report, with one more note where no two people of the graph have a tie."""
+    if graph.pair_count:
+        return probes
+    if len(graph.ties):
+        found = f"only ties from a person to themselves ({len(graph.ties):,})"
+    else:
+        found = "no ties at all"
+    note = (
+        f"THE GRAPH HAS NO TIES: the file of ties was read, and it holds {found}. No decision can "
+        "be explained by ties, no tie can be dropped, and every figure about ties is empty. Check "
+        "that the settings name the right file (graph)."
+    )
+    return replace(probes, notes={"no_ties": note, **probes.notes})
+
+
+def check_features(
+    model: OnnxModel, graph: Graph, preprocessing: Preprocessing | None = None
+) -> None:
+    """Refuse a graph with more or fewer features than the model takes."""
+    wanted, given = model.signature.feature_count, graph.features.shape[1]
+    if preprocessing is not None and wanted not in (None, given):
+        pipeline = preprocessing.encoder.pipeline
+        raise ModelError(
+            f"{pipeline.path}: gives {given} features (its output {pipeline.output.name!r}), and "
+            f"the model {model.path} takes {wanted}; name the pipeline that the model was trained "
+            "with"
+        )
+    if not given or wanted not in (None, given):
+        raise SettingsError(
+            f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
+            f"{given}; name the model's features, in its order"
+        )
+
+
+def _check_groups(settings: Settings, graph: Graph) -> None:
+    known = graph.column_names
+    for name in settings.groups.attributes:
+        if name not in known:
+            raise SettingsError(
+                f"groups.attributes: the nodes have no column {name!r}; {near_matches(name, known)}"
+            )
+
+
+def _check_stratum(settings: Settings, graph: Graph) -> None:
+    name, known = settings.caveats.stratum, list(graph.attributes)
+    if name is not None and name not in known:
+        raise SettingsError(
+            f"caveats.stratum: the nodes have no column {name!r} besides the model's features; "
+            f"{near_matches(name, known)}"
+        )
+
+
+def check_classes(settings: Settings, model: OnnxModel) -> None:
+    """Refuse names for more or fewer classes than the output has."""
+    named, output = settings.decision.classes, model.signature.output
+    if output.classes != len(named):
+        raise SettingsError(
+            f"decision.classes: names {len(named)} classes ({', '.join(named)}), but the output "
+            f"{output.name!r} of {model.path} has {output.classes}; name them all, in its order"
+        )
+
+
+def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
+    """The numbers of the nodes with these ids; all unknown ids are reported at once."""
+    numbers = {identifier: _number_of(audit.graph, identifier) for identifier in ids}
+    unknown = [repr(identifier) for identifier, number in numbers.items() if number is None]
+    if unknown:
+        file = audit.settings.graph.origin
+        some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
+        raise SubjectError(
+            f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
+            f"{', '.join(unknown)}; ids look like {some}"
+        )
+    return [number for identifier in ids if (number := numbers[identifier]) is not None]
+
+
+def _number_of(graph: Graph, identifier: str) -> int | None:
+    try:
+        identifier.encode()  # numpy refuses what a terminal may send and UTF-8 cannot hold
+        return graph.find(identifier)
+    except (UnicodeEncodeError, SubjectError):
+        return None
+
+
+SALT = 23
+NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What the user asked for: all, unfavourable, a file of ids, or ATTRIBUTE=VALUE."""
+
+    subjects: str = "unfavourable"
+    sample: int | None = None
+    stratify: str | None = None
+
+
+def selected(audit: LoadedAudit, answers: Floats, selection: Selection) -> Ints:
+    """The numbers of the subjects, in ascending order; an empty selection is refused."""
+    if selection.stratify is not None and selection.sample is None:
+        raise InputError("--stratify needs --sample N, the size of the sample")
+    chosen = _chosen(audit, answers, selection.subjects)
+    if not len(chosen):
+        if selection.subjects == "unfavourable" and audit.recorded is None:
+            raise SubjectError(
+                f"all {audit.graph.node_count:,} decisions were favourable; there is nothing to "
+                "audit, except with --subjects all"
+            )
+        raise SubjectError(
+            f"--subjects {selection.subjects}: there is nobody to audit; choose others, or all"
+        )
+    if selection.sample is None or selection.sample >= len(chosen):
+        return chosen
+    return _drawn(audit, chosen, selection.sample, selection.stratify)
+
+
+def _chosen(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
+    every = np.arange(audit.graph.node_count)
+    if wanted == "all":
+        return every
+    if wanted == "unfavourable":
+        return every[_refused(audit, answers)]
+    path = Path(wanted)
+    if "=" in wanted and not is_file(path):
+        name, _, value = wanted.partition("=")
+        values = np.array(_values(audit, name, "--subjects"))
+        return np.flatnonzero(values == value)
+    return _listed(audit, path)
+
+
+def _refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
+    """Who did not get a favourable decision, including those whose answer is not a number.
+
+    If decisions are on record, those count: whoever they refused.
+    """
+    if audit.recorded is not None:
+        known = audit.recorded != NOT_RECORDED
+        refused: NDArray[np.bool_] = known & ~audit.rule.favourable_classes[audit.recorded]
+        return refused
+    return ~audit.rule.over(answers).favourable(answers, np.arange(len(answers)))
+
+
+def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:
+    known = audit.graph.column_names
+    if name not in known:
+        raise InputError(
+            f"{option}: the nodes have no column {name!r}; {near_matches(name, known)}"
+        )
+    return groups_by(audit.graph, audit.settings.groups, name)
+
+
+def _listed(audit: LoadedAudit, path: Path) -> Ints:
+    numbers = {name: number for number, name in enumerate(audit.graph.ids.tolist())}
+    ids = _ids(path, audit.settings.graph.id)
+    unknown = [name for name in ids if name not in numbers]
+    if unknown:
+        more = f" (and {len(unknown) - NAMED:,} more)" if len(unknown) > NAMED else ""
+        raise SubjectError(
+            f"{path}: the graph has no node with the {'id' if len(unknown) == 1 else 'ids'} "
+            f"{', '.join(map(repr, unknown[:NAMED]))}{more}; correct them or leave them out"
+        )
+    return np.unique(np.array([numbers[name] for name in ids], np.int64))
+
+
+def _ids(path: Path, column: str) -> list[str]:
+    """One id per line; from a CSV file, the column of ids, guarded against formulas or not."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: there is no such file; --subjects takes all, unfavourable, a file of ids or "
+            "ATTRIBUTE=VALUE"
+        ) from None
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path}: is not UTF-8 text; write one id per line") from None
+    if path.suffix != ".csv":
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    names = list(rows.fieldnames or [])
+    if column not in names:
+        raise InputError(f"{path}: there is no column {column!r}; {near_matches(column, names)}")
+    return [unguarded(row[column]) for row in rows]
+
+
+def _drawn(audit: LoadedAudit, chosen: Ints, count: int, stratify: str | None) -> Ints:
+    """A uniform sample; with strata, in proportion to their sizes and at least one of each."""
+    generator = np.random.default_rng((audit.scope.seed, SALT))
+    if stratify is None:
+        return np.sort(generator.permutation(chosen)[:count])
+    values = np.array(_values(audit, stratify, "--stratify"))[chosen]
+    names, which = np.unique(values, return_inverse=True)
+    sizes = np.bincount(which, minlength=len(names))
+    drawn = [
+        generator.permutation(chosen[which == place])[:share]
+        for place, share in enumerate(_shares(sizes, count).tolist())
+    ]
+    return np.sort(np.concatenate(drawn))
+
+
+def _shares(sizes: Ints, count: int) -> Ints:
+    """Divide a number in proportion to sizes by largest remainders, at least one each."""
+    least = np.ones_like(sizes) if count >= len(sizes) else np.zeros_like(sizes)
+    exact = (sizes - least) * (count - least.sum()) / max(int((sizes - least).sum()), 1)
+    shares: Ints = least + exact.astype(np.int64)
+    order = np.argsort(exact.astype(np.int64) - exact, kind="stable")
+    shares[order[: count - int(shares.sum())]] += 1
+    return shares
