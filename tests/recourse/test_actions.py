@@ -1,5 +1,8 @@
 """What a policy permits a subject is listed completely, once, in a fixed order."""
 
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +159,41 @@ def test_the_table_is_what_reading_the_rules_one_by_one_permits(seed: int, direc
         texts = names(table)
         assert sorted(texts) == sorted(text_of(graph, move) for move in slow.moves(subject))
         assert reasons(policy, subject, *texts[:1], *texts[-1:]) == []
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_typed_change_has_reasons_against_it_exactly_if_the_rules_do_not_permit_it(
+    directed: bool,
+) -> None:
+    graph = town(5, directed=directed)
+    rules: dict[str, Any] = {**ANYTHING, "never": ["address"]}
+    policy = policy_of(graph, **rules)
+    slow = brute_force.Policy(world_of(graph), {"recourse": rules}, 2)
+    judged: Counter[bool] = Counter()
+    for subject in range(0, graph.node_count, 3):
+        permitted = {text_of(graph, move) for move in slow.moves(subject)}
+        for text in typed_changes(graph, slow, subject):
+            expected = text in permitted
+            assert (reasons(policy, subject, text) == []) == expected, text
+            judged[expected] += 1
+    assert min(judged.values()) > 50
+
+
+def typed_changes(graph: Graph, slow: brute_force.Policy, subject: int) -> Iterator[str]:
+    """Every tie dropped, every own tie added, and attributes at and between their levels."""
+    rows = {(row.source, row.target, row.kind) for row in slow.world.rows}
+    for source, target, kind in rows:
+        if source != target:
+            yield text_of(
+                graph, brute_force.Move(do="drop", cost=1, tie=(source, target), kind=kind)
+            )
+    for other, kind in product(range(graph.node_count), graph.ties.kinds):
+        for ends in [(subject, other), (other, subject)] if other != subject else []:
+            yield text_of(graph, brute_force.Move(do="add", cost=1, tie=ends, kind=kind))
+    for name, step in (("income", 0.5), ("savings", 300), ("late", 1), ("debt", 0.1)):
+        before = slow.current(name, subject)
+        for steps in (-9, -2, -1, 0, 0.5, 1, 3, 20):
+            yield f"{name}={before + steps * step:.12g}"
 
 
 def world_of(graph: Graph) -> brute_force.World:
