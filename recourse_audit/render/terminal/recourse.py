@@ -82,9 +82,10 @@ def what_if_notes(found: WhatIf) -> Iterator[str]:
     for number in found.outside:
         end = ("lowest", number.lowest) if number.side == "below" else ("highest", number.highest)
         unit = f" {plain(number.unit)}" if number.unit else ""
+        value = f"{plain(number.attribute)} = {amount(number.value)}"
         yield (
-            f"Nobody in the graph has a value like {plain(number.attribute)} = {number.value:g}: "
-            f"the {end[0]} is {end[1]:g}{unit}. The model's answer there is an extrapolation."
+            f"Nobody in the graph has a value like {value}: "
+            f"the {end[0]} is {amount(end[1])}{unit}. The model's answer there is an extrapolation."
         )
 
 
