@@ -31,6 +31,7 @@ class Remembered:
 
     def __init__(self) -> None:
         self.said: list[str] = []
+        self.stages: list[str] = []
         self.total = self.before = self.done = self.queries = 0
 
     def begin(self, total: int, done: int) -> None:
@@ -39,6 +40,10 @@ class Remembered:
     def advance(self, subjects: int, queries: int) -> None:
         self.done += subjects
         self.queries += queries
+
+    def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
+        if doing not in self.stages:
+            self.stages.append(doing)
 
     def say(self, text: str) -> None:
         self.said.append(text)

@@ -230,6 +230,7 @@ class Audit:
         sign: Path | str | None = None,
         id_key: Path | str | None = None,
         progress: bool = False,
+        pages_follow: bool = False,
     ) -> Bundle:
         """Audit everyone who was refused, or others, into a bundle; rerun the same to resume.
 
@@ -249,13 +250,18 @@ class Audit:
             Go on even if the record and the model differ on more people than the settings allow.
         sign, id_key
             An Ed25519 private key to sign with; a secret file to hash ids with.
+        progress, pages_follow
+            Show how far it has come, with the time left; with time for letters and pages, too.
         """
         from recourse_audit.audit.load import Selection
         from recourse_audit.bundle.manifest import read_id_key
         from recourse_audit.bundle.signature import read_signer
         from recourse_audit.execute.executors import executor_for
         from recourse_audit.execute.pipeline import Request, run_audit
-        from recourse_audit.render.terminal.progress import audit_progress_on_stderr
+        from recourse_audit.render.terminal.progress import (
+            SECONDS_ON_PAPER,
+            audit_progress_on_stderr,
+        )
 
         request = Request(
             audit=self.loaded,
@@ -269,7 +275,8 @@ class Audit:
         )
         count = os.cpu_count() or 1 if workers is None else workers
         executor = executor_for(workers=count, scheduler=scheduler, timeout=timeout)
-        with audit_progress_on_stderr(shown=progress) as shown:
+        on_paper = SECONDS_ON_PAPER / max(count, 1) if pages_follow else 0.0
+        with audit_progress_on_stderr(shown=progress, on_paper=on_paper) as shown:
             summary = run_audit(request, executor, now=now, progress=shown)
         return Bundle(Path(out), was_finished=summary.finished_before)
 

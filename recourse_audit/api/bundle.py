@@ -138,7 +138,7 @@ class Bundle:
         options = PageOptions(
             level=level, language=language, auditor=auditor, pdf=pdf, templates=_path(templates)
         )
-        with _render_options("Making pages", workers, sign, again, progress) as work:
+        with _render_options(workers, sign, again, progress) as work:
             return write_pages(self.folder, options, work)
 
     def write_letters(
@@ -207,7 +207,7 @@ class Bundle:
                 reopen=reopen,
             ),
         )
-        with _render_options("Writing letters", workers, sign, again, progress) as work:
+        with _render_options(workers, sign, again, progress) as work:
             return write_letters(self.folder, options, work)
 
     def verify(self, *, key: Path | str | None = None) -> "Verification":
@@ -259,7 +259,7 @@ def open_bundle(folder: Path | str) -> Bundle:
 
 @contextmanager
 def _render_options(
-    doing: str, workers: int | None, sign: Path | str | None, again: bool, progress: bool
+    workers: int | None, sign: Path | str | None, again: bool, progress: bool
 ) -> "Iterator[RenderOptions]":
     from recourse_audit.bundle.signature import read_signer
     from recourse_audit.render.batch import RenderOptions
@@ -270,7 +270,7 @@ def _render_options(
             workers=os.cpu_count() or 1 if workers is None else workers,
             signer=None if sign is None else read_signer(Path(sign)),
             again=again,
-            begin=lambda total: steps.begin(doing, total),
+            begin=steps.begin,
             done=steps.advance,
         )
 

@@ -27,7 +27,7 @@ def demo(
 
     folder = prepare_demo(out)
     settings = folder / "audit.toml"
-    audit = Audit.from_toml(settings)
+    audit = Audit.from_toml(settings, progress=True)
     found = audit.inspect()
     show_model_briefly(view(), found.name, found.report)
     say("")
@@ -35,7 +35,9 @@ def demo(
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
         show_subject_briefly(view(), report, favourable=favourable)
     with resumable(folder / "bundle"):
-        bundle = audit.run(folder / "bundle", sample=DEMO_AUDIT, fresh=True, progress=True)
+        bundle = audit.run(
+            folder / "bundle", sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True
+        )
     say_results(bundle)
     trouble = make_pages(bundle, settings, None, None)
     say(

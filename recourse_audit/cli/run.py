@@ -88,7 +88,9 @@ def run(
     limits = read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())
     asked = _checked(settings, pages=pages, gap=gap)
-    audit = Audit.from_toml(settings, seed=seed, timeout=min(timeout, asked.model.timeout))
+    audit = Audit.from_toml(
+        settings, seed=seed, timeout=min(timeout, asked.model.timeout), progress=True
+    )
     with resumable(out):
         bundle = audit.run(
             out,
@@ -103,6 +105,7 @@ def run(
             sign=sign,
             id_key=id_key,
             progress=True,
+            pages_follow=pages,
         )
     say_results(bundle)
     trouble = make_pages(bundle, settings, workers, sign) if pages else ""

@@ -34,7 +34,9 @@ def verify(
     if replay is not None and settings is None:
         raise InputError("--replay needs --settings FILE: the audit.toml with its model and graph")
     opened = Bundle(bundle)
-    found = opened.verify(key=key)
+    with steps_on_stderr(shown=True) as steps:
+        steps.begin("Checking every file")
+        found = opened.verify(key=key)
     if replay is not None and settings is not None and not found.problems:
         with steps_on_stderr(shown=True) as steps:
             steps.begin("Working out subjects again")

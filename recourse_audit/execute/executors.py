@@ -59,6 +59,10 @@ class Progress(Protocol):
         """Some more subjects are done, with this many queries."""
         ...
 
+    def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
+        """Something other than subjects takes time; so many steps of it are done, if they count."""
+        ...
+
     def say(self, text: str) -> None:
         """Something happened that a person may want to read."""
         ...
@@ -71,6 +75,9 @@ class NoProgress:
         """Ignored."""
 
     def advance(self, subjects: int, queries: int) -> None:
+        """Ignored."""
+
+    def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
         """Ignored."""
 
     def say(self, text: str) -> None:

@@ -120,6 +120,7 @@ def run_audit(
     bundle.state()  # a folder of somebody else is refused before any work is done
     if is_large(request.audit.graph):
         progress.say("asking the model about everybody; in a large graph this may take minutes")
+    progress.stage("Asking the model about everybody")
     plan = _planned(request)
     with writing(request.out), bundle.held() as state:
         if state == "finished" and not request.fresh:
@@ -137,7 +138,7 @@ def run_audit(
             digest = fingerprint_digest(plan.fingerprint)
             log.add(LogLine(event="started", fingerprint=digest, subjects=len(plan.subjects)))
             _work(bundle, plan, checkpoint, executor, progress, log)
-            statuses = _seal(bundle, plan, checkpoint, request.signer)
+            statuses = _seal(bundle, plan, checkpoint, request.signer, progress)
             log.add(LogLine(event="finished", statuses=statuses))
         bundle.end()
     return _summary(plan, statuses, finished_before=False)
@@ -289,9 +290,14 @@ def _failures(reporter: Reporter, chunk: FinishedChunk) -> dict[int, str]:
 
 
 def _seal(
-    bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint, signer: Signer | None
+    bundle: BundleFolder,
+    plan: _Plan,
+    checkpoint: Checkpoint,
+    signer: Signer | None,
+    progress: Progress,
 ) -> dict[RecourseStatus, int]:
     """Write every file of the bundle from the finished chunks; count subjects by status."""
+    progress.stage("Writing the tables")
     bundle.write(SETTINGS, plan.settings)
     new = {
         "data/subjects.jsonl": bundle.work / "new.jsonl",
@@ -305,6 +311,7 @@ def _seal(
         bundle.put(name, path)
     with open_store(bundle.store) as store:
         if plan.audit.settings.groups.attributes:
+            progress.stage("Comparing groups")
             stored = StoredAudit(
                 folder=bundle.folder,
                 connection=store,

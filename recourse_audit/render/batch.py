@@ -50,7 +50,7 @@ class RenderOptions:
     workers: int = 1
     signer: Signer | None = None
     again: bool = True
-    begin: Callable[[int], None] = lambda _: None
+    begin: Callable[[str, int], None] = lambda doing, total: None
     done: Callable[[int], None] = lambda _: None
 
 

@@ -94,3 +94,50 @@ def test_a_terminal_gets_a_bar() -> None:
         shown.advance(1, 10)
     assert "1/3" in file.getvalue()
     assert "4 h 00 min left" in file.getvalue()
+
+
+def test_what_follows_the_subjects_is_shown_and_its_time_is_counted() -> None:
+    file, clock = io.StringIO(), Clock()
+    console = Console(file=file, width=200, soft_wrap=True)
+    with audit_progress(console, clock, on_paper=0.5) as shown:
+        shown.stage("Asking the model about everybody")
+        shown.begin(100, 0)
+        clock.now += 10.0
+        shown.advance(50, 500)
+        shown.advance(50, 500)
+        for done in range(5):
+            clock.now += 10.0
+            shown.stage("Comparing groups", done, 4)
+    assert file.getvalue().splitlines() == [
+        "100 subjects to audit",
+        "50 of 100 subjects, 50 queries per second, 1 min 00 s left",
+        "Comparing groups: 1 of 4, 1 min 20 s left",
+        "Comparing groups: 2 of 4, 1 min 10 s left",
+        "Comparing groups: 3 of 4, 1 min 00 s left",
+        "Comparing groups: 4 of 4, 50 s left",
+    ]
+
+
+def test_a_stage_that_cannot_be_counted_has_no_total_of_the_one_before() -> None:
+    file, clock = io.StringIO(), Clock()
+    with audit_progress(Console(file=file, force_terminal=True, width=120), clock) as shown:
+        shown.begin(3, 0)
+        shown.stage("Writing the tables")
+    assert "Writing the tables" in file.getvalue()
+    assert "/3" not in file.getvalue().split("Writing the tables")[-1]
+
+
+def test_steps_say_how_long_the_rest_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS_BEFORE", 3600.0)
+    clock = Clock()
+    monkeypatch.setattr(module, "monotonic", clock)
+    shown, file = console(terminal=True)
+    with progress(shown) as steps:
+        steps.begin("Making pages", 4)
+        steps._bar.start()
+        clock.now += 30.0
+        steps.advance()
+        steps.reach(2, 5)
+        steps._bar.refresh()
+    assert "2/5" in file.getvalue()
+    assert "45 s left" in file.getvalue()

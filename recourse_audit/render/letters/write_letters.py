@@ -115,8 +115,9 @@ def write_letters(
         with writing(folder):
             derived.tidy()
             there = not rendering.again and derived.is_there(paper=on_paper)
-            plan = _Plan(entries={}) if there else _planned(stored, writer, derived, options)
+            plan = _Plan(entries={})
             if not there:
+                plan = _planned(stored, writer, derived, options, rendering)
                 made_with = _made_with(options, settings, pages, plan, on_paper=on_paper)
                 factory = _Factory(
                     folder=folder,
@@ -125,6 +126,7 @@ def write_letters(
                     plan=plan,
                     on_paper=on_paper,
                 )
+                rendering.begin("Writing letters", len(names))
                 with derived.remake(made_with, rendering.signer) as new:
                     for name, content in make_files(folder, factory, list(names), rendering):
                         new.put(name, content)
@@ -170,7 +172,11 @@ class _Plan:
 
 
 def _planned(
-    stored: StoredAudit, writer: LetterWriter, derived: DerivedFolder, options: LetterOptions
+    stored: StoredAudit,
+    writer: LetterWriter,
+    derived: DerivedFolder,
+    options: LetterOptions,
+    rendering: RenderOptions,
 ) -> _Plan:
     """Decide which letters are signed off, before anything is written."""
     signing, names = options.signing, stored.names()
@@ -181,7 +187,9 @@ def _planned(
     entries: dict[int, Entry] = {}
     copied = set()
     changed: list[str] = []
+    rendering.begin("Reading reports", len(names))
     for number, own in names.items():
+        rendering.done(1)
         report, file = stored.report(number), file_name(number, own)
         if signing.reopen and signing.names(own):
             before.pop(number, None)

@@ -4,7 +4,7 @@ They are made from the bundle alone, into `pages/`, which is sealed by itself. W
 pages are made, but no PDF.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -31,6 +31,7 @@ from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
 
 LETTERS = "letters"
+SUMMARIES = 2  # the group report and the index
 LEFT_TO_THE_AUDITOR = "the auditor's copy says why"
 
 
@@ -74,10 +75,13 @@ def write_pages(
             on_paper = pages.pdf and printer is not None
             factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
             with derived.remake(made_with, options.signer) as new:
+                options.begin("Making pages", len(names) + SUMMARIES)
                 for name, content in make_files(folder, factory, list(names), options):
                     new.put(name, content)
-                for name, content in _summaries(stored, templates, printer, pages).items():
-                    new.put(name, content)
+                for summary in _summaries(stored, templates, printer, pages):
+                    for name, content in summary.items():
+                        new.put(name, content)
+                    options.done(1)
     return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
 
 
@@ -196,12 +200,11 @@ def page_name(number: int, subject: str, level: Level) -> str:
 
 def _summaries(
     stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
-) -> dict[str, bytes]:
+) -> Iterator[dict[str, bytes]]:
     """The pages about everybody: the group report, if groups are compared, and the index."""
     from recourse_audit.render.findings import with_sentences
 
     level = pages.level
-    files: dict[str, bytes] = {}
     names = stored.names()
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
@@ -209,7 +212,7 @@ def _summaries(
         if level != "auditor":
             report = for_others(report)
         words = PageWords(pages.language, templates, *GROUP_WORDS)
-        files = _group_files(report, words, templates, printer)
+        yield _group_files(report, words, templates, printer)
     view = index_view(
         _index_source(stored, pages, report),
         words=PageWords(pages.language, templates, *INDEX_WORDS),
@@ -220,10 +223,10 @@ def _summaries(
         paper=printer is not None,
     )
     html = templates.render("pages/index.html", view=view)
-    files["index.html"] = html.encode()
+    files = {"index.html": html.encode()}
     if printer is not None:
         files["index.pdf"] = printer.pdf(html)
-    return files
+    yield files
 
 
 def _index_source(
