@@ -23,9 +23,9 @@ from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.graph.arrays import Ints
+from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import every
-from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.verification import Verifier
 
 TEXT = "late_payments"
@@ -109,12 +109,12 @@ def combinations_of(table: ActionTable, subject: int, count: int) -> Ints:
     return np.concatenate((singles, pairs))
 
 
-def verified(audit: LoadedAudit, context: RecourseContext, subject: int, count: int) -> Any:
+def verified(audit: LoadedAudit, edited: EditedGraph, subject: int, count: int) -> Any:
     """Verify combinations of one subject's changes; the answers, and how long it took."""
     table = action_table(audit.policy, subject, audit.probes.depth)
     rows = combinations_of(table, subject, count)
     start = time.perf_counter()
-    answers = Verifier(context, table).answers(rows)
+    answers = Verifier(edited.about(subject), table).answers(rows)
     return answers, time.perf_counter() - start
 
 
@@ -125,11 +125,11 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         audits = opened(Path(folder))
-    contexts = []
+    graphs = []
     for audit in audits:
         answers = whole_answers(audit, np.arange(audit.graph.node_count))
         decisions = audit.rule.over(answers)
-        contexts.append(RecourseContext(audit.graph, audit.batcher, audit.probes, decisions))
+        graphs.append(EditedGraph(audit.graph, audit.batcher, audit.probes, decisions))
     refused = np.flatnonzero(~decisions.favourable(answers, np.arange(len(answers))))
     subjects = np.random.default_rng(1).permutation(refused)[: options.subjects].tolist()
     least = np.zeros((2, len(subjects)))
@@ -138,8 +138,8 @@ def main(argv: list[str] | None = None) -> None:
         times = np.full((2, REPEATS), np.inf)
         for repeat in range(REPEATS):
             found = []
-            for way, (audit, context) in enumerate(zip(audits, contexts, strict=True)):
-                one, times[way, repeat] = verified(audit, context, subject, options.combinations)
+            for way, (audit, edited) in enumerate(zip(audits, graphs, strict=True)):
+                one, times[way, repeat] = verified(audit, edited, subject, options.combinations)
                 found.append(one)
             assert np.allclose(*found), "both ways must verify the same"
         evaluations += len(found[0])

@@ -23,15 +23,16 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.edited_graph import EditedGraph
+from recourse_audit.model.edits import receptive_field
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE, action_table
 from recourse_audit.recourse.combinations import every
-from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.options import RecourseSearch
 from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.search import RecourseSearch
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.settings import (
     ModelSettings,
@@ -119,7 +120,7 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
     """Print the verifier's rate divided by the runtime's, on single changes and on pairs."""
     policy = world.policy(ties=[rules], attributes=world.attributes)
     decisions = world.decisions(world.classes[-1:])
-    context = RecourseContext(world.graph, world.batcher, world.probes, decisions)
+    edited = EditedGraph(world.graph, world.batcher, world.probes, decisions)
     session, engine, runtime, answers, nodes = world.model._session, 0.0, 0.0, 0, []
     for subject in world.refused(12, seed=1):
         table = action_table(policy, subject, world.probes.depth)
@@ -129,10 +130,10 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
         rows = np.concatenate((singles, pairs))
         recorder = Recorder(session)
         world.model._session = recorder
-        Verifier(context, table).answers(rows)
+        Verifier(edited.about(subject), table).answers(rows)
         world.model._session = session
         start = time.perf_counter()
-        verifier = Verifier(context, table)
+        verifier = Verifier(edited.about(subject), table)
         verifier.answers(rows)
         middle = time.perf_counter()
         for outputs, feeds in recorder.asked:
@@ -140,7 +141,7 @@ def against_the_runtime(world: World, name: str, rules: dict[str, Any], count: i
         runtime += time.perf_counter() - middle
         engine += middle - start
         answers += len(rows)
-        nodes.append(len(verifier.question(np.array([NONE])).union.nodes))
+        nodes.append(len(receptive_field(world.graph, subject, world.probes.depth).nodes))
     report(f"recourse_vs_limit_{name}", runtime / engine)
     print(
         f"# {name}: {answers} evaluations of {len(nodes)} subjects, {np.mean(nodes):.0f} nodes "
@@ -158,9 +159,9 @@ def shares(world: World, kind: str, recourse: dict[str, Any], count: int, budget
     for subject in subjects:
         hoped = world.hoped_for(subject)
         if hoped not in searches:
-            searches[hoped] = RecourseSearch(
-                world.graph, world.batcher, world.probes, policy, world.decisions(hoped), 0
-            )
+            decisions = world.decisions(hoped)
+            edited = EditedGraph(world.graph, world.batcher, world.probes, decisions)
+            searches[hoped] = RecourseSearch(edited, policy, 0)
         found = searches[hoped].run(subject, None)
         statuses[found.status] += 1
         costs += [option.cost for option in found.options[:1]]

@@ -28,13 +28,13 @@ from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import Reporter
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.queries import whole
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import every
-from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.options import RecourseSearch
+from recourse_audit.recourse.search import RecourseSearch
 from recourse_audit.recourse.trials import AHEAD, AT_ONCE
-from recourse_audit.recourse.verification import Verifier, Way
+from recourse_audit.recourse.verification import Verifier
 from recourse_audit.settings import load_settings
 
 DENSE = ("nba_gin", "nba_gcn", "tolokers_gat", "income_sage")
@@ -50,35 +50,35 @@ def combinations_of(table: ActionTable, count: int) -> Ints:
     return np.array(rows[:count]).reshape(-1, 3)
 
 
-def seconds(context: RecourseContext, table: ActionTable, rows: Ints, way: Way) -> float:
+def seconds(edited: EditedGraph, table: ActionTable, rows: Ints, way: Way) -> float:
     """The processor time of all combinations, asked in one way, as a search asks about them."""
     start = time.process_time()
-    verifier = Verifier(context, table, way)
+    verifier = Verifier(edited.about(table.subject, way), table)
     for first in range(0, len(rows), AT_ONCE):
         verifier.foresee(rows[first : first + AHEAD])
         verifier.answers(rows[first : first + AT_ONCE])
     taken = time.process_time() - start
-    assert verifier.way == way, f"this model cannot be asked this way: {way}"
+    assert verifier.asked.way == way, f"this model cannot be asked this way: {way}"
     return taken
 
 
-def context_of(world: World) -> RecourseContext:
+def edited_graph(world: World) -> EditedGraph:
     decisions = world.decisions(world.classes[-1:])
-    return RecourseContext(world.graph, world.batcher, world.probes, decisions)
+    return EditedGraph(world.graph, world.batcher, world.probes, decisions)
 
 
 def against_copies(world: World, subjects: int, count: int) -> None:
     """Print how many times faster shared fields are than copies of each field."""
     policy = world.policy(ties=[DROP], attributes=world.attributes)
-    context = context_of(world)
+    edited = edited_graph(world)
     copies = shared = 0.0
     asked = 0
     for subject in world.refused(subjects, seed=1):
         table = action_table(policy, subject, world.probes.depth)
         rows = combinations_of(table, count)
         if len(rows):
-            shared += seconds(context, table, rows, "shared")
-            copies += seconds(context, table, rows, "nearby")
+            shared += seconds(edited, table, rows, "shared")
+            copies += seconds(edited, table, rows, "field")
             asked += len(rows)
     report(f"what_ifs_vs_copies_{world.name}", copies / shared)
     print(f"# {world.name}: {asked} combinations, {1e6 * shared / asked:.0f} µs each")
@@ -87,7 +87,7 @@ def against_copies(world: World, subjects: int, count: int) -> None:
 def against_the_whole_graph(world: World, subjects: int, count: int) -> None:
     """Print how many times more combinations a second shared fields answer than the runtime."""
     policy = world.policy(ties=[DROP])
-    context = context_of(world)
+    edited = edited_graph(world)
     session = world.model._session
     recorder = Recorder(session)
     world.model._session = recorder
@@ -98,7 +98,7 @@ def against_the_whole_graph(world: World, subjects: int, count: int) -> None:
         rows = combinations_of(table, count)
         if not len(rows):
             continue
-        shared = seconds(context, table, rows, "shared") / len(rows)
+        shared = seconds(edited, table, rows, "shared") / len(rows)
         bare = bare_seconds(world, recorder)
         report(f"what_ifs_vs_whole_{world.name}", bare / shared)
         print(
@@ -144,14 +144,9 @@ def not_found(world: World, attributes: list[dict[str, Any]], subjects: int, bud
     policy = world.policy(ties=[DROP], attributes=attributes, budget=budget, draws=0)
     open_ended, chosen = 0, world.refused(subjects, seed=2)
     for subject in chosen:
-        search = RecourseSearch(
-            world.graph,
-            world.batcher,
-            world.probes,
-            policy,
-            world.decisions(world.hoped_for(subject)),
-            0,
-        )
+        decisions = world.decisions(world.hoped_for(subject))
+        edited = EditedGraph(world.graph, world.batcher, world.probes, decisions)
+        search = RecourseSearch(edited, policy, 0)
         open_ended += search.run(subject, None).status == "not_found_within_budget"
     report(f"not_found_{world.name}_{budget}", open_ended / len(chosen))
 

@@ -30,8 +30,9 @@ from benchmarks.paper.rivals import (
     RANDOM_TRIES,
 )
 from benchmarks.recourse import DROP, DROP_AND_ADD, World, open_world
+from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.records.recourse import TieAction
-from recourse_audit.recourse.options import RecourseSearch
+from recourse_audit.recourse.search import RecourseSearch
 
 PART = "peers"
 GREEDY_CANDIDATES = 100
@@ -144,9 +145,9 @@ class Contest:
                 max_changes=MOST_CHANGES,
                 options=1,
             )
-            self._searches[method, hoped] = RecourseSearch(
-                world.graph, world.batcher, world.probes, policy, world.decisions(hoped), SEED
-            )
+            decisions = world.decisions(hoped)
+            edited = EditedGraph(world.graph, world.batcher, world.probes, decisions)
+            self._searches[method, hoped] = RecourseSearch(edited, policy, SEED)
         found = self._searches[method, hoped].run(subject, None)
         if not found.options:
             return None, found.evaluations

@@ -13,9 +13,9 @@ from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import CLOSE, noise_of, same_answer
 from recourse_audit.model.decisions import Mask
+from recourse_audit.model.edited_graph import neighbourhoods_suffice
+from recourse_audit.model.edits import receptive_field
 from recourse_audit.model.queries import whole
-from recourse_audit.recourse.context import neighbourhoods_suffice
-from recourse_audit.recourse.receptive_field import receptive_field
 
 # How many nodes are asked about both ways before the receptive fields are relied on.
 COMPARED = 8

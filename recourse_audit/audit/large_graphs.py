@@ -14,7 +14,7 @@ three ways to show a ring to a model, from the cheapest to the safest:
 
 bare       nothing arrives at the ring.
 counted    as many arcs arrive as in the graph, though from anywhere.
-tied       every tie of core and ring, as in a `ReceptiveField`.
+tied       every tie of core and ring, as in a `Field`.
 
 Nodes of a bare or counted ring that look alike (equal features, equally many arcs and loops) send
 equal messages, so one of them stands for all. Arcs arrive at a node in the order of the whole
@@ -40,15 +40,15 @@ from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import by_locality, reach, spans
 from recourse_audit.model.batching import CLOSE, QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import DecisionRule
-from recourse_audit.model.limits import peak_of
-from recourse_audit.model.queries import Union, whole
-from recourse_audit.records.model import ProbeReport
-from recourse_audit.recourse.context import neighbourhoods_suffice
-from recourse_audit.recourse.receptive_field import (
-    ReceptiveField,
+from recourse_audit.model.edited_graph import neighbourhoods_suffice
+from recourse_audit.model.edits import (
+    Field,
     receptive_field,
     with_every_tie,
 )
+from recourse_audit.model.limits import peak_of
+from recourse_audit.model.queries import Union, whole
+from recourse_audit.records.model import ProbeReport
 
 Ring = Literal["bare", "counted", "tied"]
 RINGS: tuple[Ring, ...] = ("bare", "counted", "tied")
@@ -239,7 +239,7 @@ def _beyond(most: int | None, arcs: int) -> bool:
     return most is not None and arcs > most
 
 
-def union_of(field: ReceptiveField) -> Union:
+def union_of(field: Field) -> Union:
     """A receptive field as a query."""
     return Union(
         nodes=field.nodes,
@@ -541,12 +541,12 @@ class LargeGraph:
         answers[close] = np.reshape(exact, (len(close), answers.shape[1]))
         return answers
 
-    def _field(self, node: int) -> ReceptiveField | None:
+    def _field(self, node: int) -> Field | None:
         """The receptive field of a node, unless it is too large to be compared."""
         query = self._fields.query(np.array([node]), "tied", self._limits.alone)
         return None if query is None else receptive_field(self._graph, node, self._depth)
 
-    def _alone(self, node: int, field: ReceptiveField) -> Floats:
+    def _alone(self, node: int, field: Field) -> Floats:
         answer: Floats = self._batcher.ask(union_of(field), field.place(np.array([node])))[0]
         return answer
 

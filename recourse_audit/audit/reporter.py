@@ -13,9 +13,8 @@ from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
-from recourse_audit.model.base_fields import KeptFields
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.what_ifs import what_ifs_of
+from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.records.caveats import Caveat
 from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
@@ -30,12 +29,11 @@ from recourse_audit.records.report import (
     SubjectReport,
 )
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.recourse.options import RecourseSearch, failure
+from recourse_audit.recourse.search import FoundOptions, RecourseSearch, failure
 from recourse_audit.recourse.typed_changes import Change, read_changes
-from recourse_audit.search.carriers import on_whole_graph
+from recourse_audit.search.influential_ties import on_whole_graph
 from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Naming, Outcome, shown
-from recourse_audit.search.whole_graph import Removals
 
 DISAGREES = (
     "The decision on record is {recorded}, but the model decides {decided}. Until it is known why, "
@@ -73,18 +71,15 @@ def try_by_hand(audit: LoadedAudit, subject: str, changes: Sequence[str]) -> Wha
     decisions = audit.rule.over(answers)
     if not decisions.usable(answers[[number]])[0]:
         raise AnswerError(f"{subject}: {NOT_A_NUMBER}")
-    search = recourse_search(audit, decisions)
-    return search.what_if(number, read_changes(changes, audit.graph, audit.encoder))
-
-
-def recourse_search(
-    audit: LoadedAudit, decisions: Decisions, fields: KeptFields | None = None
-) -> RecourseSearch:
-    """The search for options; `decisions` are those on everybody in the whole graph."""
-    seed = audit.scope.seed
-    return RecourseSearch(
-        audit.graph, audit.batcher, audit.probes, audit.policy, decisions, seed, fields
+    return recourse_search(audit, decisions).what_if(
+        number, read_changes(changes, audit.graph, audit.encoder)
     )
+
+
+def recourse_search(audit: LoadedAudit, decisions: Decisions) -> RecourseSearch:
+    """The search for options; `decisions` are those on everybody in the whole graph."""
+    edited = EditedGraph(audit.graph, audit.batcher, audit.probes, decisions)
+    return RecourseSearch(edited, audit.policy, audit.scope.seed)
 
 
 def reports_on(
@@ -133,14 +128,12 @@ class Reporter:
         self._decisions = decisions
         self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
         self.search = Search(audit.graph, audit.batcher, decisions, audit.scope)
-        fields = KeptFields()
-        what_ifs = what_ifs_of(audit.graph, batcher, audit.probes, fields)
-        self._removals = Removals(audit.graph, batcher, audit.probes, decisions, what_ifs, fields)
-        self._recourse = recourse_search(audit, decisions, fields)
+        self._edited = EditedGraph(audit.graph, batcher, audit.probes, decisions)
+        self._recourse = RecourseSearch(self._edited, audit.policy, seed)
         self._caveats = Caveats(
             audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
         )
-        self._own_data = OwnDataReports(audit, decisions)
+        self._own_data = OwnDataReports(audit, self._edited)
         self._ego_networks = EgoNetworks(
             audit.graph,
             audit.batcher,
@@ -159,8 +152,14 @@ class Reporter:
             yield subject, self.failed(subject, NOT_A_NUMBER)
         rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
         own_data = self._own_data.reports_on(rest.subjects)
-        for subject, outcome in self._searched(rest):
-            yield subject, self._report(subject, outcome, changes, own_data[subject])
+        begun = [
+            (subject, *self._report(subject, outcome, changes, own_data[subject]))
+            for subject, outcome in self._searched(rest)
+        ]
+        options = [found for _, _, found in begun if found is not None]
+        recourse = iter(self._recourse.with_side_effects(options))
+        for subject, report, found in begun:
+            yield subject, report if found is None else _with_recourse(report, next(recourse))
 
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
@@ -184,16 +183,22 @@ class Reporter:
         outcome: Outcome | None,
         changes: Sequence[Change],
         own_data: OwnData,
-    ) -> SubjectReport:
+    ) -> tuple[SubjectReport, FoundOptions | None]:
+        """The report on a subject, and the options that still lack their side effects."""
         found = outcome if isinstance(outcome, SearchResult) else None
         begun = self._begun(subject, found)
         batcher = self._audit.batcher
         before = batcher.graphs
+        asked = self._edited.about(subject)
+        disagreement = self._disagreement(subject)
         with batcher.repeater.working_on(subject):
+            with_ties = begun if found is None else self._with_whole_graph(asked, begun, found)
+            caveats = () if found is None else self._caveats_on(found, begun.subject)
+            options = None if disagreement else self._recourse.find(asked, found)
             report = replace(
-                self._with_whole_graph(subject, begun),
-                caveats=() if found is None else self._caveats_on(found, begun.subject),
-                recourse=self._disagreement(subject) or self._recourse.run(subject, found),
+                with_ties,
+                caveats=caveats,
+                recourse=disagreement,
                 own_data=own_data,
                 what_if=self._recourse.what_if(subject, changes) if changes else None,
                 note=_note(outcome),
@@ -201,12 +206,13 @@ class Reporter:
             )
         repeats = batcher.repeater.found
         together = _share(outcome) + self._own_data.queries
-        return replace(
+        finished = replace(
             report,
             queries=together + self._whole_again + batcher.graphs - before,
             repeats=repeats,
             probes=report.probes.with_repeats(repeats),
         )
+        return finished, options
 
     def _begun(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
         """What is known before anything more is asked: the decision, the search, who is near.
@@ -237,12 +243,15 @@ class Reporter:
             objective_grid=found.objective_grid,
         )
 
-    def _with_whole_graph(self, subject: int, report: SubjectReport) -> SubjectReport:
+    def _with_whole_graph(
+        self, asked: SubjectAnswers, report: SubjectReport, found: SearchResult
+    ) -> SubjectReport:
         """What the counterfactuals do on the whole graph, and which ties carry the decision."""
-        if report.search is None:
-            return report
         budget = self._audit.settings.search.carrier_budget
-        shown, carriers = on_whole_graph(self._removals, subject, report.counterfactuals, budget)
+        removed = [numbers.removed for numbers in found.numbers]
+        shown, carriers = on_whole_graph(
+            asked, self._naming, found.counterfactuals, removed, budget
+        )
         return replace(report, counterfactuals=shown, carriers=carriers)
 
     def _caveats_on(self, found: SearchResult, decision: Decision) -> tuple[Caveat, ...]:
@@ -299,6 +308,12 @@ class Reporter:
             margin=shown(float(decisions.margin(answer, subject)[0])),
             rank=decisions.rank(answer, subject),
         )
+
+
+def _with_recourse(report: SubjectReport, recourse: Recourse) -> SubjectReport:
+    """The finished report: what was asked about others counts for whoever has the options."""
+    measured = sum(option.side_effects.measured for option in recourse.options)
+    return replace(report, recourse=recourse, queries=report.queries + measured)
 
 
 def _share(outcome: Outcome | None) -> int:

@@ -21,6 +21,7 @@ from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.edited_graph import new_ties
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import Signature
@@ -28,7 +29,6 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.caveats import FORMAT, StabilityPoint, StabilityReport, StabilityRow
 from recourse_audit.records.recourse import Action, Recourse, SetAction
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.recourse.variants import new_ties
 from recourse_audit.search.moexp import Search
 
 SALT = 11

@@ -25,8 +25,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.queries import Pool, Query, Union, listed
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_fields import Form
-from recourse_audit.model.shared_states import shared_union
+from recourse_audit.model.shared_states import Form, shared_union
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.settings import OutputKind
 
@@ -192,7 +191,7 @@ class QueryCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """For models whose small graphs may share states: the depth, and the form (`shared_fields`)."""
+    """For models whose small graphs may share states: the depth, and the form (`state_sharing`)."""
 
     depth: int
     form: Form

@@ -1,4 +1,4 @@
-"""What-ifs about one graph, as flat arrays: what each changes, and whose answer is wanted.
+"""Edits of one graph as flat arrays, and the fields: the parts of the graph in which they matter.
 
 An edit drops and adds arcs and replaces features, of anybody. A tie that changes its weight, its
 attributes or its kind is dropped, and added with another row of the table of ties.
@@ -6,10 +6,16 @@ attributes or its kind is dropped, and added with another row of the table of ti
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, reach, spans
+from recourse_audit.model.queries import Union, whole
+
+NO_ARCS = np.empty((2, 0), np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +34,7 @@ class Edits:
     asked: Ints
 
     def part(self, first: int, last: int) -> "Edits":
-        """Some edits in a row, numbered from 0."""
+        """Consecutive edits, numbered from 0."""
         if first == 0 and last == self.count:
             return self
         return Edits(
@@ -61,6 +67,32 @@ def edits_of(
     )
 
 
+def joined(edits: Sequence[Edits]) -> Edits:
+    """Several lists of edits one after the other."""
+    if len(edits) == 1:
+        return edits[0]
+    first = np.cumsum([0, *(part.count for part in edits)])
+    row = np.cumsum([0, *(len(part.features) for part in edits)])
+    wide = [part.features for part in edits if len(part.features)]
+
+    def chained(name: str) -> Ints:
+        parts = [getattr(part, name).copy() for part in edits]
+        for part, shift, rows in zip(parts, first, row, strict=False):
+            part[0] += shift
+            if name == "replaced":
+                part[2] += rows
+        return np.concatenate(parts, axis=1)
+
+    return Edits(
+        count=int(first[-1]),
+        dropped=chained("dropped"),
+        added=chained("added"),
+        replaced=chained("replaced"),
+        features=np.concatenate(wide) if wide else edits[0].features,
+        asked=chained("asked"),
+    )
+
+
 def _table(rows: Sequence[Ints] | Ints, height: int) -> Ints:
     if not len(rows):
         return np.empty((height, 0), np.int64)
@@ -85,3 +117,206 @@ def _between(table: Ints, first: int, last: int) -> Ints:
     part = table[:, low:high].copy()
     part[0] -= first
     return part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A part of the graph: nodes ascending; arcs in the graph's order, loops last.
+
+    `arcs` numbers the arcs as in the graph, loops after all others; ends are places in `nodes`.
+    """
+
+    nodes: Ints
+    arcs: Ints
+    sources: NDArray[np.integer]
+    targets: NDArray[np.integer]
+    ties: NDArray[np.integer]
+
+    def place(self, nodes: NDArray[np.integer]) -> Ints:
+        """The places of nodes of the graph; `OUTSIDE` for those that are not in the field."""
+        return places_in(self.nodes, nodes)
+
+    def arc_place(self, arcs: NDArray[np.integer]) -> Ints:
+        """The places of arcs of the graph; `OUTSIDE` for those that are not in the field."""
+        return places_in(self.arcs, arcs)
+
+    @property
+    def union(self) -> Union:
+        """The field as a question of one graph."""
+        return Union(
+            nodes=self.nodes,
+            node_starts=np.array([0, len(self.nodes)]),
+            sources=self.sources,
+            targets=self.targets,
+            ties=self.ties,
+            arc_starts=np.array([0, len(self.sources)]),
+        )
+
+
+def whole_field(graph: Graph) -> Field:
+    """The whole graph, which is a field of anybody."""
+    union = whole(graph)
+    return Field(
+        nodes=union.nodes,
+        arcs=np.arange(len(union.sources)),
+        sources=union.sources,
+        targets=union.targets,
+        ties=union.ties,
+    )
+
+
+def receptive_field(
+    graph: Graph, asked: NDArray[np.integer] | int, depth: int | None, added: Ints = NO_ARCS
+) -> Field:
+    """Everything that the answers of some nodes depend on, for any model of a depth.
+
+    That is every tie of every node within the model's depth. The ring of nodes outside comes along
+    because the degrees inside depend on it; ties within that ring do not matter. Without a known
+    depth the field is the whole graph. `added` has sources and targets of arcs that may be added.
+    """
+    if depth is None:
+        return whole_field(graph)
+    nodes = np.unique(asked)
+    if not added.shape[1]:
+        return with_every_tie(graph, reach(graph, nodes, depth).astype(np.int64), nodes)
+    full, frontier = nodes.astype(np.int64), nodes.astype(np.int64)
+    for _ in range(depth):
+        positions, _ = spans(graph.starts, frontier)
+        along = [added[1 - end, places_in(frontier, added[end]) != OUTSIDE] for end in (0, 1)]
+        reached = np.unique(np.concatenate((graph.neighbour[positions], *along))).astype(np.int64)
+        frontier = reached[places_in(full, reached) == OUTSIDE]
+        full = np.union1d(full, frontier)
+    near = (places_in(full, added) != OUTSIDE).any(axis=0)
+    return with_every_tie(graph, full, np.concatenate((nodes, added[:, near].ravel())))
+
+
+def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field:
+    """Every tie of the nodes in `full`, the other ends of those ties, and the nodes in `more`."""
+    positions, _ = spans(graph.starts, full)
+    pairs = np.unique(graph.neighbour_pair[positions])
+    arcs, _ = spans(graph.pair_starts, pairs)
+    ends = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
+    nodes = np.unique(np.concatenate(ends)).astype(np.int64)
+    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, _loops(graph, full)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrivingField(Field):
+    """The field of some nodes for a model in which states can be shared (`state_sharing`).
+
+    A node's state up to layer m needs the arcs that lead to it and the states of their sources up
+    to layer m - 1; so only arcs that lead to nodes near enough are part of it. `distance` is how
+    many arcs lead from a node to the nearest one asked about, with every added arc in place.
+    """
+
+    depth: int
+    distance: NDArray[np.int8]
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether an arc leads from a node to itself."""
+        return bool((self.sources == self.targets).any())
+
+    @cached_property
+    def arriving(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Arcs by the node they lead to.
+
+        Where each node's begin, their order, its inverse, and their sources in this order.
+        """
+        order = np.argsort(self.targets, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        senders: Ints = self.sources[order].astype(np.int64, copy=False)
+        return _starts(self.targets, len(self.nodes)), order, place, senders
+
+    @cached_property
+    def leaving(self) -> list[tuple[Ints, Ints]]:
+        """For layers 1 to the depth, arcs by the node they leave, without loops.
+
+        For layer m these are the arcs that lead to nodes at most depth - m away: where each node's
+        begin, and their order.
+        """
+        layers = []
+        order = np.argsort(self.sources, kind="stable")
+        order = order[self.sources[order] != self.targets[order]]
+        for layer in range(1, self.depth + 1):
+            order = order[self.distance[self.targets[order]] <= self.depth - layer]
+            layers.append((_starts(self.sources[order], len(self.nodes)), order))
+        return layers
+
+
+def arriving_field(
+    graph: Graph,
+    asked: NDArray[np.integer],
+    depth: int,
+    *,
+    degrees: bool,
+    added: Ints = NO_ARCS,
+) -> ArrivingField:
+    """The field of some nodes for a model of a depth.
+
+    Parameters
+    ----------
+    degrees
+        Whether a sender's number of arriving arcs matters, so that senders at the edge of the
+        field need theirs too.
+    added
+        Sources and targets of arcs that edits may add.
+    """
+    nodes = np.unique(asked).astype(np.int64)
+    distance = np.zeros(len(nodes), np.int8)
+    frontier = nodes
+    arcs, loops = [], []
+    for hop in range(1, depth + 1 + int(degrees)):
+        arriving = _arriving(graph, frontier)
+        arcs.append(arriving)
+        loops.append(_loops(graph, frontier))
+        along = places_in(frontier, added[1]) != OUTSIDE
+        frontier = np.unique(np.concatenate((graph.arc_source[arriving], added[0, along])))
+        frontier = frontier[places_in(nodes, frontier) == OUTSIDE]
+        place = np.searchsorted(nodes, frontier)
+        nodes = np.insert(nodes, place, frontier)
+        distance = np.insert(distance, place, np.int8(hop))
+        if not len(frontier):
+            break
+    every = np.sort(np.concatenate(arcs)) if arcs else np.empty(0, np.int64)
+    loop = np.sort(np.concatenate(loops)) if loops else np.empty(0, np.int64)
+    return ArrivingField(
+        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loop)
+    )
+
+
+def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
+    """Arcs and loops of a field, in this order, with the places of their ends."""
+    own = graph.loop_node[loops]
+    return {
+        "arcs": np.concatenate((arcs, len(graph.arc_source) + loops)),
+        "sources": np.searchsorted(nodes, np.concatenate((graph.arc_source[arcs], own))),
+        "targets": np.searchsorted(nodes, np.concatenate((graph.arc_target[arcs], own))),
+        "ties": np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+    }
+
+
+def _arriving(graph: Graph, nodes: Ints) -> Ints:
+    """The arcs that lead to some nodes."""
+    positions, owner = spans(graph.starts, nodes)
+    arcs, pair = spans(graph.pair_starts, graph.neighbour_pair[positions])
+    there = graph.arc_target[arcs] == nodes[owner[pair]]
+    arriving: Ints = arcs[there]
+    return arriving
+
+
+def _loops(graph: Graph, nodes: Ints) -> Ints:
+    """The loops on some nodes, which are in ascending order."""
+    if not len(graph.loop_node):
+        return np.empty(0, np.int64)
+    low = np.searchsorted(graph.loop_node, nodes, side="left")
+    high = np.searchsorted(graph.loop_node, nodes, side="right")
+    owner = np.repeat(np.arange(len(nodes)), high - low)
+    within = np.arange(len(owner)) - (np.cumsum(high - low) - (high - low))[owner]
+    loops: Ints = low[owner] + within
+    return loops
+
+
+def _starts(values: NDArray[np.integer], count: int) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.bincount(values, minlength=count))))

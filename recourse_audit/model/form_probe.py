@@ -1,4 +1,4 @@
-"""Whether shared receptive fields give a model's answers, and in which form.
+"""Whether state sharing gives a model's answers, and in which form.
 
 Small graphs are edited in every way that an audit edits a graph, and the model is asked about each
 edited graph by itself. A form may be used if it gives these answers. The plain form, which is
@@ -21,12 +21,12 @@ from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing
-from recourse_audit.model.edits import Edits, edits_of
+from recourse_audit.model.edited_graph import StateSharing, written
+from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.probe_graphs import is_constant, varied_pools
 from recourse_audit.model.queries import Pool, Union, pool_of, side_by_side, whole, with_pairs
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_fields import Form
-from recourse_audit.model.what_ifs import WhatIfs
+from recourse_audit.model.shared_states import Form
 
 GRAPHS = 3
 MOST_GRAPHS = 12
@@ -129,14 +129,14 @@ def _trial(
     alone = batcher.ask(trees, rows)
     edits = _edits(graph, batcher, generator)
     before = batcher.ask(whole(graph), np.arange(NODES))
-    edited = [_edited(graph, batcher, edits, one) for one in range(edits.count)]
+    edited = [_answer_after(graph, batcher, edits, edit) for edit in range(edits.count)]
     return Trial(
         right=np.concatenate((*edited, alone)),
         before=np.concatenate((before[edits.asked[1]], alone)),
         found={
             form: np.concatenate(
                 (
-                    WhatIfs(graph, batcher, depth=depth, form=form).ask(edits),
+                    StateSharing(graph, batcher, depth, form).answers(edits),
                     _sharing(graph, batcher, depth, form).ask(trees, rows),
                 )
             )
@@ -220,28 +220,13 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
     )
 
 
-def _edited(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) -> Floats:
+def _answer_after(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) -> Floats:
     """The answer for the node that an edit asks about, on the edited graph by itself."""
-    union = whole(graph)
-    keep = np.ones(len(union.sources), bool)
-    keep[edits.dropped[1, edits.dropped[0] == edit]] = False
-    _, source, target, tie = edits.added[:, edits.added[0] == edit]
+    part = edits.part(edit, edit + 1)
+    union = written(whole_field(graph), part)
     features = batcher.features_of(union.nodes)
-    _, node, row = edits.replaced[:, edits.replaced[0] == edit]
-    features[node] = edits.features[row]
-    sources = np.concatenate((union.sources[keep], source))
-    return batcher.ask(
-        Union(
-            nodes=union.nodes,
-            node_starts=union.node_starts,
-            sources=sources,
-            targets=np.concatenate((union.targets[keep], target)),
-            ties=np.concatenate((union.ties[keep], tie)),
-            arc_starts=np.array([0, len(sources)]),
-        ),
-        edits.asked[1, edits.asked[0] == edit],
-        features=features,
-    )
+    features[part.replaced[1]] = part.features[part.replaced[2]]
+    return batcher.ask(union, part.asked[1], features=features)
 
 
 def _same(found: Floats, right: Floats, tolerance: float) -> bool:

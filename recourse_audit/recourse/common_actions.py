@@ -149,7 +149,7 @@ class CommonActions:
         """What each action does for a subject, and the ways that work."""
         if not self._listed:
             return (), []
-        most = MOST_WAYS if verifier.way == "shared" else MOST_WAYS_ONE_BY_ONE
+        most = MOST_WAYS if verifier.asked.way == "shared" else MOST_WAYS_ONE_BY_ONE
         evaluations = verifier.evaluations
         asked = _Asked(verifier, self._decisions, table)
         try:
@@ -227,7 +227,7 @@ class _Asked:
             self._record(rows[there], answers[there])
 
     def _record(self, rows: Ints, answers: Floats) -> None:
-        works = self._verifier.reached(rows, answers)
+        works = self._verifier.reaches(rows, answers)
         leads = self._decisions.lead(answers, self.table.subject)
         for place, row in enumerate(rows.tolist()):
             self._works[tuple(row)] = bool(works[place])

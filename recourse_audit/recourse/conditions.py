@@ -15,6 +15,7 @@ from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.computed import Column, evaluate
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import LeftOut
+from recourse_audit.recourse.action_edits import column_from
 from recourse_audit.recourse.actions import (
     ADD,
     NONE,
@@ -26,7 +27,6 @@ from recourse_audit.recourse.actions import (
 )
 from recourse_audit.recourse.attributes import Value, column_of
 from recourse_audit.recourse.combinations import count_possible, counts, every
-from recourse_audit.recourse.encoded_rows import column_from
 from recourse_audit.recourse.policy import (
     INCOMING,
     OTHERS,

@@ -2,10 +2,11 @@
 
 A change reaches the people within the model's depth of whatever it touches; everybody else's
 answer stays what it is. Under a quota that is not all: whoever gets in takes somebody's place, who
-may live at the other end of the graph.
+may live at the other end of the graph. Side effects of many options are asked about together.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,125 +15,94 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
+from recourse_audit.model.edits import Edits, joined
 from recourse_audit.records.recourse import SideEffects
+from recourse_audit.recourse.action_edits import ActionEdits
 from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.context import RecourseContext
-from recourse_audit.recourse.edited import ActionEdits
-from recourse_audit.recourse.receptive_field import ReceptiveField, everything, with_every_tie
-from recourse_audit.recourse.variants import Variants
 
 MOST_ARCS = 200_000
 AT_ONCE = 32
+NO_ROOM = (
+    "the model was exported for a fixed number of nodes and ties, and has no room for the graph "
+    "with these changes; export it with dynamic axes"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachQuestion:
+    """One edit that asks about everybody whom an option of a subject can reach."""
+
+    asked: SubjectAnswers
+    edits: Edits
+
+    @property
+    def people(self) -> Ints:
+        people: Ints = self.edits.asked[1]
+        return people
 
 
 class OtherPeople:
     """Everybody's answers after changes that one subject might make."""
 
-    def __init__(self, context: RecourseContext, table: ActionTable) -> None:
-        self._context = context
+    def __init__(self, asked: SubjectAnswers, table: ActionTable, edits: ActionEdits) -> None:
+        self._asked = asked
         self._table = table
-        self._edits = ActionEdits(table, context.features(np.array([table.subject]))[0])
+        self._edits = edits
         self._reached: dict[int, int] = {}
 
     def count(self, combination: Ints) -> int:
         """At most how many other people a combination of actions reaches."""
-        everybody = self._context.graph.node_count - 1
+        everybody = self._asked.edited.graph.node_count - 1
         return min(sum(self._reached_by(action) for action in combination.tolist()), everybody)
 
-    def answers(
-        self, combination: Ints, most_arcs: int | None = MOST_ARCS
-    ) -> tuple[Ints, Floats] | None:
-        """Whom the actions can reach, and their answers after them.
-
-        None if more arcs matter than may be asked about.
-
-        Raises
-        ------
-        RoomError
-            An export of fixed size has no room for the graph with these changes.
-        """
-        touched = self._touched(combination)
-        shared = self._shared(combination, touched, most_arcs)
-        return shared or self._by_itself(combination, touched, most_arcs)
-
-    def _touched(self, combination: Ints) -> Ints:
-        """The subject, and both ends of every tie that a combination drops or adds."""
-        table = self._table
-        ends = (table.source[combination], table.target[combination], [table.subject])
-        return np.unique(np.concatenate(ends))
-
-    def _shared(
-        self, combination: Ints, touched: Ints, most_arcs: int | None
-    ) -> tuple[Ints, Floats] | None:
-        """The answers by shared receptive fields; None if there are none, or they are too large."""
-        context = self._context
-        what_ifs, depth = context.what_ifs, context.depth
-        if what_ifs is None or depth is None:
-            return None
-        affected = reach(context.graph, touched, depth).astype(np.int64)
-        asked = np.stack((np.zeros(len(affected), np.int64), affected))
-        edits = self._edits.of(combination[None], asked)
-        if most_arcs is not None and what_ifs.size(edits) > most_arcs:
-            return None
-        return affected, what_ifs.ask(edits)
-
-    def _by_itself(
-        self, combination: Ints, touched: Ints, most_arcs: int | None
-    ) -> tuple[Ints, Floats] | None:
-        """The answers on a part of the graph, or the whole of it, with the changes applied."""
-        context, table = self._context, self._table
-        around, affected = self._affected(touched, most_arcs)
-        if around is None:
-            return None
-        variants = Variants(table, around, context.features, depth=None, room=1)
-        question = variants.ask(combination[None])
-        rows = around.place(affected)
-        return affected, context.batcher.ask(question.union, rows, features=question.features)
-
-    def every_decision(self, combinations: Sequence[Ints]) -> Iterator[Decisions]:
-        """The decisions after each of many combinations, some of them in one question."""
-        what_ifs, depth = self._context.what_ifs, self._context.depth
-        if what_ifs is None or depth is None:
-            yield from map(self.decisions, combinations)
-            return
-        for first in range(0, len(combinations), AT_ONCE):
-            some = combinations[first : first + AT_ONCE]
-            affected = [
-                reach(self._context.graph, self._touched(one), depth).astype(np.int64)
-                for one in some
-            ]
-            counts = [len(people) for people in affected]
-            asked = np.stack((np.repeat(np.arange(len(some)), counts), np.concatenate(affected)))
-            width = max(len(one) for one in some)
-            rows = [np.pad(one, (0, width - len(one)), constant_values=NONE) for one in some]
-            answers = what_ifs.ask(self._edits.of(np.array(rows), asked))
-            for people, part in zip(
-                affected, np.split(answers, np.cumsum(counts)[:-1]), strict=True
-            ):
-                yield self._after(people, part)
+    def question(self, combination: Ints) -> ReachQuestion:
+        """Ask about everybody whom a combination can reach."""
+        return ReachQuestion(asked=self._asked, edits=self._reaching([combination]))
 
     def decisions(self, combination: Ints) -> Decisions:
         """The decisions after the actions; under any rule but a quota, those before them."""
-        decisions = self._context.decisions
+        decisions = self._asked.edited.decisions
         if not decisions.depends_on_others:
             return decisions
-        found = self.answers(combination, most_arcs=None)
-        assert found is not None
-        return self._after(*found)
+        [after] = self.decisions_after([combination])
+        return after
 
-    def side_effects(self, combination: Ints) -> SideEffects:
-        """Whose decisions change besides the subject's."""
-        if self._context.batcher.one_row_per_query:
-            return SideEffects(measured=False)
-        try:
-            found = self.answers(combination)
-        except RoomError:
-            return SideEffects(measured=False)
-        return SideEffects(measured=False) if found is None else self._flips(*found)
+    def decisions_after(self, combinations: Sequence[Ints]) -> Iterator[Decisions]:
+        """The decisions after each of many combinations, several of them in one question."""
+        for first in range(0, len(combinations), AT_ONCE):
+            edits = self._reaching(combinations[first : first + AT_ONCE])
+            answers, fits = self._asked.answers(edits)
+            if not fits.all():
+                raise RoomError(NO_ROOM)
+            bounds = edits.asked[0].searchsorted(np.arange(1, edits.count))
+            people = np.split(edits.asked[1], bounds)
+            for reached, part in zip(people, np.split(answers, bounds), strict=True):
+                yield _decisions_with(self._asked.edited, reached, part)
+
+    def _reaching(self, combinations: Sequence[Ints]) -> Edits:
+        """Combinations as edits that ask about everybody whom they can reach."""
+        people = [self._people(combination) for combination in combinations]
+        counts = [len(reached) for reached in people]
+        width = max(len(combination) for combination in combinations)
+        rows = np.full((len(combinations), width), NONE)
+        for row, combination in zip(rows, combinations, strict=True):
+            row[: len(combination)] = combination
+        edit = np.repeat(np.arange(len(combinations)), counts)
+        return self._edits.of(rows, np.stack((edit, np.concatenate(people))))
+
+    def _people(self, combination: Ints) -> Ints:
+        """Whoever is near enough to the subject or to an end of a tie that is changed."""
+        edited, table = self._asked.edited, self._table
+        if self._asked.way == "whole" or edited.reach is None:
+            return np.arange(edited.graph.node_count)
+        ends = (table.source[combination], table.target[combination], [table.subject])
+        touched = np.unique(np.concatenate(ends))
+        return reach(edited.graph, touched, edited.reach).astype(np.int64)
 
     def _reached_by(self, action: int) -> int:
         if action not in self._reached:
-            graph, depth = self._context.graph, self._context.depth
+            graph, depth = self._asked.edited.graph, self._asked.edited.depth
             if depth is None:
                 self._reached[action] = graph.node_count - 1
             else:
@@ -140,53 +110,85 @@ class OtherPeople:
                 self._reached[action] = len(reach(graph, ends, depth))
         return self._reached[action]
 
-    def _affected(self, touched: Ints, most_arcs: int | None) -> tuple[ReceptiveField | None, Ints]:
-        """Everyone the changes can reach, and their receptive field; None if that is too large."""
-        graph, depth = self._context.graph, self._context.depth
-        most = len(graph.arc_source) if most_arcs is None else most_arcs
-        if depth is None:
-            small = len(graph.arc_source) <= most
-            return (everything(graph) if small else None), np.arange(graph.node_count)
-        affected = reach(graph, touched, depth).astype(np.int64)
-        full = reach(graph, affected, depth).astype(np.int64)
-        if int((graph.starts[full + 1] - graph.starts[full]).sum()) > most:
-            whole = everything(graph) if most_arcs is None else None
-            return whole, affected
-        return with_every_tie(graph, full, touched), affected
 
-    def _after(self, affected: Ints, answers: Floats) -> Decisions:
-        """The decisions on everybody, with new answers for some of them.
+def side_effects(questions: Sequence[ReachQuestion]) -> list[SideEffects]:
+    """Whose decisions change besides the subject's, for options of one subject or of several."""
+    found = [SideEffects(measured=False)] * len(questions)
+    for places in _groups(questions):
+        group = [questions[place] for place in places]
+        asked, edits = group[0].asked, joined([question.edits for question in group])
+        if asked.way == "shared":
+            answers, fits = asked.edited.answers(edits, "shared")
+        else:
+            answers, fits = asked.answers(edits)
+        bounds = edits.asked[0].searchsorted(np.arange(1, edits.count))
+        for place, part, there in zip(
+            places, np.split(answers, bounds), np.split(fits, bounds), strict=True
+        ):
+            if there.all():
+                found[place] = _flips(questions[place], part)
+    return found
 
-        Rounding moves nobody: whoever did not move by more keeps their answer, and their rank.
-        """
-        context = self._context
-        rule, before = context.decisions.rule, context.whole[affected]
-        moved = rule.moved(before, answers, CLOSE * context.noise)
-        everybody = context.whole.copy()
-        everybody[affected] = np.where(moved[:, None], answers, before)
-        return rule.over(everybody)
 
-    def _flips(self, affected: Ints, answers: Floats) -> SideEffects:
-        """Compare decisions before and after: on those reached, and under a quota on everybody."""
-        context, before = self._context, self._context.decisions
-        rule, after = before.rule, before
-        people, old, new = affected, context.whole[affected], answers
-        if before.depends_on_others:
-            after = self._after(affected, answers)
-            people, old, new = np.arange(len(context.whole)), context.whole, after.everybody
-        able = rule.usable(old) & rule.usable(new) & (people != self._table.subject)
-        if not before.depends_on_others:
-            able &= rule.moved(old, new, CLOSE * context.noise)
-        people, old, new = people[able], old[able], new[able]
-        was, now = before.favourable(old, people), after.favourable(new, people)
-        changed = before.classes_of(old, people) != after.classes_of(new, people)
+def _groups(questions: Sequence[ReachQuestion]) -> Iterator[list[int]]:
+    """Questions that are asked together, by their places; without those that are too large."""
+    group: list[int] = []
+    arcs = 0
+    for place, question in enumerate(questions):
+        asked = question.asked
+        if asked.edited.batcher.one_row_per_query:
+            continue
+        # In a small graph everything may go together: how much of it a query holds is seen to.
+        small = len(asked.edited.graph.arc_source) <= MOST_ARCS
+        size = 0 if small else asked.edited.size(question.edits, asked.way)
+        if size > MOST_ARCS:
+            continue
+        if asked.way != "shared":
+            yield [place]
+            continue
+        if group and arcs + size > MOST_ARCS:
+            yield group
+            group, arcs = [], 0
+        group.append(place)
+        arcs += size
+    if group:
+        yield group
 
-        def named(mask: Mask) -> tuple[str, ...]:
-            return tuple(context.graph.ids[people[changed & mask]].tolist())
 
-        return SideEffects(
-            measured=True,
-            to_favourable=named(~was & now),
-            to_unfavourable=named(was & ~now),
-            other=named(was == now),
-        )
+def _decisions_with(edited: EditedGraph, people: Ints, answers: Floats) -> Decisions:
+    """The decisions on everybody, with new answers for some people.
+
+    Rounding moves nobody: whoever did not move by more keeps their answer, and their rank.
+    """
+    rule, before = edited.decisions.rule, edited.everybody[people]
+    moved = rule.moved(before, answers, CLOSE * edited.noise)
+    everybody = edited.everybody.copy()
+    everybody[people] = np.where(moved[:, None], answers, before)
+    return rule.over(everybody)
+
+
+def _flips(question: ReachQuestion, answers: Floats) -> SideEffects:
+    """Compare decisions before and after: on those reached, and under a quota on everybody."""
+    edited = question.asked.edited
+    before = after = edited.decisions
+    rule, people = before.rule, question.people
+    old, new = edited.everybody[people], answers
+    if before.depends_on_others:
+        after = _decisions_with(edited, people, answers)
+        people, old, new = np.arange(len(edited.everybody)), edited.everybody, after.everybody
+    able = rule.usable(old) & rule.usable(new) & (people != question.asked.subject)
+    if not before.depends_on_others:
+        able &= rule.moved(old, new, CLOSE * edited.noise)
+    people, old, new = people[able], old[able], new[able]
+    was, now = before.favourable(old, people), after.favourable(new, people)
+    changed = before.classes_of(old, people) != after.classes_of(new, people)
+
+    def named(mask: Mask) -> tuple[str, ...]:
+        return tuple(edited.graph.ids[people[changed & mask]].tolist())
+
+    return SideEffects(
+        measured=True,
+        to_favourable=named(~was & now),
+        to_unfavourable=named(was & ~now),
+        other=named(was == now),
+    )

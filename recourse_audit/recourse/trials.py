@@ -214,7 +214,7 @@ class Trials:
         odds = self._decisions.lead(answers, self._table.subject) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
         self._effect[rows[alone].max(axis=1, initial=NONE)] = odds[alone]
-        for place in np.flatnonzero(self._verifier.reached(rows, answers)).tolist():
+        for place in np.flatnonzero(self._verifier.reaches(rows, answers)).tolist():
             self.successes[chosen[place]] = Success(
                 combination=chosen[place], answer=answers[place], source=source
             )

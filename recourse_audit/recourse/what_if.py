@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.records.recourse import Action, OutsideRange, SetAction, WhatIf
 from recourse_audit.recourse.actions import ActionTable, TieActions
 from recourse_audit.recourse.attributes import (
@@ -22,7 +23,6 @@ from recourse_audit.recourse.attributes import (
 from recourse_audit.recourse.conditions import (
     reasons_against,
 )
-from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.policy import Policy, relations
 from recourse_audit.recourse.typed_changes import Change, TieChange, ValueChange, arcs_of, refused
 from recourse_audit.recourse.verification import Verifier
@@ -31,29 +31,29 @@ from recourse_audit.settings import AttributeRule
 
 
 def try_changes(
-    context: RecourseContext,
+    asked: SubjectAnswers,
     policy: Policy,
     naming: Naming,
-    subject: int,
     changes: Sequence[Change],
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
+    edited, subject = asked.edited, asked.subject
     table, actions = typed_actions(policy, subject, changes)
-    verifier = Verifier(context, table, "whole")
+    verifier = Verifier(asked, table)
     every = np.arange(len(table))
     answer = verifier.on_whole_graph(every[None])
-    before = context.whole[subject][None]
+    before = edited.everybody[[subject]]
     decisions = verifier.others.decisions(every)
     return WhatIf(
         actions=actions,
         decision=decisions.names_of(answer, subject)[0],
         favourable=bool(decisions.favourable(answer, subject)[0]),
         probabilities=naming.probabilities(answer)[0],
-        margin_before=shown(float(context.decisions.margin(before, subject)[0])),
+        margin_before=shown(float(edited.decisions.margin(before, subject)[0])),
         margin=shown(float(decisions.margin(answer, subject)[0])),
         score_before=naming.scores(before)[0],
         score=naming.scores(answer)[0],
-        forbidden=tuple(reasons_against(policy, table, context.reach)),
+        forbidden=tuple(reasons_against(policy, table, edited.reach)),
         outside=tuple(_outside(table)),
     )
 

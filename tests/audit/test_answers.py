@@ -8,9 +8,9 @@ import pytest
 from recourse_audit.audit import answers
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
+from recourse_audit.model.edits import receptive_field
 from recourse_audit.model.queries import Query
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.recourse.receptive_field import receptive_field
 from tests.onnx_models import sum_network
 
 PEOPLE = 60

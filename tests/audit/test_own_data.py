@@ -14,6 +14,7 @@ from recourse_audit.audit.own_data import OwnDataReports, alone_decisions
 from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
+from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.queries import Union, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.own_data import OwnData
@@ -47,7 +48,9 @@ def found_by(audit: LoadedAudit, subjects: list[int] | None = None) -> dict[int,
     """What is found about some subjects, asked about together."""
     people = np.arange(audit.graph.node_count)
     answers = whole_answers(audit, people)
-    reports = OwnDataReports(audit, audit.rule.over(answers))
+    decisions = audit.rule.over(answers)
+    edited = EditedGraph(audit.graph, audit.batcher, audit.probes, decisions)
+    reports = OwnDataReports(audit, edited)
     return reports.reports_on(people if subjects is None else np.array(subjects))
 
 

@@ -221,7 +221,7 @@ def test_options_that_could_not_be_worked_out_end_with_4(
     def fail(*_: object) -> None:
         raise AnswerError("the model's answer is not a number after drop a-b:payment")
 
-    monkeypatch.setattr("recourse_audit.recourse.options.action_table", fail)
+    monkeypatch.setattr("recourse_audit.recourse.search.action_table", fail)
     settings = small_audit(tmp_path, old='["yes"]', new='["no"]')
     reports = command("explain", settings, *IDS, "--json").document
     refused = [r for r in reports if not r["subject"]["favourable"]]

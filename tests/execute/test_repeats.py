@@ -13,6 +13,7 @@ from recourse_audit.audit.reporter import explain, repeated_answers
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.model.batching import Repeater
+from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.records.model import Repeats
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.pages.write_pages import PageOptions, write_pages
@@ -106,13 +107,16 @@ def test_repeats_count_as_queries_and_change_nothing_else(tmp_path: Path) -> Non
         answers = whole_answers(audit, everybody)
         refused = audit.graph.ids[~audit.rule.over(answers).favourable(answers, everybody)]
         found[share] = explain(audit, refused[:2].tolist())
-        shared_by_all = OwnDataReports(audit, audit.rule.over(answers)).queries
+        decisions = audit.rule.over(answers)
+        edited = EditedGraph(audit.graph, audit.batcher, audit.probes, decisions)
+        shared_by_all = OwnDataReports(audit, edited).queries
     for once, twice in zip(found[0.0], found[1.0], strict=True):
         assert once.repeats == Repeats()
         assert twice.repeats.calls > 0
         assert once.search is not None
         # Of what subjects share, only the whole graph was asked about twice.
-        shared = once.search.queries + shared_by_all
+        assert once.recourse is not None
+        shared = once.search.queries + shared_by_all + len(once.recourse.options)
         assert twice.queries - shared == 2 * (once.queries - shared) + 1
         assert (once.recourse, once.caveats) == (twice.recourse, twice.caveats)
 

@@ -6,16 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
+from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import Pool, pool_of
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import ModelSettings, load_settings
+from tests.decisions import decisions_over
 from tests.model.small_graphs import open_model, random_pool
+from tests.model.test_edited_graph import DEGREE, PLAIN, a_world
 from tests.model.test_packing import SAMPLE_MODELS, sample_name, sample_settings
-from tests.model.test_shared_fields import DEGREE, PLAIN, a_world
 from tests.onnx_models import degree_network, sum_network
 from tests.onnx_networks import network
 
@@ -23,6 +26,10 @@ from tests.onnx_networks import network
 def probed(path: Path, pool: Pool | None = None, *, seed: int = 0) -> ProbeReport:
     settings = ModelSettings(path=path)
     return probe(OnnxModel(settings), settings, pool, seed=seed)
+
+
+def nobody_decided(graph: Graph) -> Decisions:
+    return decisions_over(np.zeros((graph.node_count, 3)), ["c"], ["a", "b", "c"], graph=graph)
 
 
 def a_pool(*, scale: float = 1.0, seed: int = 0) -> Pool:
@@ -56,7 +63,8 @@ def test_a_model_that_looks_beyond_arriving_arcs_is_caught(
         for pool in (a_pool(seed=seed), *([None] if seed == 0 else [])):
             report = probed(path, pool, seed=seed)
             assert report.sender_degree is None
-            assert what_ifs_of(world.graph, world.batcher, report) is None
+            edited = EditedGraph(world.graph, world.batcher, report, nobody_decided(world.graph))
+            assert not edited.allows("shared")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher, Sharing
 from recourse_audit.model.queries import Union, pool_of, side_by_side, with_pairs
 from recourse_audit.model.shared_states import shared_union
-from tests.model.test_shared_fields import KINDS, drawn, forms_of, nearly_equal
+from tests.model.test_edited_graph import KINDS, drawn, forms_of, nearly_equal
 
 PARTS = 60
 ASKED = 0.4

@@ -11,16 +11,17 @@ from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.edited_graph import EditedGraph, Way
+from recourse_audit.model.edits import Edits
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Recourse, SetAction, TieAction
-from recourse_audit.recourse import options as options_module
+from recourse_audit.recourse import search as search_module
 from recourse_audit.recourse import trials, verification
 from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import diverse, parts
-from recourse_audit.recourse.foresight import Shared
-from recourse_audit.recourse.options import NOTHING_PERMITTED, RecourseSearch
 from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.search import NOTHING_PERMITTED, RecourseSearch
 from recourse_audit.recourse.verification import Verifier
 from tests.audits import IDS, TIES, lending_audit, small_audit
 from tests.command import command
@@ -54,7 +55,8 @@ def search_over(
 ) -> RecourseSearch:
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     decisions = decisions_over(answers, [hoped_for(batcher, graph)], CLASSES, graph=graph)
-    return RecourseSearch(graph, batcher, probes or sound_for(batcher), policy, decisions, 0)
+    edited = EditedGraph(graph, batcher, probes or sound_for(batcher), decisions)
+    return RecourseSearch(edited, policy, 0)
 
 
 def hoped_for(batcher: QueryBatcher, graph: Graph) -> str:
@@ -265,13 +267,15 @@ def test_what_goes_into_a_question_before_its_turn_changes_nothing_but_their_num
     assert runs[0] < runs[1]
 
 
-def too_kind(honest: Any, hoped: str) -> Any:
-    """A way of asking that promises the favourable decision after any change."""
+def too_kind(hoped: str) -> Any:
+    """Answers that promise the favourable decision after any change of ties, but on the whole."""
+    honest = EditedGraph.answers
 
-    def answers(self: Any, combinations: Any) -> Any:
-        found, fits = honest(self, combinations)
-        if combinations.max() >= 0:
-            found[:] = np.where(np.array(CLASSES) == hoped, 0.0, -5.0)
+    def answers(self: EditedGraph, edits: Edits, way: Way) -> Any:
+        found, fits = honest(self, edits, way)
+        if way != "whole":
+            changed = np.isin(edits.asked[0], np.append(edits.dropped[0], edits.added[0]))
+            found[changed] = np.where(np.array(CLASSES) == hoped, 0.0, -5.0)
         return found, fits
 
     return answers
@@ -287,8 +291,7 @@ def test_a_whole_graph_that_contradicts_an_option_is_searched_instead(
     policy = policy_of(graph, **MIXED)
     search = search_over(graph, batcher, policy)
     subject = next(s for s in range(12) if search.run(s, None).status == "verified")
-    for asker in (Shared, verification._Nearby):
-        monkeypatch.setattr(asker, "answers", too_kind(asker.answers, hoped_for(batcher, graph)))
+    monkeypatch.setattr(EditedGraph, "answers", too_kind(hoped_for(batcher, graph)))
     expected = search_over(graph, batcher, policy, sound(None)).run(subject, None)
     found = search.run(subject, None)
     assert found.evaluated_on == "whole graph"
@@ -305,16 +308,17 @@ def test_an_option_says_on_what_it_was_last_verified(
     batcher = open_batcher(path, graph, output="logits")
     policy = policy_of(graph, **MIXED)
     whole_graphs: list[int] = []
-    real = Verifier.on_whole_graph
+    real = EditedGraph.answers
 
-    def seen(self: Verifier, combinations: Any) -> Any:
-        whole_graphs.append(len(combinations))
-        return real(self, combinations)
+    def seen(self: EditedGraph, edits: Edits, way: Way) -> Any:
+        if way == "whole":
+            whole_graphs.append(edits.count)
+        return real(self, edits, way)
 
-    monkeypatch.setattr(Verifier, "on_whole_graph", seen)
+    monkeypatch.setattr(EditedGraph, "answers", seen)
     arcs = len(graph.arc_source)
     for limit, where in ((arcs, "whole graph"), (arcs - 1, "neighbourhood")):
-        monkeypatch.setattr(options_module, "CONFIRMED_ARCS", limit)
+        monkeypatch.setattr(search_module, "CONFIRMED_ARCS", limit)
         monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", limit)
         monkeypatch.setattr(verification, "MOST_ARCS_COMPARED", limit)
         whole_graphs.clear()
@@ -333,7 +337,7 @@ def test_an_option_searched_for_on_the_whole_graph_is_verified_on_it_whatever_it
     graph = town(1, people=12, ties=14)
     path = sum_network(tmp_path / "m.onnx", seed=1, scale=0.4)
     batcher = open_batcher(path, graph, output="logits")
-    monkeypatch.setattr(options_module, "CONFIRMED_ARCS", 1)
+    monkeypatch.setattr(search_module, "CONFIRMED_ARCS", 1)
     search = search_over(graph, batcher, policy_of(graph, **MIXED), sound(None))
     found = [search.run(subject, None) for subject in range(12)]
     assert {option.verified_on for one in found for option in one.options} == {"whole graph"}

@@ -9,29 +9,29 @@ from statsmodels.stats.proportion import proportion_confint
 
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Robustness, SideEffects, survival, wilson
 from recourse_audit.recourse import robustness
+from recourse_audit.recourse import side_effects as side_effects_module
 from recourse_audit.recourse.actions import action_table
-from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest, _hops
-from recourse_audit.recourse.side_effects import OtherPeople
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.side_effects import side_effects
 from tests.onnx_models import sum_network
 from tests.recourse.reference import changed
-from tests.recourse.test_variants import ANYTHING, some_combinations
-from tests.recourse.worlds import context_of, policy_of, sound, town
+from tests.recourse.test_verification import ANYTHING, some_combinations
+from tests.recourse.worlds import edited_graph, policy_of, sound, town, verifier_of
 from tests.search.engine import open_batcher
 
 
-def world(folder: Path, **more: Any) -> tuple[Graph, QueryBatcher, Policy, RecourseContext]:
+def world(folder: Path, **more: Any) -> tuple[Graph, QueryBatcher, Policy, EditedGraph]:
     graph = town(5, people=40, ties=55, **more)
     batcher = open_batcher(
         sum_network(folder / "m.onnx", seed=3, scale=1.0), graph, output="logits"
     )
-    return graph, batcher, policy_of(graph, **ANYTHING), context_of(graph, batcher)
+    return graph, batcher, policy_of(graph, **ANYTHING), edited_graph(graph, batcher)
 
 
 def chosen(row: Ints) -> Ints:
@@ -45,15 +45,13 @@ def test_without_jitter_an_option_holds_in_every_draw_or_in_none(tmp_path: Path)
     seen = set()
     for subject in range(0, graph.node_count, 4):
         table = action_table(policy, subject, 2)
-        verifier = Verifier(context, table)
+        verifier = verifier_of(context, table)
         for row in some_combinations(table, subject, count=6):
             combination = chosen(row)
             works = bool(
-                verifier.reached(combination[None], verifier.answers(combination[None]))[0]
+                verifier.reaches(combination[None], verifier.answers(combination[None]))[0]
             )
-            held = still.of(
-                table, combination, verifier.question(combination), 0, context.decisions
-            )
+            held = still.of(verifier.asked, table, combination, 0, context.decisions)
             assert held is not None
             assert (held.draws, held.ties, held.attributes) == (7, *[survival(7 * works, 7)] * 2)
             seen.add(works)
@@ -68,11 +66,9 @@ def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
         held = []
         for subject in range(0, graph.node_count, 5):
             table = action_table(policy, subject, 2)
-            verifier = Verifier(context, table)
+            verifier = verifier_of(context, table)
             combination = np.array([0])
-            held.append(
-                shaky.of(table, combination, verifier.question(combination), 1, context.decisions)
-            )
+            held.append(shaky.of(verifier.asked, table, combination, 1, context.decisions))
         assert found.setdefault(seed, held) == held
     assert found[0] != found[1]
 
@@ -80,9 +76,9 @@ def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize("directed", [False, True])
 def test_draws_hold_as_often_when_they_share_a_question(directed: bool, tmp_path: Path) -> None:
     graph, batcher, policy, shared = world(tmp_path, directed=directed)
-    alone = context_of(graph, batcher, sound())
-    assert shared.what_ifs is not None
-    assert alone.what_ifs is None
+    alone = edited_graph(graph, batcher, sound())
+    assert shared.allows("shared")
+    assert not alone.allows("shared")
     found = set()
     for subject in range(0, graph.node_count, 3):
         table = action_table(policy, subject, 2)
@@ -90,9 +86,9 @@ def test_draws_hold_as_often_when_they_share_a_question(directed: bool, tmp_path
             combination = chosen(row)
             held = []
             for context in (shared, alone):
-                question = Verifier(context, table).question(combination)
+                asked = context.about(subject)
                 test = RobustnessTest(context, draws=30, jitter=0.4, seed=1)
-                held.append(test.of(table, combination, question, 0, context.decisions))
+                held.append(test.of(asked, table, combination, 0, context.decisions))
             assert held[0] == held[1]
             assert held[0] is not None
             found.add((held[0].ties.count, held[0].attributes.count))
@@ -103,25 +99,17 @@ def test_draws_hold_as_often_when_they_share_a_question(directed: bool, tmp_path
 def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_path: Path) -> None:
     _, _, policy, context = world(tmp_path, directed=directed)
     table = action_table(policy, 3, 2)
-    verifier = Verifier(context, table)
     combination = np.array([0, 1])
     shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
-    option_graph = shaky._option_graph(verifier.question(combination))
+    option_graph = shaky.option_graph(context.about(3), table, combination)
     drawn = shaky._with_other_ties(option_graph, np.random.default_rng(0), 200)
-    before = sorted(
-        zip(
-            option_graph.union.sources,
-            option_graph.union.targets,
-            option_graph.union.ties,
-            strict=True,
-        )
-    )
+    before = sorted(zip(*option_graph.ends, option_graph.ties, strict=True))
     own = [arc for arc in before if option_graph.subject in arc[:2] or arc[0] == arc[1]]
     fewer = moved = 0
     for copy in range(200):
         keep = drawn.keep[copy]
         sources, targets = drawn.ends[:, copy, keep]
-        after = sorted(zip(sources, targets, option_graph.union.ties[keep], strict=True))
+        after = sorted(zip(sources, targets, option_graph.ties[keep], strict=True))
         assert [arc for arc in after if option_graph.subject in arc[:2] or arc[0] == arc[1]] == own
         if not directed:
             assert after == sorted((b, a, tie) for a, b, tie in after)
@@ -133,7 +121,8 @@ def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_p
     assert 0.1 < fewer / (200 * others) < 0.3
     assert moved > 0
     assert option_graph.hops.max() <= 4
-    assert np.array_equal(_hops(option_graph.union, option_graph.subject, 2), option_graph.hops)
+    again = _hops(option_graph.ends, len(option_graph.nodes), option_graph.subject, 2)
+    assert np.array_equal(again, option_graph.hops)
 
 
 def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Path) -> None:
@@ -142,7 +131,7 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     level = int(np.flatnonzero(table.move == 0)[0])
     combination = np.array([level])
     shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
-    option_graph = shaky._option_graph(Verifier(context, table).question(combination))
+    option_graph = shaky.option_graph(context.about(3), table, combination)
     fixed = robustness._columns(table, combination)
     assert fixed.tolist() == [graph.feature_names.index(name) for name in ("income", "debt")]
     near, shifted = shaky._shifted(option_graph, np.random.default_rng(0), 30, fixed)
@@ -155,16 +144,14 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     assert others.std(axis=(0, 1)) == pytest.approx(0.4 * graph.features.std(axis=0), rel=0.2)
 
 
-def flips(
-    context: RecourseContext, batcher: QueryBatcher, rebuilt: Graph, subject: int
-) -> SideEffects:
+def flips(context: EditedGraph, batcher: QueryBatcher, rebuilt: Graph, subject: int) -> SideEffects:
     """Ask about everybody on the rebuilt graph."""
     after = QueryBatcher(batcher.model, pool_of(rebuilt)).ask(
         whole(rebuilt), np.arange(rebuilt.node_count)
     )
     every = np.arange(rebuilt.node_count)
-    was, now = (context.decisions.favourable(rows, every) for rows in (context.whole, after))
-    different = context.whole.argmax(axis=1) != after.argmax(axis=1)
+    was, now = (context.decisions.favourable(rows, every) for rows in (context.everybody, after))
+    different = context.everybody.argmax(axis=1) != after.argmax(axis=1)
     different[subject] = False
     ids = rebuilt.ids
     return SideEffects(
@@ -181,7 +168,7 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
     probes: ProbeReport, directed: bool, tmp_path: Path
 ) -> None:
     graph, batcher, policy, _ = world(tmp_path, directed=directed)
-    context = context_of(graph, batcher, probes)
+    context = edited_graph(graph, batcher, probes)
     seen = SideEffects(measured=True)
     flipped = 0
     for subject in range(0, graph.node_count, 3):
@@ -189,27 +176,43 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
         for row in some_combinations(table, subject, count=8):
             combination = chosen(row)
             rebuilt = changed(policy, subject, table.records(combination))
-            seen = OtherPeople(context, table).side_effects(combination)
+            [seen] = side_effects([verifier_of(context, table).others.question(combination)])
             assert seen == flips(context, batcher, rebuilt, subject)
             flipped += len(seen.to_favourable) + len(seen.to_unfavourable) + len(seen.other)
     assert flipped > 0
 
 
+@pytest.mark.parametrize("way", ["shared", "field", "whole"])
+def test_side_effects_of_several_subjects_are_those_of_each_alone(way: Way, tmp_path: Path) -> None:
+    graph, _, policy, context = world(tmp_path)
+    questions = []
+    for subject in range(0, graph.node_count, 3):
+        table = action_table(policy, subject, 2)
+        verifier = verifier_of(context, table, way)
+        questions += [
+            verifier.others.question(chosen(row))
+            for row in some_combinations(table, subject, count=3)
+        ]
+    runs = context.batcher.runs
+    together = side_effects(questions)
+    if way == "shared":
+        assert context.batcher.runs == runs + 1
+    assert together == [found for question in questions for found in side_effects([question])]
+    assert any(found.to_favourable or found.to_unfavourable for found in together)
+
+
 def test_what_is_too_large_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, policy, context = world(tmp_path)
     table = action_table(policy, 3, 2)
-    question = Verifier(context, table).question(np.array([0]))
+    asked = context.about(3)
     looking = RobustnessTest(context, draws=5, jitter=0.1, seed=0)
-    monkeypatch.setattr(OtherPeople.answers, "__defaults__", (10,))
+    monkeypatch.setattr(side_effects_module, "MOST_ARCS", 10)
     monkeypatch.setattr(robustness, "MOST_DRAWN_ARCS", 10)
-    assert OtherPeople(context, table).side_effects(np.array([0])) == SideEffects(measured=False)
-    assert looking.of(table, np.array([0]), question, 0, context.decisions) is None
-    assert (
-        RobustnessTest(context, draws=0, jitter=0.1, seed=0).of(
-            table, np.array([0]), question, 0, context.decisions
-        )
-        is None
-    )
+    question = verifier_of(context, table).others.question(np.array([0]))
+    assert side_effects([question]) == [SideEffects(measured=False)]
+    assert looking.of(asked, table, np.array([0]), 0, context.decisions) is None
+    none = RobustnessTest(context, draws=0, jitter=0.1, seed=0)
+    assert none.of(asked, table, np.array([0]), 0, context.decisions) is None
 
 
 @pytest.mark.parametrize(("count", "of"), [(0, 50), (50, 50), (41, 50), (23, 50), (1, 3), (0, 1)])

@@ -15,7 +15,7 @@ from recourse_audit.render.terminal.recourse import what_if_notes
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
-from tests.recourse.worlds import context_of, policy_of, town
+from tests.recourse.worlds import edited_graph, policy_of, town
 from tests.search.engine import open_batcher
 
 RULES = [
@@ -103,7 +103,7 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
     graph = town(2, directed=directed)
     path = sum_network(tmp_path / "m.onnx", form="weight", scale=0.4)
     batcher = open_batcher(path, graph, output="logits")
-    context = context_of(graph, batcher)
+    context = edited_graph(graph, batcher)
     attributes = [{"name": "income", "step": 0.5, "implies": [{"name": "debt", "by": -0.1}]}]
     policy = policy_of(graph, ties=RULES, attributes=attributes)
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
@@ -112,7 +112,9 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
     ends = f"{graph.ids[ties.source[row]]}-{graph.ids[ties.target[row]]}"
     for subject in (0, 6):
         texts = [f"drop {ends}", "add P01-P09:payment", "income=2.25", "savings=-1"]
-        found = try_changes(context, policy, naming, subject, read_changes(texts, graph))
+        found = try_changes(
+            context.about(subject, "whole"), policy, naming, read_changes(texts, graph)
+        )
         rebuilt = changed(policy, subject, found.actions)
         answer = asked(batcher, rebuilt, subject)
         assert [*found.probabilities.values()] == pytest.approx(np.exp(answer), abs=1e-5)
@@ -126,7 +128,7 @@ def test_changes_get_the_answer_of_the_rebuilt_graph(directed: bool, tmp_path: P
         steps = (2.25 - float(income.before)) / 0.5
         [debt] = income.implied
         assert debt.after == pytest.approx(float(debt.before) - 0.1 * steps)
-    before = context.whole[6]
+    before = context.everybody[6]
     assert asked(batcher, graph, 6) == pytest.approx(before, abs=1e-5), "nothing is left changed"
 
 
@@ -138,14 +140,14 @@ def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
         kind=["pay", "address", "pay", "pay"],
     )
     batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
-    policy, context = policy_of(graph, groups=()), context_of(graph, batcher)
+    policy, context = policy_of(graph, groups=()), edited_graph(graph, batcher)
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     for text, kinds in (
         ("drop a-b", ["address", "pay", "pay"]),
         ("drop b-a:pay", ["pay", "pay"]),
         ("drop a-b:address", ["address"]),
     ):
-        found = try_changes(context, policy, naming, 0, read_changes([text], graph))
+        found = try_changes(context.about(0, "whole"), policy, naming, read_changes([text], graph))
         dropped = [action for action in found.actions if isinstance(action, TieAction)]
         assert sorted(action.kind for action in dropped) == kinds
         assert len(dropped) == len(found.actions)
@@ -153,7 +155,7 @@ def test_parallel_ties_are_dropped_together_or_by_kind(tmp_path: Path) -> None:
 
 def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     graph = town(1)
-    context = context_of(
+    context = edited_graph(
         graph, open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     )
     rules = [{"name": "income", "step": 10, "scale": 100, "unit": "EUR", "max": 999}]
@@ -162,7 +164,7 @@ def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
 
     def outside(*texts: str) -> list[tuple[str, str, str]]:
-        found = try_changes(context, policy, naming, 0, read_changes(texts, graph))
+        found = try_changes(context.about(0, "whole"), policy, naming, read_changes(texts, graph))
         return [(one.attribute, one.side, one.unit) for one in found.outside]
 
     income, debt = (graph.features[:, place] for place in (0, 1))
@@ -171,7 +173,9 @@ def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     assert outside("income=-5000", f"debt={float(debt[0])}") == [("income", "below", "EUR")]
     assert outside("savings=99", "late=-99") == [("savings", "above", ""), ("late", "below", "")]
     assert outside("income=99000")[1:] == [("debt", "above", "")], "what is implied counts as well"
-    found = try_changes(context, policy, naming, 0, read_changes(["income=-5000"], graph))
+    found = try_changes(
+        context.about(0, "whole"), policy, naming, read_changes(["income=-5000"], graph)
+    )
     [number, _] = found.outside
     assert number.value == -5000
     assert number.lowest == pytest.approx(100 * income.min())
@@ -198,10 +202,10 @@ def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list
             },
         ],
     )
-    context = context_of(graph, batcher)
+    context = edited_graph(graph, batcher)
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     changes = read_changes(texts, graph)
-    found = try_changes(context, policy, naming, graph.find(subject), changes)
+    found = try_changes(context.about(graph.find(subject), "whole"), policy, naming, changes)
     return list(found.forbidden)
 
 

@@ -9,15 +9,17 @@ import numpy as np
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.npz import from_arrays
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
+from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.conditions import (
     reasons_against,
 )
-from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.typed_changes import read_changes
+from recourse_audit.recourse.verification import Verifier
 from recourse_audit.recourse.what_if import typed_actions
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
@@ -109,11 +111,16 @@ def sound_for(batcher: QueryBatcher) -> ProbeReport:
     return sound(sender_degree=False if takes_shared_fields(batcher) else None)
 
 
-def context_of(
+def edited_graph(
     graph: Graph, batcher: QueryBatcher, probes: ProbeReport | None = None
-) -> RecourseContext:
-    """The context of a search for options in which the last class is favourable."""
+) -> EditedGraph:
+    """The graph to ask about, with decisions in which the last class is favourable."""
     answers = batcher.ask(whole(graph), np.arange(graph.node_count))
     classes = ("no", "maybe", "yes")[-answers.shape[1] :]
     decisions = decisions_over(answers, classes[-1:], classes, graph=graph)
-    return RecourseContext(graph, batcher, probes or sound_for(batcher), decisions)
+    return EditedGraph(graph, batcher, probes or sound_for(batcher), decisions)
+
+
+def verifier_of(edited: EditedGraph, table: ActionTable, first: Way = "shared") -> Verifier:
+    """What asks about the actions of a table, in the first way that can be used."""
+    return Verifier(edited.about(table.subject, first), table)

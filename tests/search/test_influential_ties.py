@@ -13,21 +13,21 @@ from recourse_audit.graph.arrays import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
+from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.what_ifs import what_ifs_of
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.search import Carriers, Counterfactual, WholeGraph
-from recourse_audit.search import carriers, whole_graph
-from recourse_audit.search.carriers import MAX_TIES, on_whole_graph
+from recourse_audit.records.search import Carriers, Counterfactual, SearchResult, WholeGraph
+from recourse_audit.search import influential_ties
+from recourse_audit.search.influential_ties import MAX_TIES, on_whole_graph
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.results import Scope
-from recourse_audit.search.whole_graph import Removals
+from recourse_audit.search.results import Naming, Scope
 from recourse_audit.settings import ModelSettings
 from tests.audits import SAMPLES
 from tests.decisions import decisions_over
 from tests.onnx_models import sum_network
+from tests.onnx_networks import network
 from tests.search.engine import results_by_subject, whole_answers
 
 FEATURES = 7
@@ -73,10 +73,14 @@ class Asked:
     probes: ProbeReport
     decisions: Decisions
 
-    def removals(self, *, form: bool = True) -> Removals:
-        probes = self.probes if form else replace(self.probes, sender_degree=None)
-        what_ifs = what_ifs_of(self.graph, self.batcher, probes)
-        return Removals(self.graph, self.batcher, probes, self.decisions, what_ifs)
+    def about(self, subject: int, **known: Any) -> SubjectAnswers:
+        """Asks about a subject, as if a probe had found something else."""
+        probes = replace(self.probes, **known)
+        return EditedGraph(self.graph, self.batcher, probes, self.decisions).about(subject)
+
+    @property
+    def naming(self) -> Naming:
+        return Naming(graph=self.graph, rule=self.decisions.rule, kind=self.batcher.output_kind)
 
     def alone(self, removed: frozenset[Pair], subject: int) -> Floats:
         """The subject's answer on a graph that never had these ties."""
@@ -85,10 +89,10 @@ class Asked:
         answer: Floats = whole_answers(batcher, graph)[subject]
         return answer
 
-    def counterfactuals(self, subject: int) -> tuple[Counterfactual, ...]:
+    def found(self, subject: int) -> SearchResult:
         search = Search(self.graph, self.batcher, self.decisions, Scope(max_nodes=3))
         [found] = results_by_subject([*search.run(np.array([subject]))]).values()
-        return found.counterfactuals
+        return found
 
 
 @cache
@@ -160,8 +164,16 @@ def pairs_of(ties: tuple[tuple[str, str], ...]) -> frozenset[Pair]:
     return frozenset(Pair((int(a), int(b))) for a, b in ties)
 
 
-def carried(world: Asked, subject: int, budget: int = EVERYTHING, **how: bool) -> Carriers:
-    _, found = on_whole_graph(world.removals(**how), subject, (), budget)
+def with_whole_graph(
+    world: Asked, subject: int, found: SearchResult, budget: int, **known: Any
+) -> tuple[tuple[Counterfactual, ...], Carriers | None]:
+    removed = [numbers.removed for numbers in found.numbers]
+    asked = world.about(subject, **known)
+    return on_whole_graph(asked, world.naming, found.counterfactuals, removed, budget)
+
+
+def carried(world: Asked, subject: int, budget: int = EVERYTHING, **known: Any) -> Carriers:
+    _, found = on_whole_graph(world.about(subject, **known), world.naming, (), (), budget)
     assert found is not None
     return found
 
@@ -262,10 +274,10 @@ def test_a_score_moves_towards_the_line_whichever_side_is_better(
 def test_a_counterfactual_says_what_a_graph_without_its_ties_would(world: World) -> None:
     opened = asked(world)
     subject = first_tied(opened.graph)
-    plain = opened.counterfactuals(subject)
-    found, none = on_whole_graph(opened.removals(), subject, plain, 0)
+    search = opened.found(subject)
+    found, none = with_whole_graph(opened, subject, search, 0)
     assert none is None
-    assert [replace(one, whole_graph=None) for one in found] == [*plain]
+    assert [replace(one, whole_graph=None) for one in found] == [*search.counterfactuals]
     assert found
     own = opened.decisions.everybody[[subject]]
     [decided] = opened.decisions.names_of(own, subject)
@@ -283,33 +295,57 @@ def test_a_counterfactual_says_what_a_graph_without_its_ties_would(world: World)
         assert one.whole_graph.flips == (decision != decided)
 
 
+NO_FORM: dict[str, Any] = {"sender_degree": None}
+NO_DEPTH: dict[str, Any] = {"sender_degree": None, "depth": None}
+
+
 @pytest.mark.parametrize("name", ["gcn", "gat"])
 @pytest.mark.parametrize("budget", [40, EVERYTHING])
-def test_a_model_without_a_form_gets_the_same_figures_from_the_whole_graph(
-    name: str, budget: int
-) -> None:
+def test_a_model_without_a_form_gets_the_same_figures_one_by_one(name: str, budget: int) -> None:
     opened = asked(random_world(SAMPLES / f"{name}.onnx", 3, directed=False))
     assert opened.probes.sender_degree is (name == "gcn")
     subject = first_tied(opened.graph)
-    plain = opened.counterfactuals(subject)
-    shared, some = on_whole_graph(opened.removals(), subject, plain, budget)
-    apart, others = on_whole_graph(opened.removals(form=False), subject, plain, budget)
-    assert shared == apart
+    plain = opened.found(subject)
+    shared, some = with_whole_graph(opened, subject, plain, budget)
     assert some is not None
-    assert others is not None
-    assert some.front == others.front
-    assert some.smallest_flip == others.smallest_flip
+    for known in (NO_FORM, NO_DEPTH):
+        apart, others = with_whole_graph(opened, subject, plain, budget, **known)
+        assert shared == apart
+        assert others is not None
+        assert some.front == others.front
+        assert some.smallest_flip == others.smallest_flip
 
 
-def test_a_field_that_does_not_give_the_known_answer_is_not_relied_on() -> None:
-    """As if a probe had found the wrong form: a GCN's senders have degrees, whatever it says."""
-    opened = asked(random_world(SAMPLES / "gcn.onnx", 3, directed=False))
+def test_a_field_that_does_not_give_the_known_answer_is_not_relied_on(tmp_path: Path) -> None:
+    """As if a probe had found too small a depth: shared states are not right."""
+    path = sum_network(tmp_path / "m.onnx", features=FEATURES, scale=0.05)
+    world = replace(crowd().world, path=path, declared=(("output", "logits"),))
+    opened, subject = asked(world), 0
+    asking = opened.about(subject, depth=1)
+    assert asking.edited.allows("shared")
+    _, found = on_whole_graph(asking, opened.naming, (), (), 40)
+    assert asking.way == "field"
+    assert found is not None
+    assert found.front
+    for one in found.front:
+        right, _ = moved(opened, pairs_of(one.removed), subject)
+        assert abs(one.effect) == pytest.approx(right, abs=2e-6)
+
+
+def test_half_precision_is_compared_by_its_own_rounding(tmp_path: Path) -> None:
+    """An answer in half precision differs by more than 1e-5 between queries, and is the same."""
+    path = sum_network(tmp_path / "m.onnx", features=FEATURES, dtype="float16")
+    opened = asked(random_world(path, 3, directed=False, output="logits"))
     subject = first_tied(opened.graph)
-    wrong = replace(opened.probes, depth=1)
-    what_ifs = what_ifs_of(opened.graph, opened.batcher, wrong)
-    removals = Removals(opened.graph, opened.batcher, opened.probes, opened.decisions, what_ifs)
-    _, found = on_whole_graph(removals, subject, (), EVERYTHING)
-    assert found == carried(opened, subject)
+    asking = opened.about(subject)
+    known = asking.edited.everybody
+    asking.edited.everybody = known + 2e-4  # what another order of additions may do
+    on_whole_graph(asking, opened.naming, (), (), EVERYTHING)
+    assert asking.way == "shared"
+    far = opened.about(subject)
+    far.edited.everybody = known + 0.2
+    on_whole_graph(far, opened.naming, (), (), EVERYTHING)
+    assert far.way == "whole"
 
 
 def crowd() -> Asked:
@@ -337,8 +373,8 @@ def test_no_more_sets_are_tried_than_the_budget_allows_and_all_are_counted(budge
     tried = sum(one.tried for one in found.tried)
     own = 11 + 55
     assert tried <= max(budget, min(own + budget // 2, 4 * budget))
-    # Besides the sets, the field as it is.
-    assert opened.batcher.graphs - before == tried + 1
+    # Besides the sets, the field as it is, in two ways.
+    assert opened.batcher.graphs - before == tried + 2
     assert found.coverage == "beam"
     assert found.own_ties == 11
     for one in found.tried:
@@ -368,20 +404,20 @@ def test_where_the_whole_graph_is_too_large_the_model_is_not_asked(
 ) -> None:
     opened = asked(random_world(SAMPLES / "gcn.onnx", 3, directed=False))
     subject = first_tied(opened.graph)
-    plain = opened.counterfactuals(subject)
+    plain = opened.found(subject)
     arcs = len(opened.graph.arc_source)
-    monkeypatch.setattr(whole_graph, "MOST_ARCS_TRIED", arcs - 1)
-    found, none = on_whole_graph(opened.removals(form=False), subject, plain, 100)
+    monkeypatch.setattr(influential_ties, "MOST_ARCS_TRIED", arcs - 1)
+    found, none = with_whole_graph(opened, subject, plain, 100, **NO_DEPTH)
     assert none is None
     assert all(isinstance(one.whole_graph, WholeGraph) for one in found)
-    monkeypatch.setattr(whole_graph, "MOST_ARCS_GIVEN", arcs - 1)
+    monkeypatch.setattr(influential_ties, "MOST_ARCS_GIVEN", arcs - 1)
     before = opened.batcher.graphs
-    found, none = on_whole_graph(opened.removals(form=False), subject, plain, 100)
+    found, none = with_whole_graph(opened, subject, plain, 100, **NO_DEPTH)
     assert none is None
-    assert found == plain
+    assert found == plain.counterfactuals
     assert opened.batcher.graphs == before
-    monkeypatch.setattr(whole_graph, "MOST_ARCS_TRIED", arcs * 9)
-    _, some = on_whole_graph(opened.removals(form=False), subject, plain, 100)
+    monkeypatch.setattr(influential_ties, "MOST_ARCS_TRIED", arcs * 9)
+    _, some = with_whole_graph(opened, subject, plain, 100, **NO_DEPTH)
     assert some is not None
     assert sum(one.tried for one in some.tried) <= 9
 
@@ -395,8 +431,7 @@ def test_an_answer_that_is_not_a_number_is_no_finding(tmp_path: Path) -> None:
     for subject in usable.tolist():
         if not opened.graph.degree(subject):
             continue
-        _, found = on_whole_graph(opened.removals(), subject, (), EVERYTHING)
-        assert found is not None
+        found = carried(opened, subject)
         for one in found.front:
             assert all(np.isfinite(list(one.probabilities.values())))
         every = {Pair(row) for row in world.rows if len(Pair(row)) == 2}
@@ -417,19 +452,55 @@ def test_somebody_without_ties_has_none_that_carry_the_decision() -> None:
         directed=False,
     )
     opened = asked(world)
-    assert on_whole_graph(opened.removals(), 2, (), 100) == ((), None)
+    assert on_whole_graph(opened.about(2), opened.naming, (), (), 100) == ((), None)
+
+
+def hub(folder: Path, ties: int) -> Asked:
+    """One person with many ties, each of which moves the answer a little."""
+    random = np.random.default_rng(11)
+    features = random.normal(size=(ties + 1, FEATURES))
+    world = World(
+        path=network(folder / "m.onnx", "gcn", features=FEATURES, seed=1),
+        declared=(("output", "logits"),),
+        features=tuple(map(tuple, features.tolist())),
+        rows=tuple((0, other) for other in range(1, ties + 1)),
+        weights=(1.0,) * ties,
+        directed=False,
+    )
+    return asked(world)
+
+
+def test_a_hub_gets_an_equal_share_of_the_budget_for_every_size(tmp_path: Path) -> None:
+    """Of 240 own ties there are 28,680 pairs, which would take any budget."""
+    opened = hub(tmp_path, 240)
+    found = carried(opened, 0, 128)
+    assert [one.size for one in found.tried] == [1, 2, 3, 4]
+    singles, *larger = [one.tried for one in found.tried]
+    assert singles == 240
+    assert max(larger) - min(larger) <= 1
+    assert sum(larger) == 4 * 128 - 240
+    best = [pairs_of(one.removed) for one in sorted(found.own, key=lambda one: one.effect)[:4]]
+    four = moved(opened, frozenset().union(*best), 0)[0]
+    assert abs(found.front[-1].effect) >= four > 0
+
+
+def test_a_hub_with_more_ties_than_may_be_tried_still_has_larger_sets(tmp_path: Path) -> None:
+    found = carried(hub(tmp_path, 700), 0, 128)
+    assert [one.size for one in found.tried] == [1, 2, 3, 4]
+    assert found.tried[0].tried == 384
+    assert all(one.tried >= 42 for one in found.tried[1:])
 
 
 def test_hubs_are_ranked_before_their_sets_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a thousand own ties there are half a million pairs; a few are listed for each tried."""
     listed: list[int] = []
-    every = carriers._every
+    every = influential_ties._every
 
     def counted(items: Any, size: int) -> Any:
         found = every(items, size)
         listed.append(len(found))
         return found
 
-    monkeypatch.setattr(carriers, "_every", counted)
+    monkeypatch.setattr(influential_ties, "_every", counted)
     carried(crowd(), 0, 3)
     assert max(listed) <= 4 * 4 * 3

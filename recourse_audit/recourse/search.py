@@ -6,37 +6,37 @@ that is small enough before it is offered.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
 from recourse_audit.errors import AuditError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
-from recourse_audit.model.base_fields import KeptFields
-from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.model.decisions import Mask
+from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.records.common_actions import CommonOutcome
-from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Certificate,
-    Compared,
     LeftOut,
     Option,
     Recourse,
     RecourseStatus,
+    SideEffects,
     WhatIf,
 )
-from recourse_audit.records.search import SearchResult, Tie
+from recourse_audit.records.search import SearchResult
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import count_possible
 from recourse_audit.recourse.common_actions import CommonActions
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
-from recourse_audit.recourse.context import RecourseContext
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
+from recourse_audit.recourse.side_effects import ReachQuestion, side_effects
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.typed_changes import Change
-from recourse_audit.recourse.verification import Verifier, Way
+from recourse_audit.recourse.verification import Verifier
 from recourse_audit.recourse.what_if import try_changes
 from recourse_audit.search.results import Naming, shown
 from recourse_audit.settings.recourse import BUDGET, BUDGET_ONE_BY_ONE
@@ -51,100 +51,131 @@ NOTHING_BUT_LEFT_OUT = "Every change that a rule allows would move something els
 ALREADY = "The decision is already favourable, so nothing was tried."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundOptions:
+    """Recourse whose options still lack their side effects, with the questions about these."""
+
+    recourse: Recourse
+    questions: tuple[ReachQuestion, ...] = ()
+
+    def with_side_effects(self, found: Sequence[SideEffects]) -> Recourse:
+        options = zip(self.recourse.options, found, strict=True)
+        return replace(
+            self.recourse,
+            options=tuple(replace(option, side_effects=known) for option, known in options),
+        )
+
+
 class RecourseSearch:
     """The search for options over one graph with one model and one policy."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        batcher: QueryBatcher,
-        probes: ProbeReport,
-        policy: Policy,
-        decisions: Decisions,
-        seed: int,
-        fields: KeptFields | None = None,
-    ) -> None:
-        """`decisions` are those on everybody in the whole graph."""
+    def __init__(self, edited: EditedGraph, policy: Policy, seed: int) -> None:
         settings = policy.settings
-        self._context = RecourseContext(
-            graph, batcher, probes, decisions, compare=settings.compare, seed=seed, fields=fields
-        )
+        self._edited = edited
         self._policy = policy
-        self._common = CommonActions(policy, decisions)
-        self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
+        self._seed = seed
+        self._common = CommonActions(policy, edited.decisions)
+        self._naming = Naming(
+            graph=edited.graph, rule=edited.decisions.rule, kind=edited.batcher.output_kind
+        )
         self._robustness = RobustnessTest(
-            self._context, draws=settings.draws, jitter=settings.jitter, seed=seed
+            edited, draws=settings.draws, jitter=settings.jitter, seed=seed
         )
 
     def run(self, subject: int, search: SearchResult | None) -> Recourse:
         """Find options for a subject; an error becomes a status and stops nobody else."""
+        found = self.find(self._edited.about(subject), search)
+        return self.with_side_effects([found])[0]
+
+    def find(self, asked: SubjectAnswers, search: SearchResult | None) -> FoundOptions:
+        """The same without side effects, which can be asked about for several subjects at once."""
         try:
-            return self._run(subject, search)
+            return self._find(asked, search)
         except AuditError as error:
-            return failure(str(error), self._policy.settings.max_changes)
+            return FoundOptions(recourse=failure(str(error), self._policy.settings.max_changes))
+
+    def with_side_effects(self, found: Sequence[FoundOptions]) -> list[Recourse]:
+        """Ask whose decisions the options of several subjects change; an error is one subject's."""
+        try:
+            known = iter(side_effects([one for part in found for one in part.questions]))
+            return [part.with_side_effects([*islice(known, len(part.questions))]) for part in found]
+        except AuditError as error:
+            if len(found) == 1:
+                return [failure(str(error), self._policy.settings.max_changes)]
+            return [recourse for part in found for recourse in self.with_side_effects([part])]
 
     def what_if(self, subject: int, changes: Sequence[Change]) -> WhatIf:
         """Try changes that somebody chose by hand."""
-        return try_changes(self._context, self._policy, self._naming, subject, changes)
+        asked = self._edited.about(subject, "whole")
+        return try_changes(asked, self._policy, self._naming, changes)
 
-    def _run(self, subject: int, search: SearchResult | None) -> Recourse:
-        settings, decisions = self._policy.settings, self._context.decisions
-        now = self._context.whole[subject]
-        margin = shown(float(decisions.margin(now[None], subject)[0]))
-        if decisions.favourable(now[None], subject)[0]:
+    def _find(self, asked: SubjectAnswers, search: SearchResult | None) -> FoundOptions:
+        settings, decisions = self._policy.settings, self._edited.decisions
+        subject = asked.subject
+        now = self._edited.everybody[[subject]]
+        margin = shown(float(decisions.margin(now, subject)[0]))
+        if decisions.favourable(now, subject)[0]:
             certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
-            return Recourse(status="already_favourable", certificate=certificate, margin=margin)
-        table = action_table(self._policy, subject, self._context.reach)
+            return FoundOptions(
+                recourse=Recourse(
+                    status="already_favourable", certificate=certificate, margin=margin
+                )
+            )
+        table = action_table(self._policy, subject, self._edited.reach)
         if not len(table):
             certificate = self._certificate(table, None, None)
-            return Recourse(
-                status="certified_infeasible",
-                certificate=certificate,
-                margin=margin,
-                reason=certificate.reason,
-                common_actions=self._common.none_serves(table, None),
+            return FoundOptions(
+                recourse=Recourse(
+                    status="certified_infeasible",
+                    certificate=certificate,
+                    margin=margin,
+                    reason=certificate.reason,
+                    common_actions=self._common.none_serves(table, None),
+                )
             )
         conditions = self._policy.conditions
         kept = SubjectConditions(conditions, table) if conditions and table.moves else None
-        trials, verifier, options, common, spent, compared = self._tried(table, now, search, kept)
-        certificate = self._certificate(table, trials, kept)
-        return Recourse(
-            status=_status(options, certificate),
-            certificate=certificate,
-            margin=margin,
-            options=options,
-            evaluations=spent,
-            evaluated_on=verifier.asked_on,
-            compared=compared,
-            droppable=table.droppable,
-            common_actions=common,
+        attempt, spent = self._attempts(asked, table, search, kept)
+        certificate = self._certificate(table, attempt.trials, kept)
+        options = attempt.options
+        return FoundOptions(
+            recourse=Recourse(
+                status=_status(options, certificate),
+                certificate=certificate,
+                margin=margin,
+                options=options,
+                evaluations=spent,
+                evaluated_on=attempt.verifier.asked_on,
+                compared=asked.compared,
+                droppable=table.droppable,
+                common_actions=attempt.common,
+            ),
+            questions=attempt.questions,
         )
 
-    def _tried(
+    def _attempts(
         self,
+        asked: SubjectAnswers,
         table: ActionTable,
-        now: Floats,
         search: SearchResult | None,
         kept: SubjectConditions | None,
-    ) -> tuple[Trials, Verifier, tuple[Option, ...], tuple[CommonOutcome, ...], int, Compared]:
+    ) -> tuple["_Attempt", int]:
         """Search in the fastest way; if the whole graph contradicts it, search in the next.
 
         Also says how many evaluations all took together, which is never more than the budget.
         """
-        settings, decisions = self._policy.settings, self._context.decisions
-        spent, compared = 0, Compared()
-        way: Way | None = "shared"
-        while way is not None:
-            verifier = Verifier(self._context, table, way)
+        settings = self._policy.settings
+        spent, most = 0, settings.max_changes
+        while True:
+            verifier = Verifier(asked, table, compare=settings.compare, seed=self._seed)
             trials = Trials(
                 verifier,
-                decisions,
+                self._edited.decisions,
                 table,
-                now,
-                partial(self._budget, verifier, spent),
+                self._edited.everybody[table.subject],
+                partial(self._budget, asked, spent),
                 None if kept is None else kept.allowed,
             )
-            most = settings.max_changes
             trials.follow(_counterfactuals(table, search, most), most)
             trials.run(most, settings.options)
             chosen = trials.options(settings.options)
@@ -153,21 +184,30 @@ class RecourseSearch:
                 trials.add(works)
                 chosen = trials.options(settings.options)
             rows = _as_rows([success for success, _ in chosen])
-            answers, on_whole = self._confirmed(verifier, rows, [one.answer for one, _ in chosen])
+            answers, on_whole = self._confirm(verifier, rows, [one.answer for one, _ in chosen])
             spent += verifier.evaluations
-            compared = compared.with_more(verifier.compared)
-            way = verifier.next_way
-            if not verifier.contradicted and verifier.reached(rows, answers).all():
+            sound = not asked.contradicted and verifier.reaches(rows, answers).all()
+            if sound or not asked.fall_back():
                 break
-        options = tuple(
+        options = [
             self._option(
-                verifier, table, success, answer, place, minimal=minimal, on_whole=bool(asked)
+                verifier, table, success, answer, place, minimal=minimal, on_whole=bool(whole)
             )
-            for place, ((success, minimal), answer, asked) in enumerate(
+            for place, ((success, minimal), answer, whole) in enumerate(
                 zip(chosen, answers, on_whole, strict=True)
             )
+        ]
+        questions = [
+            verifier.others.question(np.array(success.combination)) for success, _ in chosen
+        ]
+        attempt = _Attempt(
+            verifier=verifier,
+            trials=trials,
+            options=tuple(options),
+            common=common,
+            questions=tuple(questions),
         )
-        return trials, verifier, options, common, spent, compared
+        return attempt, spent
 
     def _common_actions(
         self,
@@ -182,14 +222,14 @@ class RecourseSearch:
             return self._common.none_serves(table, kept), []
         return self._common.tried(verifier, table, kept)
 
-    def _budget(self, verifier: Verifier, spent: int) -> int:
+    def _budget(self, asked: SubjectAnswers, spent: int) -> int:
         """How many combinations may be tried for a subject, after those that were."""
         most = self._policy.settings.budget
         if most is None:
-            most = BUDGET if verifier.way == "shared" else BUDGET_ONE_BY_ONE
+            most = BUDGET if asked.way == "shared" else BUDGET_ONE_BY_ONE
         return most - spent
 
-    def _confirmed(
+    def _confirm(
         self, verifier: Verifier, rows: Ints, found: Sequence[Floats]
     ) -> tuple[Floats, Mask]:
         """The answers for what is to be offered, and a mark on those that the whole graph gave.
@@ -197,11 +237,11 @@ class RecourseSearch:
         The whole graph is asked about where it is not too large.
         """
         if not found:
-            return np.empty((0, self._context.batcher.answer_width)), np.empty(0, bool)
+            return np.empty((0, self._edited.batcher.answer_width)), np.empty(0, bool)
         known = np.array(found)
         if verifier.asked_on == "whole graph":
             return known, np.ones(len(known), bool)
-        return verifier.confirmed(rows, known, most_arcs=CONFIRMED_ARCS)
+        return verifier.confirm(rows, known, most_arcs=CONFIRMED_ARCS)
 
     def _option(
         self,
@@ -214,12 +254,11 @@ class RecourseSearch:
         minimal: bool,
         on_whole: bool,
     ) -> Option:
+        """An option as it is offered, in the user's ids; its side effects are asked about later."""
         combination = np.array(success.combination)
-        actions = table.records(combination)
-        question = verifier.question(combination)
         decisions, subject = verifier.others.decisions(combination), table.subject
         return Option(
-            actions=actions,
+            actions=table.records(combination),
             cost=shown(float(table.cost[combination].sum())),
             decision=decisions.names_of(answer[None], subject)[0],
             probabilities=self._naming.probabilities(answer[None])[0],
@@ -229,8 +268,8 @@ class RecourseSearch:
             verified_on="whole graph" if on_whole else "neighbourhood",
             minimal=minimal,
             source=success.source,
-            robustness=self._robustness.of(table, combination, question, place, decisions),
-            side_effects=verifier.others.side_effects(combination),
+            robustness=self._robustness.of(verifier.asked, table, combination, place, decisions),
+            side_effects=SideEffects(measured=False),
         )
 
     def _certificate(
@@ -268,6 +307,17 @@ class RecourseSearch:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """What a search in one way of asking found."""
+
+    verifier: Verifier
+    trials: Trials
+    options: tuple[Option, ...]
+    common: tuple[CommonOutcome, ...]
+    questions: tuple[ReachQuestion, ...]
+
+
 def _as_rows(chosen: Sequence[Success]) -> Ints:
     """Combinations of any sizes as rows, padded with `NONE`."""
     width = max((len(success.combination) for success in chosen), default=1)
@@ -302,15 +352,14 @@ def _counterfactuals(
     if search is None:
         return
     droppable = _droppable(table)
-    chosen = [found.removed for found in search.counterfactuals]
-    for removed in chosen + [pair.removed for pair in search.front]:
-        if all(tie in droppable for tie in removed):
-            rows = sorted(row for tie in removed for row in droppable[tie])
+    for removed in (*(one.removed for one in search.numbers), *search.front_removed):
+        if all(pair in droppable for pair in removed):
+            rows = sorted(row for pair in removed for row in droppable[pair])
             if len(rows) <= most:
                 yield tuple(rows)
 
 
-def _droppable(table: ActionTable) -> dict[Tie, list[int]]:
+def _droppable(table: ActionTable) -> dict[int, list[int]]:
     """Pairs of people whose ties may all be dropped, with the actions that drop them."""
     graph, arc = table.graph, table.drops.arc
     pair: Ints = np.searchsorted(graph.pair_starts, arc, side="right") - 1
@@ -320,9 +369,4 @@ def _droppable(table: ActionTable) -> dict[Tie, list[int]]:
     for action, number in enumerate(pair.tolist()):
         found.setdefault(number, []).append(action)
     needed = dict(zip(pair.tolist(), there.tolist(), strict=True))
-    ids = graph.ids
-    return {
-        (str(ids[graph.pair_low[number]]), str(ids[graph.pair_high[number]])): actions
-        for number, actions in found.items()
-        if len(actions) == needed[number]
-    }
+    return {number: actions for number, actions in found.items() if len(actions) == needed[number]}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recourse_audit.model.words import distinct, pair_word, word_of
+from recourse_audit.model.shared_states import distinct, pair_word, word_of
 
 
 def test_numbers_of_any_size_have_words_of_their_own() -> None:

@@ -10,14 +10,16 @@ from recourse_audit.audit.load import load_audit
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.edited_graph import EditedGraph, Way
+from recourse_audit.model.edits import Edits
 from recourse_audit.recourse import verification
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.verification import Verifier, Way
+from recourse_audit.recourse.verification import Verifier
 from tests.audits import lending_audit
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
-from tests.recourse.worlds import context_of, policy_of, sound, town
+from tests.recourse.worlds import edited_graph, policy_of, sound, town, verifier_of
 from tests.search.engine import open_batcher
 
 ANYTHING: dict[str, Any] = {
@@ -72,14 +74,14 @@ def test_a_changed_neighbourhood_answers_like_the_rebuilt_graph(
         sum_network(tmp_path / "m.onnx", form=form, scale=0.3), graph, output="logits"
     )
     policy = policy_of(graph, **ANYTHING)
-    context = context_of(graph, batcher)
-    ways: tuple[Way, ...] = ("nearby",) if form in ("dense", "target") else ("shared", "nearby")
+    edited = edited_graph(graph, batcher)
+    ways: tuple[Way, ...] = ("field",) if form in ("dense", "target") else ("shared", "field")
     for subject in (0, 5, 11):
         table = action_table(policy, subject, 2)
         assert set(table.do.tolist()) == {DROP, ADD, SET}
         for way in ways:
-            verifier = Verifier(context, table, way)
-            assert verifier.way == way
+            verifier = verifier_of(edited, table, way)
+            assert verifier.asked.way == way
             assert verifier.asked_on == "neighbourhood"
             rows = some_combinations(table, seed=subject)
             assert_like_rebuilt(policy, table, verifier, batcher, rows)
@@ -93,10 +95,10 @@ def test_the_depth_of_the_model_decides_how_far_a_neighbourhood_goes(
     path = sum_network(tmp_path / "m.onnx", layers=layers, scale=0.3)
     batcher = open_batcher(path, graph, output="logits")
     policy = policy_of(graph, **ANYTHING)
-    context = context_of(graph, batcher, sound(layers))
+    edited = edited_graph(graph, batcher, sound(layers))
     for subject in (1, 30):
         table = action_table(policy, subject, layers)
-        verifier = Verifier(context, table)
+        verifier = verifier_of(edited, table)
         assert verifier.asked_on == "neighbourhood"
         assert_like_rebuilt(
             policy, table, verifier, batcher, some_combinations(table, seed=subject)
@@ -109,7 +111,7 @@ def test_a_depth_that_is_too_small_is_found_out(tmp_path: Path) -> None:
     policy = policy_of(graph, **ANYTHING)
     subject = int(np.argmax(np.diff(graph.starts)))
     table = action_table(policy, subject, 1)
-    verifier = Verifier(context_of(graph, batcher, sound(1)), table)
+    verifier = verifier_of(edited_graph(graph, batcher, sound(1)), table)
     assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
     assert verifier.asked_on == "whole graph"
 
@@ -123,13 +125,15 @@ def test_a_model_that_neighbourhoods_may_mislead_is_asked_about_the_whole_graph(
     policy = policy_of(graph, **ANYTHING)
     probes = sound(None) if failed is None else sound(2, **{failed: False})
     table = action_table(policy, 2, 2)
-    context = context_of(graph, batcher, probes)
-    verifier = Verifier(context, table)
+    edited = edited_graph(graph, batcher, probes)
+    verifier = verifier_of(edited, table)
     assert verifier.asked_on == "whole graph"
     assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
     other = action_table(policy, 3, 2)
     rows = np.array([[NONE]])
-    assert Verifier(context, other).answers(rows)[0] == pytest.approx(context.whole[3], abs=1e-5)
+    assert verifier_of(edited, other).answers(rows)[0] == pytest.approx(
+        edited.everybody[3], abs=1e-5
+    )
 
 
 PREPARED = {"outside_normalised": 'self_loops = "add"\nnormalisation = "symmetric"'}
@@ -151,11 +155,11 @@ def test_sample_models_answer_for_a_neighbourhood_as_for_the_whole_graph(
         ],
         attributes=[{"name": "savings", "step": 500, "implies": [{"name": "income", "by": 100}]}],
     )
-    context = context_of(graph, audit.batcher, audit.probes)
+    edited = edited_graph(graph, audit.batcher, audit.probes)
     hub = int(np.argmax(np.diff(graph.starts)))
     for subject in (3, hub):
         table = action_table(policy, subject, audit.probes.depth)
-        verifier = Verifier(context, table)
+        verifier = verifier_of(edited, table)
         assert verifier.asked_on == "neighbourhood"
         rows = some_combinations(table, seed=subject, count=8 if model == "dense" else 20, most=3)
         answers = verifier.answers(rows)
@@ -172,20 +176,21 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
     graph = town(1)
     batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 2, 2)
-    context = context_of(graph, batcher)
-    verifier = Verifier(context, table)
+    edited = edited_graph(graph, batcher)
+    verifier = verifier_of(edited, table)
     rows = np.arange(6)[:, None]
     known = verifier.answers(rows)
-    close = np.abs(context.decisions.lead(known, 2))
-    context.noise = float(np.sort(close)[2]) / 10
-    again: list[Ints] = []
-    real = Verifier.on_whole_graph
+    close = np.abs(edited.decisions.lead(known, 2))
+    edited.noise = float(np.sort(close)[2]) / 10
+    again: list[Edits] = []
+    real = EditedGraph.answers
 
-    def seen(self: Verifier, combinations: Ints) -> Any:
-        again.append(combinations)
-        return real(self, combinations)
+    def seen(self: EditedGraph, edits: Edits, way: Way) -> Any:
+        if way == "whole":
+            again.append(edits)
+        return real(self, edits, way)
 
-    monkeypatch.setattr(Verifier, "on_whole_graph", seen)
+    monkeypatch.setattr(EditedGraph, "answers", seen)
     arcs = len(graph.arc_source)
     monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", arcs - 1 if too_large else arcs)
     answers = verifier.answers(rows)
@@ -194,7 +199,9 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
         assert np.array_equal(answers, known)
         return
     [asked_again] = again
-    assert sorted(asked_again[:, 0].tolist()) == sorted(np.argsort(close)[:3].tolist())
+    assert asked_again.count == 3
+    nearest = verifier.edits.of(rows[np.sort(np.argsort(close)[:3])])
+    assert np.array_equal(asked_again.dropped, nearest.dropped)
 
 
 def test_an_answer_that_is_no_number_names_the_changes(tmp_path: Path) -> None:
@@ -203,16 +210,16 @@ def test_an_answer_that_is_no_number_names_the_changes(tmp_path: Path) -> None:
         sum_network(tmp_path / "m.onnx", trap="some_nan"), graph, output="logits"
     )
     table = action_table(policy_of(graph, **ANYTHING), 2, 2)
-    context = context_of(graph, batcher)
+    edited = edited_graph(graph, batcher)
     with pytest.raises(AnswerError, match=r"not a number after (drop|add) P\d\d-P\d\d:\w+$"):
-        Verifier(context, table).answers(np.arange(len(table))[:, None])
+        verifier_of(edited, table).answers(np.arange(len(table))[:, None])
 
 
 def test_copies_and_mixed_questions_answer_as_alone(tmp_path: Path) -> None:
     graph = town(3, people=40, ties=60)
     batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
     table = action_table(policy_of(graph, **ANYTHING), 4, 2)
-    verifier = Verifier(context_of(graph, batcher), table)
+    verifier = verifier_of(edited_graph(graph, batcher), table)
     rows = some_combinations(table, seed=1, count=120)
     together = verifier.answers(rows)
     alone = np.concatenate(

@@ -1,12 +1,20 @@
-"""Combinations of one subject's actions, as edits of the graph."""
+"""Combinations of one subject's actions, as edits of the graph.
+
+Where features follow from columns, changes are made in the columns that people know: the encoder
+turns all new rows of a batch into features in one call, and what it said about a row is kept.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.columns import as_labels, as_strings
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable
-from recourse_audit.recourse.encoded_rows import EncodedRows
+from recourse_audit.recourse.attributes import Value, column_of
 
 LARGEST_KEY = 2**62
 
@@ -20,20 +28,13 @@ class ActionEdits:
         self._own = own
         self._encoded = EncodedRows(table) if table.encoder is not None else None
 
-    def of(self, combinations: Ints, asked: Ints | None = None, *, checked: bool = False) -> Edits:
-        """One edit for each combination; `asked` are edits and nodes, by default the subject.
-
-        If `checked`, two more edits that change nothing come last: the graph as it is, and a copy
-        of the subject with the features that it has.
-        """
-        table, count = self._table, len(combinations) + 2 * checked
+    def of(self, combinations: Ints, asked: Ints | None = None) -> Edits:
+        """One edit for each combination; `asked` are edits and nodes, by default the subject."""
+        table, count = self._table, len(combinations)
         do = np.where(combinations == NONE, NONE, table.do[combinations])
         if asked is None:
             asked = np.stack((np.arange(count), np.full(count, table.subject)))
         changed, row, features = self._replaced(combinations, do)
-        if checked:
-            changed, row = np.append(changed, count - 1), np.append(row, len(features))
-            features = np.concatenate((features, self._own[None]))
         return edits_of(
             count,
             asked,
@@ -82,7 +83,7 @@ class ActionEdits:
         features = np.repeat(self._own[None], len(chosen), axis=0)
         with np.errstate(over="ignore"):
             if self._encoded is not None:
-                features[:] = self._encoded.rows(chosen)[1]
+                features[:] = self._encoded.rows(chosen)
             else:
                 place, column = np.nonzero(chosen != NONE)
                 entry, owner = spans(table.changes, chosen[place, column])
@@ -99,3 +100,61 @@ def _distinct(rows: Ints, actions: int) -> tuple[Ints, Ints]:
     else:
         _, first, row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, row.ravel()
+
+
+Column = NDArray[np.generic]
+
+
+class EncodedRows:
+    """Features of one subject for combinations of actions, as an encoder gives them."""
+
+    def __init__(self, table: ActionTable) -> None:
+        assert table.encoder is not None
+        self._table = table
+        self._encoder = table.encoder
+        self._known: dict[tuple[int, ...], Floats] = {}
+
+    def rows(self, sets: Ints) -> Floats:
+        """The subject's features for each row of actions that set columns, padded with `NONE`."""
+        keys = [tuple(action for action in row if action != NONE) for row in sets.tolist()]
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        if new:
+            features = self._encoder.encode(changed_columns(self._table, new))
+            self._known |= zip(new, features, strict=True)
+        return np.array([self._known[key] for key in keys])
+
+
+def changed_columns(table: ActionTable, changes: Sequence[Sequence[int]]) -> dict[str, Column]:
+    """The subject's columns, one entry for each set of actions, with what these set."""
+    assert table.encoder is not None
+    own = {name: column_of(table.graph, name)[table.subject] for name in table.encoder.columns}
+    assigned = {action: table.assigned(action) for actions in changes for action in actions}
+    rows: dict[str, list[Value]] = {
+        name: [_plain(value)] * len(changes) for name, value in own.items()
+    }
+    for place, actions in enumerate(changes):
+        for action in actions:
+            for name, (stored, _) in assigned[action].items():
+                if name in rows:
+                    rows[name][place] = stored
+    return {name: column_from(values) for name, values in rows.items()}
+
+
+def columns_of(graph: Graph, names: Sequence[str], nodes: Ints) -> dict[str, Column]:
+    """Some columns of some nodes, numbers as float64."""
+    found: Mapping[str, Column] = {name: column_of(graph, name)[nodes] for name in names}
+    return {
+        name: values.astype(np.float64) if values.dtype.kind in "biuf" else values
+        for name, values in found.items()
+    }
+
+
+def column_from(values: Sequence[Value]) -> Column:
+    """Values as an array of numbers or of text."""
+    if values and isinstance(values[0], str):
+        return as_labels(as_strings(np.array(values, object)))
+    return np.array(values, np.float64)
+
+
+def _plain(value: object) -> Value:
+    return value if isinstance(value, str) else float(value)  # type: ignore[arg-type]

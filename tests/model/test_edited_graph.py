@@ -1,6 +1,6 @@
-"""Shared receptive fields answer as the whole edited graph does, whatever is edited.
+"""An edited graph gets the answers of the graph written out in full, whatever is edited.
 
-`python -m tests.model.test_shared_fields FIRST LAST` compares further random worlds.
+`python -m tests.model.test_edited_graph FIRST LAST` compares further random worlds.
 """
 
 import sys
@@ -13,10 +13,10 @@ import pytest
 
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.model import what_ifs
+from recourse_audit.model import edited_graph
+from recourse_audit.model.edited_graph import StateSharing
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_fields import Form
-from recourse_audit.model.what_ifs import WhatIfs
+from recourse_audit.model.shared_states import Form
 from recourse_audit.settings import load_settings
 from tests.model.edited_graphs import Edit, World, random_graph
 from tests.model.small_graphs import open_model
@@ -67,8 +67,8 @@ def test_answers_do_not_depend_on_how_a_question_is_cut(
     form = forms_of(kind)[0]
     at_once = asked(world, edits, layers, form)
     before = world.batcher.runs
-    monkeypatch.setattr(what_ifs, "MOST_EDITS", most[0])
-    monkeypatch.setattr(what_ifs, "MOST_ARCS", most[1])
+    monkeypatch.setattr(edited_graph, "MOST_EDITS", most[0])
+    monkeypatch.setattr(edited_graph, "MOST_ARCS", most[1])
     assert np.array_equal(asked(world, edits, layers, form), at_once)
     assert world.batcher.runs - before > 1
 
@@ -214,8 +214,7 @@ def forms_of(kind: str) -> tuple[Form, ...]:
 
 
 def asked(world: World, edits: list[Edit], depth: int, form: Form) -> Floats:
-    what_ifs = WhatIfs(world.graph, world.batcher, depth=depth, form=form)
-    return what_ifs.ask(world.packed(edits))
+    return StateSharing(world.graph, world.batcher, depth, form).answers(world.packed(edits))
 
 
 def nearly_equal(found: Floats, right: Floats) -> bool:

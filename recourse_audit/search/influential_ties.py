@@ -1,0 +1,424 @@
+"""The ties that carry a decision on the whole graph: small sets whose removal moves it most.
+
+Explanations and their counterfactuals are small graphs; a person lives in the whole one. A tie is a
+pair of people here: with it go all parallel ties between the two, in both directions.
+
+Sets of one tie are tried first: the subject's own, then others within the model's reach, nearest
+first. For each larger size, every set is tried if there are few enough. Otherwise the sizes share
+what is left of the budget equally, and of each size the most promising sets are tried, grown from
+the best smaller ones (beam search): a set is as promising as what the smaller set moved, plus what
+the added tie moved alone. Where the budget allows all sets of two own ties, these are tried first.
+Sets are compared by how far they move what effects are measured on, away from the decision, in
+multiples of 1e-6; of equals, the first in the canonical order of ties. The search is deterministic,
+and costs one question per size.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
+from recourse_audit.model.decisions import Mask
+from recourse_audit.model.edited_graph import SubjectAnswers
+from recourse_audit.model.edits import edits_of
+from recourse_audit.records.search import (
+    Carriers,
+    CarryingSet,
+    Counterfactual,
+    SetsTried,
+    Tie,
+    WholeGraph,
+)
+from recourse_audit.search.results import Naming, rounded
+
+NO_PAIR = -1
+MAX_TIES = 4
+BEAM = 16
+# The budget may be exceeded so many times, if all sets of one and two own ties need it.
+MORE_FOR_OWN = 4
+# How many sets are ranked for each that is tried.
+ENOUGH = 4
+# How many of the subject's own ties are listed with what each does alone.
+OWN_LISTED = 60
+# Without shared states every set of ties is a graph of its own. Sets are tried up to so many arcs
+# in total; a few given ones are asked about in any case, up to so many arcs each.
+MOST_ARCS_TRIED = 2**18
+MOST_ARCS_GIVEN = 1_000_000
+# Pairs are ordered by distance this far, if the model's reach is not known.
+NEAR = 2
+
+
+class TieRemovals:
+    """Asks about one subject without one set of ties or another.
+
+    A number of sets, `given`, is asked about in any case; of others, as many as there is room for.
+    """
+
+    def __init__(self, asked: SubjectAnswers, naming: Naming, given: int = 0) -> None:
+        self._asked = asked
+        self._graph = asked.edited.graph
+        self._decisions = asked.edited.decisions
+        self._naming = naming
+        self._given = given
+        self._used = 0
+        self._own = asked.edited.everybody[[asked.subject]]
+        self._decided = int(self._decisions.classes_of(self._own, asked.subject)[0])
+
+    @property
+    def room(self) -> int | None:
+        """How many more sets can be asked about; None where nothing limits them."""
+        if self._asked.way == "shared":
+            return None
+        asked = np.array([[0], [self._asked.subject]])
+        arcs = max(self._asked.edited.size(edits_of(1, asked), self._asked.way), 1)
+        given = self._given if arcs <= MOST_ARCS_GIVEN else 0
+        return max(MOST_ARCS_TRIED // arcs - self._used, given - self._used, 0)
+
+    def answers(self, sets: Ints) -> Floats:
+        """One answer for each row of pairs that are removed, padded with `NO_PAIR`.
+
+        Where there is no room for all rows, the last ones get no answer, so there are fewer. An
+        answer is NaN where an export of fixed size cannot be asked.
+        """
+        way, sets = self._asked.way, sets[: self.room]
+        row, column = np.nonzero(sets != NO_PAIR)
+        arcs, place = spans(self._graph.pair_starts, sets[row, column])
+        asked = np.stack((np.arange(len(sets)), np.full(len(sets), self._asked.subject)))
+        edits = edits_of(len(sets), asked, dropped=np.stack((row[place], arcs)))
+        answers, _ = self._asked.answers(edits, needed=0)
+        if self._asked.way != way:
+            return self.answers(sets)  # in another way, there may be room for fewer
+        self._used += len(answers)
+        return answers
+
+    def in_reach(self) -> Ints:
+        """The pairs whose ties can matter to the subject's answer: nearest first, then in order.
+
+        A pair is as near as the nearer of its two people.
+        """
+        graph, edited = self._graph, self._asked.edited
+        start = np.array([self._asked.subject])
+        if edited.reach is None:
+            pairs = np.arange(graph.pair_count)
+        elif edited.sharing is None:
+            positions, _ = spans(graph.starts, reach(graph, start, edited.reach))
+            pairs = np.unique(graph.neighbour_pair[positions]).astype(np.int64)
+        else:
+            arcs = edited.sharing.field_around(self._asked.subject).arcs
+            arcs = arcs[arcs < len(graph.arc_source)]
+            pairs = np.unique(np.searchsorted(graph.pair_starts, arcs, side="right") - 1)
+        near = neighbourhood(graph, start, NEAR if edited.reach is None else edited.reach)
+        hops = np.full(len(pairs), np.iinfo(np.int8).max)
+        for ends in (graph.pair_low[pairs], graph.pair_high[pairs]):
+            place = np.minimum(np.searchsorted(near.nodes, ends), len(near.nodes) - 1)
+            there = near.nodes[place] == ends
+            hops = np.where(there, np.minimum(hops, near.hops[place]), hops)
+        return pairs[np.argsort(hops, kind="stable")]
+
+    def is_own(self, pairs: Ints) -> Mask:
+        """Which pairs the subject is one end of."""
+        low, high = self._graph.pair_low[pairs], self._graph.pair_high[pairs]
+        own: Mask = (low == self._asked.subject) | (high == self._asked.subject)
+        return own
+
+    def ties(self, pairs: Ints) -> tuple[Tie, ...]:
+        """Pairs by the ids of their ends."""
+        return self._naming.ties([tuple(pairs.tolist())])[0]
+
+    def away(self, answers: Floats) -> Floats:
+        """How far each answer is from the subject's, away from the decision; NaN stays NaN.
+
+        In what effects are measured on, at the resolution at which they are shown.
+        """
+        rule = self._decisions.rule
+        sign = -1.0
+        if rule.scores and not rule.favourable_classes[self._decided]:
+            sign = 1.0
+        if rule.scores:
+            sign *= rule.sign
+        return rounded(sign * self._effects(answers))
+
+    def flips(self, answers: Floats) -> Mask:
+        """Which answers change the decision on the subject."""
+        after = self._decisions.classes_of(answers, self._asked.subject)
+        flips: Mask = (after != self._decided) & (after >= 0)
+        return flips
+
+    def records(self, answers: Floats) -> list[WholeGraph | None]:
+        """Answers as records; None for an answer that is not a number."""
+        usable = self._decisions.usable(answers)
+        numbers = np.where(usable[:, None], answers, 0.0)
+        decided = self._decisions.classes[self._decided]
+        rows = zip(
+            self._naming.probabilities(numbers),
+            self._naming.scores(numbers),
+            self._effects(numbers).tolist(),
+            self._decisions.names_of(numbers, self._asked.subject),
+            usable.tolist(),
+            strict=True,
+        )
+        return [
+            WholeGraph(
+                probabilities=probabilities,
+                score=score,
+                effect=effect,
+                decision=decision,
+                flips=decision != decided,
+            )
+            if there
+            else None
+            for probabilities, score, effect, decision, there in rows
+        ]
+
+    def _effects(self, answers: Floats) -> Floats:
+        """How far what effects are measured on moves, each value as it is shown."""
+        rule = self._decisions.rule
+        before, after = (
+            rounded(rule.watched(rows, self._decided)) for rows in (self._own, answers)
+        )
+        return rounded(after - before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """Sets of one size, in canonical order, with the answers without them.
+
+    `away` is how far each moves the answer away from the decision; minus infinity where the answer
+    is not a number.
+    """
+
+    sets: Ints
+    answers: Floats
+    away: Floats
+    flips: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+    @property
+    def best_first(self) -> Ints:
+        """The places of the sets, by how far they move the answer."""
+        return np.argsort(-self.away, kind="stable")
+
+
+def on_whole_graph(
+    asked: SubjectAnswers,
+    naming: Naming,
+    found: Sequence[Counterfactual],
+    removed: Sequence[Sequence[int]],
+    budget: int,
+) -> tuple[tuple[Counterfactual, ...], Carriers | None]:
+    """Counterfactuals with what they do on the whole graph, and the ties that carry the decision.
+
+    `removed` has the numbers of the pairs that each counterfactual removes. All are asked about
+    together. A counterfactual stays as it is where the whole graph is too large to be asked about.
+    There are no `Carriers` without a budget, without ties within reach, or where nothing could be
+    asked about.
+    """
+    removals = TieRemovals(asked, naming, len(found))
+    search = _CarrierSearch(removals, budget, len(found)) if budget else None
+    singles = np.empty((0, 1), np.int64) if search is None else search.singles()
+    if not found and not len(singles):
+        return (), None
+    answers = removals.answers(_padded([*removed, *singles.tolist()]))
+    known = removals.records(answers[: len(found)])
+    known += [None] * (len(found) - len(known))
+    counterfactuals = tuple(
+        replace(one, whole_graph=there) for one, there in zip(found, known, strict=True)
+    )
+    answered = answers[len(found) :]
+    if search is None or not len(answered):
+        return counterfactuals, None
+    return counterfactuals, _carriers(removals, search.run(singles, answered), search)
+
+
+class _CarrierSearch:
+    """The search for one subject, size by size, within a number of sets to try."""
+
+    def __init__(self, removals: TieRemovals, budget: int, given: int) -> None:
+        """`given` sets are asked about besides, before any other."""
+        self._removals = removals
+        within = removals.in_reach()
+        own = removals.is_own(within)
+        self.reach = np.concatenate((within[own], within[~own]))
+        self.own = int(own.sum())
+        self.largest = min(MAX_TIES, len(self.reach))
+        self._others = budget // 2
+        wanted = self.own + comb(self.own, 2) + self._others
+        self._all_own_pairs = wanted <= MORE_FOR_OWN * budget
+        most = max(budget, min(wanted, MORE_FOR_OWN * budget))
+        room = removals.room
+        self._left = most if room is None else min(most, max(room - given, 0))
+
+    def singles(self) -> Ints:
+        """The sets of one tie to try: own ties, and others with up to half of the budget.
+
+        A quarter of what may be tried is left for larger sets, if there are any.
+        """
+        most = self._left if len(self.reach) == 1 else max(self._left * 3 // 4, 1)
+        count = min(len(self.reach), self._left, most, max(self.own, self._others))
+        return self.reach[:count, None]
+
+    def run(self, singles: Ints, answers: Floats) -> list[Tried]:
+        """What each size gives, from what is known of sets of one tie."""
+        found = [self._tried(singles[: len(answers)], answers)]
+        self._left -= len(answers)
+        for size in range(2, self.largest + 1):
+            sets = self._candidates(size, found)
+            if not len(sets):
+                break
+            answers = self._removals.answers(sets)
+            if not len(answers):
+                break
+            self._left -= len(answers)
+            found.append(self._tried(sets[: len(answers)], answers))
+        return found
+
+    def own_sets(self, tried: Tried) -> int:
+        """How many of some sets are of the subject's own ties alone."""
+        own = np.sort(self.reach[: self.own])
+        return int(np.isin(tried.sets, own).all(axis=1).sum())
+
+    def _tried(self, sets: Ints, answers: Floats) -> Tried:
+        order = np.lexsort(sets.T[::-1])
+        away = self._removals.away(answers)
+        away = np.where(np.isfinite(answers).all(axis=1), away, -np.inf)
+        return Tried(
+            sets=sets[order],
+            answers=answers[order],
+            away=away[order],
+            flips=self._removals.flips(answers)[order],
+        )
+
+    def _candidates(self, size: int, found: list[Tried]) -> Ints:
+        """The sets of a size to try: all of them, or the most promising ones.
+
+        What is left of the budget is shared equally by the sizes to come. Where the budget is made
+        for it, all sets of two own ties come first, whatever their share; larger sets of own ties,
+        if they take up to half of it.
+        """
+        room = self._removals.room
+        left = self._left if room is None else min(self._left, room)
+        share = left // (self.largest - size + 1)
+        if comb(len(self.reach), size) <= share:
+            return _every(np.sort(self.reach), size)
+        singles = found[0]
+        first = np.empty((0, size), np.int64)
+        if size == 2 and not self._all_own_pairs:
+            first = self._best_sets(size, singles, singles.best_first, share)
+        elif size == 2 or comb(self.own, size) <= share // 2:
+            own = np.isin(singles.sets[singles.best_first, 0], self.reach[: self.own])
+            first = self._best_sets(size, singles, singles.best_first[own], left)
+        elif not self._all_own_pairs and len(singles.sets) >= size and share:
+            first = np.sort(singles.sets[singles.best_first[:size], 0])[None]
+        grown = self._grown(found, max(share - len(first), 0), first)
+        both = np.concatenate((first, grown))
+        ordered: Ints = both[np.lexsort(both.T[::-1])]
+        return ordered
+
+    def _best_sets(self, size: int, singles: Tried, ties: Ints, most: int) -> Ints:
+        """All sets of some ties, given best first; the most promising ones, if they are many."""
+        while comb(len(ties), size) > ENOUGH * most and len(ties) > size:
+            ties = ties[:-1]
+        places = _every(np.sort(ties), size)
+        estimate = singles.away[places].sum(axis=1)
+        best = np.argsort(-estimate, kind="stable")[:most]
+        sets: Ints = singles.sets[places[best], 0]
+        return sets
+
+    def _grown(self, found: list[Tried], most: int, known: Ints) -> Ints:
+        """The most promising sets made of one of the best smaller sets and one more tie."""
+        singles, smaller = found[0], found[-1]
+        stems = smaller.best_first[:BEAM]
+        usable = np.flatnonzero(np.isfinite(singles.away))
+        stem, more = (grid.ravel() for grid in np.meshgrid(stems, usable, indexing="ij"))
+        sets = np.column_stack((smaller.sets[stem], singles.sets[more]))
+        estimate = smaller.away[stem] + singles.away[more]
+        new = ~(smaller.sets[stem] == singles.sets[more]).any(axis=1) & np.isfinite(estimate)
+        sets, estimate = np.sort(sets[new], axis=1), estimate[new]
+        # A set grown from several stems is as promising as the best of them.
+        best = np.argsort(-estimate, kind="stable")
+        there = {tuple(row) for row in known.tolist()}
+        fresh: list[list[int]] = []
+        # It is listed once for each of its ties at most.
+        for row in sets[best[: (most + len(there)) * sets.shape[1]]].tolist():
+            if len(fresh) >= most:
+                break
+            if tuple(row) not in there:
+                there.add(tuple(row))
+                fresh.append(row)
+        return np.array(fresh, np.int64).reshape(-1, sets.shape[1])
+
+
+def _every(items: Ints, size: int) -> Ints:
+    """All sets of a size, in canonical order."""
+    return np.array([*combinations(items.tolist(), size)], np.int64).reshape(-1, size)
+
+
+def _padded(sets: Sequence[Sequence[int]]) -> Ints:
+    """Sets of pairs as rows of one length."""
+    rows = np.full((len(sets), max(map(len, sets), default=0)), NO_PAIR, np.int64)
+    for row, pairs in zip(rows, sets, strict=True):
+        row[: len(pairs)] = pairs
+    return rows
+
+
+def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch) -> Carriers:
+    """The best set of each size that moves the answer farther than every smaller one."""
+    front, farthest = [], 0.0
+    for tried in found:
+        best = int(tried.best_first[0])
+        if tried.away[best] > farthest:
+            farthest = float(tried.away[best])
+            front.append(_named(removals, tried, best))
+    flip = None
+    for tried in found:
+        flipping = tried.best_first[tried.flips[tried.best_first]]
+        if len(flipping):
+            flip = _named(removals, tried, int(flipping[0]))
+            break
+    counts = tuple(
+        SetsTried(
+            size=size,
+            tried=len(tried.sets),
+            of=comb(len(search.reach), size),
+            own_tried=search.own_sets(tried),
+            own_of=comb(search.own, size),
+        )
+        for size, tried in enumerate(found, start=1)
+    )
+    complete = len(counts) == search.largest and all(one.tried == one.of for one in counts)
+    return Carriers(
+        front=tuple(front),
+        smallest_flip=flip,
+        own=_own(removals, found[0], search),
+        own_ties=search.own,
+        ties_in_reach=len(search.reach),
+        max_ties=search.largest,
+        coverage="exhaustive" if complete else "beam",
+        tried=counts,
+    )
+
+
+def _own(removals: TieRemovals, singles: Tried, search: _CarrierSearch) -> tuple[CarryingSet, ...]:
+    """What each own tie does alone, the farthest move first; of equals, the first tie."""
+    own = np.isin(singles.sets[:, 0], search.reach[: search.own]) & np.isfinite(singles.away)
+    places = np.flatnonzero(own)
+    farthest = places[np.argsort(-np.abs(singles.away[places]), kind="stable")]
+    return tuple(_named(removals, singles, int(place)) for place in farthest[:OWN_LISTED])
+
+
+def _named(removals: TieRemovals, tried: Tried, place: int) -> CarryingSet:
+    [found] = removals.records(tried.answers[[place]])
+    assert isinstance(found, WholeGraph), "an answer that is not a number moves nothing"
+    pairs = tried.sets[place]
+    return CarryingSet(
+        removed=removals.ties(pairs),
+        size=len(pairs),
+        probabilities=found.probabilities,
+        score=found.score,
+        effect=found.effect,
+        decision=found.decision,
+        flips=found.flips,
+    )
