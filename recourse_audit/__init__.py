@@ -1,10 +1,11 @@
 """Audit a sealed ONNX graph neural network: what a decision rests on, and what could change it.
 
 >>> import recourse_audit as ra
->>> audit = ra.Audit.from_toml("audit.toml")
->>> report = audit.explain("P0004")
->>> report.counterfactuals[0].removed
->>> bundle = audit.run("out", sample=100)
+>>> audit = ra.Audit.from_toml("sample_models/lending/audit.toml")
+>>> audit.explain("P0004")
+SubjectReport('P0004': denied, verified, 3 counterfactuals, 3 options)
+
+`audit.run("out")` writes a bundle of reports on everybody who was refused.
 """
 
 from importlib import import_module

@@ -59,7 +59,7 @@ class Audit:
     ) -> None:
         from recourse_audit.audit.load import open_audit, with_seed
 
-        checked = _checked(settings, graph_in_memory=graph is not None)
+        checked = _check_settings(settings, graph_in_memory=graph is not None)
         self._open(open_audit(with_seed(checked, seed), graph=graph, model=model))
 
     @classmethod
@@ -281,7 +281,9 @@ class Audit:
         return Bundle(Path(out), was_finished=summary.finished_before)
 
 
-def _checked(settings: "Settings | Mapping[str, object]", *, graph_in_memory: bool) -> "Settings":
+def _check_settings(
+    settings: "Settings | Mapping[str, object]", *, graph_in_memory: bool
+) -> "Settings":
     from recourse_audit.settings import Settings, parse_settings
 
     if isinstance(settings, Settings):

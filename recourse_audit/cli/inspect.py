@@ -27,13 +27,13 @@ def inspect(
 
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Probing the model")
-        found = inspect_model(model, graph, timeout=timeout)
+        inspection = inspect_model(model, graph, timeout=timeout)
     if as_json:
-        print_json(found.report.to_dict())
+        print_json(inspection.to_dict())
     else:
         show = show_model if full else show_model_briefly
-        show(view(), found.name, found.report)
-        for line in found.advice:
+        show(view(), inspection.name, inspection.report)
+        for line in inspection.advice:
             say(line)
-    if found.problem:
-        raise InputError(found.problem)
+    if inspection.problem:
+        raise InputError(inspection.problem)

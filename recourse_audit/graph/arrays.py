@@ -74,8 +74,8 @@ class Graph:
 
     def __repr__(self) -> str:
         return (
-            f"Graph({self.node_count:,} nodes, {len(self.ties):,} ties, "
-            f"{len(self.feature_names):,} features)"
+            f"Graph(nodes={self.node_count}, ties={len(self.ties)}, "
+            f"features={len(self.feature_names)})"
         )
 
     @property

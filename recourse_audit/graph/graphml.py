@@ -147,7 +147,7 @@ def from_networkx(
     >>> people.add_node("bob", income=2.0)
     >>> people.add_edge("ann", "bob", kind="guarantor")
     >>> from_networkx(people, ["income"])
-    Graph(2 nodes, 1 ties, 1 features)
+    Graph(nodes=2, ties=1, features=1)
     """
     settings = GraphSettings.model_validate(
         {

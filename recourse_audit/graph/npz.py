@@ -75,6 +75,16 @@ def from_arrays(
         The kind of each tie: names, or whole numbers that are the model's codes.
     weight, edge_attributes
         The weight [E] and the attributes [E, A] of each tie.
+    directed
+        Whether ties have a direction. If not, a tie that is listed both ways is read once.
+    feature_names
+        The names of the columns of `x`; x0, x1, … if absent.
+
+    Examples
+    --------
+    >>> x, edge_index = [[1.5], [2.0], [0.5]], [[0, 1], [1, 2]]
+    >>> from_arrays(x, edge_index, kind=["guarantor", "address"], feature_names=["income"])
+    Graph(nodes=3, ties=2, features=1)
     """
     features: Array | sparse.csr_array | None
     if x is None:

@@ -26,7 +26,19 @@ __all__ = ["from_arrays", "from_networkx", "read_graph"]
 def read_graph(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
     """Read the graph that the settings name, or raise a `GraphError` that says what to fix.
 
-    Whoever takes raw columns gets a graph without features, in which all columns are attributes.
+    Parameters
+    ----------
+    settings
+        The section `graph` of the settings.
+    raw
+        Whoever takes raw columns gets a graph without features, in which all columns are
+        attributes.
+
+    Examples
+    --------
+    >>> from recourse_audit import load_settings
+    >>> read_graph(load_settings(Path("sample_models/lending/audit.toml")).graph)
+    Graph(nodes=1800, ties=4211, features=7)
     """
     for position, name in enumerate(settings.features):
         if name in settings.features[:position]:

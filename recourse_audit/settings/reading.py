@@ -90,7 +90,14 @@ class Settings(Section):
 
 
 def load_settings(path: Path) -> Settings:
-    """Read and check an `audit.toml`; its paths are resolved against the folder it is in."""
+    """Read and check an `audit.toml`; its paths are resolved against the folder it is in.
+
+    Examples
+    --------
+    >>> settings = load_settings(Path("sample_models/lending/audit.toml"))
+    >>> settings.decision.favourable
+    ('approved',)
+    """
     try:
         table = read_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

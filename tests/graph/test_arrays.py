@@ -211,4 +211,4 @@ def test_every_node_is_found_whatever_its_id_contains(names: list[str]) -> None:
 
 def test_a_graph_is_shown_in_one_short_line() -> None:
     graph = from_arrays(np.zeros((2000, 3)), np.zeros((2, 0), int))
-    assert repr(graph) == "Graph(2,000 nodes, 0 ties, 3 features)"
+    assert repr(graph) == "Graph(nodes=2000, ties=0, features=3)"
