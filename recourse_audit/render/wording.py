@@ -8,7 +8,7 @@ share. A message has a key, such as `step.raise`, and placeholders in braces, su
 import gettext
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 from babel import Locale, UnknownLocaleError
@@ -75,11 +75,11 @@ class Wording:
         """A message as it is in the catalogue: one text, or one per plural form."""
         return self._forms[key]
 
-    def say(self, key: str, /, **values: str) -> str:
+    def say(self, key: str, /, **values: object) -> str:
         """A message with its placeholders filled in."""
         return self._filled(key, self._found(key)[0], values)
 
-    def say_count(self, key: str, count: int, /, **values: str) -> str:
+    def say_count(self, key: str, count: int, /, **values: object) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
         forms = self._found(key)
         form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
@@ -183,14 +183,14 @@ class Wording:
                 "translate it"
             ) from None
 
-    def _filled(self, key: str, text: str, values: dict[str, str]) -> str:
+    def _filled(self, key: str, text: str, values: Mapping[str, object]) -> str:
         missing = set(PLACEHOLDER.findall(text)) - set(values)
         if missing:
             raise TemplateError(
                 f"{self._files[key]}: the message {key!r} has the unknown placeholder "
                 f"{{{min(missing)}}}; it may use {', '.join(sorted(values)) or 'none'}"
             )
-        return PLACEHOLDER.sub(lambda found: values[found[1]], text)
+        return PLACEHOLDER.sub(lambda found: str(values[found[1]]), text)
 
 
 def _bad_plural(file: str, count: int, reason: str) -> TemplateError:

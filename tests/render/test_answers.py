@@ -19,8 +19,8 @@ from recourse_audit.render.answers import (
     rule_sentence,
 )
 from recourse_audit.render.pages.redaction import redacted
-from recourse_audit.render.pages.subject import subject_view
-from tests.render.subject_reports import facts, made_report
+from tests.render.subject_pages import read
+from tests.render.subject_reports import made_report
 
 CUT = "Favourable if the favourable classes have a probability of at least 0.650."
 BEST = "The 200 with the best probability of the favourable classes get a favourable decision."
@@ -105,25 +105,19 @@ def test_ties_held_a_decision_back_if_the_score_goes_further_its_way_without_the
 
 
 def test_the_page_says_how_scores_enter_the_objectives_and_only_of_scores() -> None:
-    search = subject_view(scored(), facts=facts(), level="auditor").annex.search
-    assert search is not None
-    assert "a score counts as a normal distribution" in search.note
-    assert search.answers is None
-    plain = subject_view(made_report(), facts=facts(), level="auditor").annex.search
-    assert plain is not None
-    assert "score" not in plain.note
-    assert plain.answers is not None
+    search = read(scored()).annex("The search")
+    assert "a score counts as a normal distribution" in search
+    assert "Probability of each class" not in search
+    plain = read(made_report()).annex("The search")
+    assert "score" not in plain
+    assert "Probability of each class" in plain
 
 
 def test_every_chart_of_a_score_model_has_the_score_on_its_axis() -> None:
-    view = subject_view(scored(), facts=facts(), level="auditor")
-    assert view.ladder.chart is not None
-    assert view.ladder.chart.rows[0].figure == "600.0"
-    assert view.counterfactuals is not None
-    [card] = view.counterfactuals.cards
-    assert "explanation 590.0" in card.direction
-    assert card.direction.endswith("640.0")
-    assert "probability of approved" not in view.ladder.chart.head
+    page = read(scored())
+    assert page.ladder[0][1].startswith("600.0")
+    assert "explanation 590.0\N{NO-BREAK SPACE}→ 640.0" in page.cards[0]
+    assert "probability of approved" not in page.text(".//div[@class='ladder']//thead")
 
 
 def test_options_of_a_score_model_say_what_becomes_of_the_score() -> None:

@@ -20,7 +20,7 @@ from recourse_audit.render.page_words import (
 )
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pages.index_rows import Links
-from recourse_audit.render.pages.subject import subject_view
+from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from tests.render.browser import PHONE, findings, overflow, visit
@@ -52,7 +52,7 @@ def html_of(kind: str, language: str) -> str:
         view = groups_view(with_sentences(gap_report()), words=words)
     else:
         words = PageWords(language, TEMPLATES, *SUBJECT_WORDS)
-        view = subject_view(made_report(), facts(), words=words)
+        view = SubjectPage(made_report(), facts(), words=words)
     return TEMPLATES.render(f"pages/{kind}.html", view=view)
 
 

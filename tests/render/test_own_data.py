@@ -12,7 +12,7 @@ from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.own_data import REASONS, own_data_sentences
 from recourse_audit.render.page_words import LANGUAGES, PageWords
 from recourse_audit.render.pages.redaction import Level
-from recourse_audit.render.pages.subject import subject_view
+from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.subject import show_subject
 from tests.render.subject_reports import facts, made_report, own_data
@@ -34,7 +34,7 @@ def shown(report: SubjectReport, width: int = 120) -> str:
 
 
 def page(report: SubjectReport, level: Level = "auditor") -> str:
-    view = subject_view(report, facts(), level=level)
+    view = SubjectPage(report, facts(), level=level)
     return Templates().render("pages/subject.html", view=view)
 
 

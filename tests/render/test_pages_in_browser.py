@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from recourse_audit.records.report import SubjectReport
 from recourse_audit.render.page_words import LANGUAGES, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.redaction import LEVELS, Level
-from recourse_audit.render.pages.subject import SubjectView, subject_view
+from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
@@ -52,23 +52,25 @@ LONG = "customer-of-a-very-long-name-" * 10  # 290 characters
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
 
 
-def crowded(language: str = "en", **changes: Any) -> SubjectView:
+def crowded(language: str = "en", **changes: Any) -> SubjectPage:
     graph = nx.gnp_random_graph(60, 0.08, seed=3)
     graph.add_edges_from([(0, 1), (1, 2)])
     made = made_report(graph.subgraph(nx.node_connected_component(graph, 0)), total=312, **changes)
     report = own_carriers(with_first(made, whole_graph=whole_graph(0.8)), 0.85, 0.95, 0.4)
-    return subject_view(
+    return SubjectPage(
         report,
         facts(),
         words=PageWords(language, Templates(), *SUBJECT_WORDS),
         members={"gender": "x"},
-        previous_link="000000-P0009.html",
-        next_link="000000-P0001.html",
-        letter_link="../../letters/000000-P0000.html",
+        links=PageLinks(
+            previous="000000-P0009.html",
+            next="000000-P0001.html",
+            letter="../../letters/000000-P0000.html",
+        ),
     )
 
 
-def written(folder: Path, view: SubjectView) -> Path:
+def written(folder: Path, view: SubjectPage) -> Path:
     path = folder / "subject.html"
     path.write_text(Templates().render("pages/subject.html", view=view), encoding="utf-8")
     return path
@@ -111,7 +113,7 @@ def test_names_of_any_length_and_script_stay_inside_the_page(
         attribute=name,
         classes=(f"{name}-no", f"{name}-yes"),
     )
-    view = subject_view(made, facts(classes=list(made.subject.probabilities)))
+    view = SubjectPage(made, facts(classes=list(made.subject.probabilities)))
     with visit(chromium, written(tmp_path, view), width=width) as seen:
         open_annex(seen.page)
         assert overflow(seen.page) == 0
@@ -129,7 +131,7 @@ def test_every_copy_of_the_report_is_accessible(
     chromium: Browser, tmp_path: Path, level: Level
 ) -> None:
     with visit(
-        chromium, written(tmp_path, subject_view(made_report(), facts(), level=level))
+        chromium, written(tmp_path, SubjectPage(made_report(), facts(), level=level))
     ) as seen:
         assert findings(seen.page) == []
 
@@ -192,7 +194,7 @@ def test_no_label_overlaps_anything_as_the_browser_measures_it(
         explanation = replace(report.counterfactuals[0].explanation, edges=(tie,))
         report = with_first(report, explanation=explanation, removed=(tie,))
         report = replace(report, caveats=report.caveats[:1])
-    with visit(chromium, written(tmp_path, subject_view(report, facts()))) as seen:
+    with visit(chromium, written(tmp_path, SubjectPage(report, facts()))) as seen:
         parts: list[list[float]] = seen.page.evaluate(BOXES)
     assert len({part[0] for part in parts}) == 60
     assert len(parts) > 61  # marks, the subject's ring, and labels
@@ -242,7 +244,7 @@ def test_a_hostile_name_is_nothing_but_text(
     chromium: Browser, tmp_path: Path, name: str, level: Level
 ) -> None:
     made = hostile(name)
-    view = subject_view(
+    view = SubjectPage(
         made,
         facts(classes=list(made.subject.probabilities), protected=["other"]),
         level=level,
@@ -281,19 +283,15 @@ def structure(pdf: pikepdf.Pdf) -> dict[str, list[Any]]:
 
 
 def test_the_report_on_paper_is_tagged_and_every_picture_has_its_words(paper: bytes) -> None:
-    view = crowded()
+    page = crowded()
     with pikepdf.open(BytesIO(paper)) as pdf:
         assert str(pdf.Root.Lang) == "en"
         assert bool(pdf.Root.MarkInfo.Marked)
         kinds = structure(pdf)
         words = {str(element.get("/Alt", "")) for element in kinds["/Figure"]}
-        assert view.neighbourhood is not None
-        assert view.annex.search is not None
-        assert view.annex.search.cloud is not None
-        assert view.counterfactuals is not None
-        graph = view.counterfactuals.cards[0].graph
-        assert graph is not None
-        for picture in (view.neighbourhood.picture, view.annex.search.cloud, graph):
+        explanation = page.draw_explanation(page.counterfactuals[0])
+        for picture in (page.near.draw(), page.draw_pairs(), explanation):
+            assert picture is not None
             assert picture.alt in words
         assert "" not in words
         assert len(kinds["/H1"]) == 1

@@ -26,7 +26,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.report import NO_TIES, SubjectReport
 from recourse_audit.render.page_words import LANGUAGES, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.redaction import LEVELS, Level
-from recourse_audit.render.pages.subject import subject_view
+from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import PLACEHOLDER
 from tests.render.subject_reports import (
@@ -153,7 +153,7 @@ class _Text(HTMLParser):
 
 
 def read(language: str, report: SubjectReport, level: Level) -> str:
-    view = subject_view(report, facts(CLASSES), words=words_of(language), level=level)
+    view = SubjectPage(report, facts(CLASSES), words=words_of(language), level=level)
     found = _Text()
     found.feed(Templates().render("pages/subject.html", view=view))
     return " ".join(" ".join(found.words).split())
@@ -216,5 +216,5 @@ def test_spaces_that_do_not_break_are_drawn_as_spaces(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page_names_its_language(language: str) -> None:
-    view = subject_view(made_report(), facts(), words=words_of(language))
+    view = SubjectPage(made_report(), facts(), words=words_of(language))
     assert f'<html lang="{language}">' in Templates().render("pages/subject.html", view=view)

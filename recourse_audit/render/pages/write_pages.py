@@ -25,7 +25,7 @@ from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
 from recourse_audit.render.pages.index_words import Change, change_of
 from recourse_audit.render.pages.redaction import Level
-from recourse_audit.render.pages.subject import subject_view
+from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
@@ -173,15 +173,17 @@ class PageMaker:
         name = file_name(number, report.subject.id)
         page = page_name(number, report.subject.id, self.level)
         before, after = self.beside.get(number, (None, None))
-        view = subject_view(
+        view = SubjectPage(
             report,
             self.facts,
             words=self.words,
             level=self.level,
             members=self.stored.groups_of(number),
-            previous_link=self._link(before),
-            next_link=self._link(after),
-            letter_link=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
+            links=PageLinks(
+                previous=self._link(before),
+                next=self._link(after),
+                letter=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
+            ),
         )
         html = self.templates.render("pages/subject.html", view=view)
         files = {f"subjects/{page}.html": html.encode()}

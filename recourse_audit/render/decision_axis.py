@@ -1,0 +1,232 @@
+"""The value that a decision turns on: its figures, its cut-off, and the one axis it is drawn on.
+
+With two classes it is the probability of the favourable one, with more the lead of the favourable
+classes over the others, and of a score model the score. Everything that a page says or draws of an
+answer goes through here, so that no two places can disagree on what was decided.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import floor, log10
+from typing import Literal, Protocol
+
+from recourse_audit.records.own_data import AnswerAlone
+from recourse_audit.records.report import SubjectReport
+from recourse_audit.render.charts.strips import EDGE, Axis, Strip, axis_row
+from recourse_audit.render.charts.svg import Drawing, Picture, shortened, ticks, widened
+from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.text import NO_BREAK, plain
+
+Kind = Literal["probability", "lead", "score"]
+WIDE, NARROW = 520.0, 250.0
+ROOM = 0.05  # of the range of scores, on either side of it
+LETTER = 7.6  # width of a letter in the names of the two sides, in pixels
+TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0.5, 1.0)}
+
+
+class Answer(Protocol):
+    """Whatever has the model's answer: an explanation, an option, a set of removed ties."""
+
+    @property
+    def probabilities(self) -> dict[str, float]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionAxis:
+    """The value that the report on one subject is about.
+
+    `cut_off` is None where a copy does not tell it. `favourable` and `other` name the two sides.
+    `range` holds all values that the report has, so that every chart has the same axis.
+    """
+
+    words: PageWords
+    kind: Kind
+    favourable_classes: tuple[str, ...]
+    cut_off: float | None
+    at_least: bool
+    better: Literal["higher", "lower"]
+    favourable: str
+    other: str
+    decided: float | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+
+    def value(self, answer: Answer) -> float | None:
+        """The value of an answer; None where the report does not tell it."""
+        if self.kind == "score":
+            score = getattr(answer, "score", None)
+            return None if score is None else float(score)
+        return self._from_probabilities(answer.probabilities)
+
+    def value_alone(self, alone: AnswerAlone) -> float | None:
+        """The value on own data alone; None where a copy leaves it out."""
+        if alone.value is None or self.kind != "lead":
+            return alone.value
+        return self._from_probabilities(alone.probabilities)
+
+    def _from_probabilities(self, probabilities: Mapping[str, float]) -> float | None:
+        if not probabilities:
+            return None
+        good, bad = (
+            [chance for name, chance in probabilities.items() if (name in classes) is wanted]
+            for classes in (self.favourable_classes,)
+            for wanted in (True, False)
+        )
+        return (
+            sum(good)
+            if self.kind == "probability"
+            else max(good, default=0.0) - max(bad, default=0.0)
+        )
+
+    def is_favourable(self, value: float | None) -> bool | None:
+        """Whether a value is on the favourable side; None where that is not known."""
+        if value is None or self.cut_off is None:
+            return None
+        if self.better == "lower":
+            return value <= self.cut_off
+        return value >= self.cut_off if self.at_least else value > self.cut_off
+
+    def gain(self, before: float | None, after: float | None) -> float | None:
+        """How far a change goes towards the favourable side; below zero, away from it."""
+        if before is None or after is None:
+            return None
+        return before - after if self.better == "lower" else after - before
+
+    # ------------------------------------------------------------------ figures
+
+    @property
+    def name(self) -> str:
+        """What the axis is about."""
+        return self.words.say(f"subject.axis.{self.kind}", favourable=self.favourable)
+
+    def figure(self, value: float | None) -> str:
+        """A value in its own units."""
+        if value is None:
+            return self.words.say("subject.none")
+        if self.kind == "score":
+            return self.words.amount(value)
+        return self.words.probability(value) if self.kind == "probability" else self.change(value)
+
+    def change(self, difference: float) -> str:
+        """A difference between two values, with its sign."""
+        size = abs(difference) if self.kind == "score" else 0.0
+        decimals = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
+        return self.words.signed(difference, decimals)
+
+    def size(self, difference: float) -> str:
+        """A difference between two values, without its sign."""
+        return self.change(abs(difference)).removeprefix("+")
+
+    def pair(self, before: float | None, after: float | None) -> str:
+        """A value before and after: 0.307 → 0.527."""
+        return f"{self.figure(before)}{NO_BREAK}→ {self.figure(after)}"
+
+    # ------------------------------------------------------------------ drawings
+
+    def scale(self, width: float = WIDE) -> Axis:
+        """The axis of every chart of the report, in some width."""
+        low, high = self.range
+        shade = None
+        if self.cut_off is not None:
+            shade = (low, self.cut_off) if self.better == "lower" else (self.cut_off, high)
+        places = TICKS.get(self.kind) or tuple(ticks(low, high, 4))
+        return Axis(low=low, high=high, ticks=places, line=self.cut_off, shade=shade, width=width)
+
+    def draw_figures(self, width: float = WIDE) -> Picture:
+        """The figures at the ticks."""
+        axis = self.scale(width)
+        steps = [other - one for one, other in zip(axis.ticks, axis.ticks[1:], strict=False)]
+        decimals = max(0, -floor(log10(min(steps)) + 1e-9)) if steps else 0
+        write = self.words.number if decimals <= 2 else self.words.amount
+        figures = [write(tick).replace("-", "\N{MINUS SIGN}") for tick in axis.ticks]
+        return axis_row(axis, figures, self.name)
+
+    def draw_sides(self) -> Picture | None:
+        """The names of the two sides, to the left and to the right of the cut-off."""
+        if self.cut_off is None:
+            return None
+        axis = self.scale()
+        x = axis(self.cut_off)
+        sign = "≤" if self.better == "lower" else "≥" if self.at_least else ">"
+        right = f"{self.favourable} ({sign}{NO_BREAK}{self.figure(self.cut_off)})"
+        sides = (right, self.other) if self.better == "lower" else (self.other, right)
+        drawing = Drawing(axis.width, 20, " | ".join(sides))
+        for side, place, anchor, room in (
+            (sides[0], x - 8, "end", x - EDGE),
+            (sides[1], x + 8, "start", axis.width - EDGE - x),
+        ):
+            drawing.text(
+                place,
+                14,
+                shortened(side, max(3, int(room / LETTER))),
+                font_size=13,
+                font_weight=600,
+                text_anchor=anchor,
+            )
+        return drawing.picture()
+
+    def draw_dot(self, value: float | None, alt: str, *, filled: bool) -> Picture | None:
+        """A value as a disc, or as a ring for what is so today."""
+        if value is None:
+            return None
+        return Strip(self.scale(), alt).dot(value, filled=filled).picture()
+
+    def draw_move(
+        self,
+        before: float | None,
+        after: float | None,
+        alt: str,
+        *,
+        narrow: bool = False,
+        height: float = 26.0,
+    ) -> Picture | None:
+        """An arrow from one value to another."""
+        if before is None or after is None:
+            return None
+        strip = Strip(self.scale(NARROW if narrow else WIDE), alt, height=height)
+        return strip.arrow(before, after).picture()
+
+
+def decision_axis(report: SubjectReport, facts: AuditFacts, words: PageWords) -> DecisionAxis:
+    """What the report on a subject measures, by the rule of the audit."""
+    line = report.decision
+    classes = tuple(plain(name) for name in facts.classes)
+    good = tuple(plain(name) for name in facts.favourable)
+    bad = [name for name in classes if name not in good]
+    kind: Kind = "score" if line.scored else "probability"
+    cut_off = line.cut_off
+    if line.rule == "argmax":
+        two = len(good) == 1 and len(classes) == 2
+        kind, cut_off = ("probability", 0.5) if two else ("lead", 0.0)
+    axis = DecisionAxis(
+        words=words,
+        kind=kind,
+        favourable_classes=good,
+        cut_off=cut_off,
+        at_least=line.rule != "argmax",
+        better=line.better or "higher",
+        favourable=good[0] if len(good) == 1 else words.say("subject.favourable"),
+        other=bad[0] if len(bad) == 1 else words.say("subject.unfavourable"),
+    )
+    decided = line.score if line.scored else axis.value(report.subject)
+    span = (0.0, 1.0) if kind == "probability" else (-1.0, 1.0)
+    if kind == "score":
+        values = [
+            value for value in (decided, cut_off, *_values(axis, report)) if value is not None
+        ]
+        low, high = widened(min(values, default=0.0), max(values, default=1.0))
+        room = ROOM * (high - low)
+        span = (low - room, high + room)
+    return replace(axis, decided=decided, range=span)
+
+
+def _values(axis: DecisionAxis, report: SubjectReport) -> Iterable[float | None]:
+    """Every value of a report that its page draws."""
+    if report.own_data is not None and report.own_data.alone is not None:
+        yield axis.value_alone(report.own_data.alone)
+    answers: list[Answer] = [*(report.carriers.own if report.carriers else ())]
+    answers += report.recourse.options if report.recourse else ()
+    for counterfactual in report.counterfactuals:
+        answers += (counterfactual.explanation, counterfactual)
+        answers += () if counterfactual.whole_graph is None else (counterfactual.whole_graph,)
+    yield from map(axis.value, answers)
