@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.search_speed import SAMPLE, open_sample, report
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
-from recourse_audit.search.evaluation import place_in, sorted_rows, tree_union
+from recourse_audit.search.evaluation import place_in, sort_rows, tree_union
 from recourse_audit.search.subtrees import local_graph, subtrees
 
 GRAPHS = 2_000
@@ -20,7 +20,7 @@ def main() -> None:
     local = local_graph(bench.graph, np.array([subject]), 2)
     *_, level = subtrees(local, 4)
     some = np.random.default_rng(0).choice(len(level), GRAPHS, replace=False)
-    nodes, ties = sorted_rows(level.nodes[:, some]), sorted_rows(level.ties[:, some])
+    nodes, ties = sort_rows(level.nodes[:, some]), sort_rows(level.ties[:, some])
     union = tree_union(bench.graph, local, nodes, ties, with_ties=False)
     rows = np.arange(GRAPHS) * 4 + place_in(nodes, level.nodes[0, some])
     alone = QueryBatcher(bench.model, pool_of(bench.graph), graphs_per_query=1)

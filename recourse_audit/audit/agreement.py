@@ -21,7 +21,7 @@ from recourse_audit.records.agreement import (
     Disagreement,
     GroupAgreement,
 )
-from recourse_audit.search.results import shown
+from recourse_audit.search.results import round_figure
 from recourse_audit.settings import Settings
 
 NOT_RECORDED = -1
@@ -125,7 +125,7 @@ def _examples(
             id=str(graph.ids[differing[place]]),
             recorded=decisions.classes[recorded[differing[place]]],
             decided=decisions.classes[decided[differing[place]]],
-            margin=shown(float(margin[place])),
+            margin=round_figure(float(margin[place])),
         )
         for place in surest.tolist()
     )

@@ -39,7 +39,7 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
 from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.search import SearchResult, Tie, TreeNumbers
-from recourse_audit.search.results import shown
+from recourse_audit.search.results import round_figure
 from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
 
 # After each round there are so many times the draws that there were before it.
@@ -212,7 +212,7 @@ class Effects:
             members = np.repeat(union.nodes[None], len(donors) + first, axis=0)
             members[int(first) :, np.searchsorted(nodes, one.confounders)] = donors
             row = int(np.searchsorted(nodes, removal.subject))
-            yield repeated(union, members), np.arange(len(members)) * len(nodes) + row
+            yield repeat_graph(union, members), np.arange(len(members)) * len(nodes) + row
 
     def _donors(self, subject: int, count: int, draws: int) -> Ints:
         """Nodes whose features replace those of the confounders, one row per draw.
@@ -232,7 +232,7 @@ class Effects:
         one.effect = None
         if np.isfinite(one.watched).all():
             before, after = one.watched
-            resolved = self._resolved(before, after)
+            resolved = self._resolution(before, after)
             moves = np.where(np.abs(after - before) > resolved, after - before, 0.0)
             # A probability has 1 for a unit, a score its standard deviation.
             smallest = self._settings.smallest_effect * self._decisions.spread
@@ -240,7 +240,7 @@ class Effects:
                 float(moves[0]), moves[1:], smallest=smallest, resolved=float(resolved.max())
             )
 
-    def _resolved(self, before: Floats, after: Floats) -> Floats:
+    def _resolution(self, before: Floats, after: Floats) -> Floats:
         """How far two answers must be apart to differ, by their precision and by what repeats show.
 
         The noise is that of a logarithm; it moves a probability p by at most p (1 + |log p|) times
@@ -277,7 +277,7 @@ def rounds(most: int) -> Iterator[int]:
         yield most
 
 
-def repeated(union: Union, members: Ints) -> Union:
+def repeat_graph(union: Union, members: Ints) -> Union:
     """Many copies of one graph; each row of `members` replaces its nodes once."""
     count, size = members.shape
     arcs = len(union.sources)
@@ -310,11 +310,11 @@ def adjusted_effect(
         settled = "not_settled"
     as_graded = {"no_effect": negligible, "reverses": float(np.mean(turned < -line))}
     return AdjustedEffect(
-        unadjusted=shown(unadjusted),
-        adjusted=shown(float(drawn.mean())),
-        low=shown(low),
-        high=shown(high),
-        smallest=shown(line),
+        unadjusted=round_figure(unadjusted),
+        adjusted=round_figure(float(drawn.mean())),
+        low=round_figure(low),
+        high=round_figure(high),
+        smallest=round_figure(line),
         agreeing=agreeing,
         negligible=negligible,
         depends_on_whom=as_graded.get(settled, agreeing) < MOST,
@@ -426,8 +426,8 @@ def confounder_caveat(
 
     `watched` names what the effect is on: the probability of a class, or the score.
     """
-    names = _listed(confounders)
-    ties = _listed(tuple(f"{a}-{b}" for a, b in removed))
+    names = _join_names(confounders)
+    ties = _join_names(tuple(f"{a}-{b}" for a, b in removed))
     act = f"The features of {names} act on the answer both through what is removed and around it"
     about = f"counterfactual {number}"
     if effect is None:
@@ -446,9 +446,9 @@ def confounder_caveat(
         counterfactual=number,
         about=about,
         text=f"{_headline(effect)} Removing {ties} moves the {watched} by "
-        f"{_moved(effect.unadjusted)} with the features as they are. {act}: when they are redrawn "
-        f"from the population, the move is {effect.adjusted:+.3f} on average (95 % interval "
-        f"{effect.low:+.3f} to {effect.high:+.3f}). {_shares(effect)}",
+        f"{_move_in_words(effect.unadjusted)} with the features as they are. {act}: when they are "
+        f"redrawn from the population, the move is {effect.adjusted:+.3f} on average (95 % "
+        f"interval {effect.low:+.3f} to {effect.high:+.3f}). {_shares(effect)}",
         letter=_letter(effect),
         variables=confounders,
         effect=effect,
@@ -461,7 +461,7 @@ def _headline(effect: AdjustedEffect) -> str:
     return words.format(smallest=effect.smallest, draws=effect.draws)
 
 
-def _moved(move: float) -> str:
+def _move_in_words(move: float) -> str:
     """A move with its sign; a small one with as many decimals as it has."""
     if move == 0:
         return "no measurable amount"
@@ -496,7 +496,7 @@ def _letter(effect: AdjustedEffect) -> str:
     return f"{words} {LETTER_DEPENDS}" if whom else words
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

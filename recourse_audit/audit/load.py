@@ -365,11 +365,11 @@ class Selection:
     stratify: str | None = None
 
 
-def selected(audit: LoadedAudit, answers: Floats, selection: Selection) -> Ints:
+def select_subjects(audit: LoadedAudit, answers: Floats, selection: Selection) -> Ints:
     """The numbers of the subjects, in ascending order; an empty selection is refused."""
     if selection.stratify is not None and selection.sample is None:
         raise InputError("--stratify needs --sample N, the size of the sample")
-    chosen = _chosen(audit, answers, selection.subjects)
+    chosen = _choose(audit, answers, selection.subjects)
     if not len(chosen):
         if selection.subjects == "unfavourable" and audit.recorded is None:
             raise SubjectError(
@@ -381,24 +381,24 @@ def selected(audit: LoadedAudit, answers: Floats, selection: Selection) -> Ints:
         )
     if selection.sample is None or selection.sample >= len(chosen):
         return chosen
-    return _drawn(audit, chosen, selection.sample, selection.stratify)
+    return _draw(audit, chosen, selection.sample, selection.stratify)
 
 
-def _chosen(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
+def _choose(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
     every = np.arange(audit.graph.node_count)
     if wanted == "all":
         return every
     if wanted == "unfavourable":
-        return every[_refused(audit, answers)]
+        return every[_mark_refused(audit, answers)]
     path = Path(wanted)
     if "=" in wanted and not is_file(path):
         name, _, value = wanted.partition("=")
         values = np.array(_values(audit, name, "--subjects"))
         return np.flatnonzero(values == value)
-    return _listed(audit, path)
+    return _read_ids_of(audit, path)
 
 
-def _refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
+def _mark_refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
     """Who did not get a favourable decision, including those whose answer is not a number.
 
     If decisions are on record, those count: whoever they refused.
@@ -419,7 +419,7 @@ def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:
     return groups_by(audit.graph, audit.settings.groups, name)
 
 
-def _listed(audit: LoadedAudit, path: Path) -> Ints:
+def _read_ids_of(audit: LoadedAudit, path: Path) -> Ints:
     numbers = {name: number for number, name in enumerate(audit.graph.ids.tolist())}
     ids = _ids(path, audit.settings.graph.id)
     unknown = [name for name in ids if name not in numbers]
@@ -453,7 +453,7 @@ def _ids(path: Path, column: str) -> list[str]:
     return [unguarded(row[column]) for row in rows]
 
 
-def _drawn(audit: LoadedAudit, chosen: Ints, count: int, stratify: str | None) -> Ints:
+def _draw(audit: LoadedAudit, chosen: Ints, count: int, stratify: str | None) -> Ints:
     """A uniform sample; with strata, in proportion to their sizes and at least one of each."""
     generator = np.random.default_rng((audit.scope.seed, SALT))
     if stratify is None:

@@ -15,7 +15,7 @@ from recourse_audit.records.own_data import (
     AnswerAlone,
     OwnData,
 )
-from recourse_audit.search.results import Naming, shown
+from recourse_audit.search.results import Naming, round_figure
 
 # A question about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000
@@ -59,7 +59,7 @@ class OwnDataReports:
             decision=decision,
             favourable=bool(self._decisions.favourable(answer, subject)[0]),
             probabilities=self._naming.probabilities(answer)[0] if usable else {},
-            value=shown(float(value[0])) if usable else None,
+            value=round_figure(float(value[0])) if usable else None,
         )
 
 

@@ -173,7 +173,11 @@ def known_outcomes(settings: Settings, graph: Graph, seen: Iterable[str] = ()) -
         )
     _refuse_other_uses(settings, name, {*graph.feature_names, *seen})
     values = group_values(graph, name)
-    outcomes = _named(decision, values) if decision.good_outcome else _said(settings, graph, values)
+    outcomes = (
+        _by_settings(decision, values)
+        if decision.good_outcome
+        else _by_words(settings, graph, values)
+    )
     if (outcomes == NOT_KNOWN).all():
         raise SettingsError(
             f"decision.outcome: column {name!r} has nobody's outcome; fill it in, or leave out the "
@@ -201,7 +205,7 @@ def _refuse_other_uses(settings: Settings, name: str, seen: set[str]) -> None:
             )
 
 
-def _said(settings: Settings, graph: Graph, values: Sequence[str]) -> Ints:
+def _by_words(settings: Settings, graph: Graph, values: Sequence[str]) -> Ints:
     """Outcomes by values that say yes or no."""
     meaning = {"": NOT_KNOWN}
     for value in dict.fromkeys(values):
@@ -219,7 +223,7 @@ def _said(settings: Settings, graph: Graph, values: Sequence[str]) -> Ints:
     return np.array([meaning.get(value, NOT_KNOWN) for value in values], np.int64)
 
 
-def _named(decision: DecisionSettings, values: Sequence[str]) -> Ints:
+def _by_settings(decision: DecisionSettings, values: Sequence[str]) -> Ints:
     """Outcomes by the values that the settings name."""
     there = [value for value in dict.fromkeys(values) if value]
     for key in ("good_outcome", "bad_outcome"):
@@ -269,7 +273,7 @@ def communities_of(graph: Graph, settings: GroupSettings, seed: int) -> Communit
     if not settings.attributes or column is None:
         return Communities(seed=seed)
     _, label = np.unique(np.array(group_values(graph, column)), return_inverse=True)
-    return Communities(seed=seed, column=column, numbers=_numbered(label))
+    return Communities(seed=seed, column=column, numbers=_number_labels(label))
 
 
 def ties_of(graph: Graph, settings: GroupSettings) -> Iterator[TieBlock]:
@@ -282,7 +286,7 @@ def ties_of(graph: Graph, settings: GroupSettings) -> Iterator[TieBlock]:
         yield block, pairs.astype("<i4").tobytes()
 
 
-def _numbered(label: Ints) -> Ints:
+def _number_labels(label: Ints) -> Ints:
     """Number labels from 0, in the order in which they first occur."""
     _, first, place = np.unique(label, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)

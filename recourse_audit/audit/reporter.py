@@ -33,7 +33,7 @@ from recourse_audit.recourse.search import FoundOptions, RecourseSearch, failure
 from recourse_audit.recourse.typed_changes import Change, read_changes
 from recourse_audit.search.influential_ties import on_whole_graph
 from recourse_audit.search.moexp import Block, Search
-from recourse_audit.search.results import Naming, Outcome, shown
+from recourse_audit.search.results import Naming, Outcome, round_figure
 
 DISAGREES = (
     "The decision on record is {recorded}, but the model decides {decided}. Until it is known why, "
@@ -298,14 +298,14 @@ class Reporter:
             recorded=self._recorded(subject),
         )
         if rule.name != "argmax":
-            cut_off = shown(float(decisions.lines(subject)))
+            cut_off = round_figure(float(decisions.lines(subject)))
             line = replace(line, cut_off=cut_off, places=decisions.places)
         if not decisions.usable(answer)[0]:
             return line
         return replace(
             line,
             score=self._naming.scores(answer)[0],
-            margin=shown(float(decisions.margin(answer, subject)[0])),
+            margin=round_figure(float(decisions.margin(answer, subject)[0])),
             rank=decisions.rank(answer, subject),
         )
 

@@ -61,11 +61,11 @@ def standing(
         decision=decision,
         probabilities=probabilities,
         explained_by=frozenset(found[0].explanation.nodes) if found else None,
-        options=_touched(recourse) if recourse and recourse.status in KNOWN else None,
+        options=_what_options_touch(recourse) if recourse and recourse.status in KNOWN else None,
     )
 
 
-def _touched(recourse: Recourse) -> frozenset[str]:
+def _what_options_touch(recourse: Recourse) -> frozenset[str]:
     return frozenset(_touches(action) for option in recourse.options for action in option.actions)
 
 
@@ -229,13 +229,13 @@ def standings(
         if not isinstance(outcome, SearchFailure):
             options = recourse.run(outcome.subject, outcome) if with_options else None
             own = answers[[outcome.subject]]
-            chances = _scaled(own[0], decisions)
+            chances = _scale(own[0], decisions)
             [decided] = decisions.names_of(own, outcome.subject)
             found[outcome.subject] = standing(decided, chances, outcome, options)
     return found
 
 
-def _scaled(answer: Floats, decisions: Decisions) -> Floats:
+def _scale(answer: Floats, decisions: Decisions) -> Floats:
     """Numbers whose distance is how far an answer moved: of a score, in standard deviations."""
     if decisions.rule.scores:
         return np.concatenate((answer, -answer)) / decisions.spread

@@ -13,7 +13,7 @@ import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of
 from recourse_audit.audit.large_graphs import is_large
-from recourse_audit.audit.load import LoadedAudit, Selection, selected
+from recourse_audit.audit.load import LoadedAudit, Selection, select_subjects
 from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.population import (
     check_groups,
@@ -154,7 +154,7 @@ def _planned(request: Request) -> _Plan:
     audit, answers = repeated_answers(audit, np.arange(audit.graph.node_count))
     decisions = audit.rule.over(answers)
     agreement = _agreement(request, decisions)
-    subjects = selected(audit, answers, request.selection)
+    subjects = select_subjects(audit, answers, request.selection)
     folder = request.origin.parent
     return _Plan(
         audit=audit,

@@ -260,9 +260,9 @@ class QueryBatcher:
         It shares everything else with this one, the count of what was asked included.
         """
         batcher = copy(self)
-        batcher._weight = _extended(self._weight, more.weight)
-        batcher._attributes = _extended(self._attributes, more.attributes)
-        batcher._kind = _extended(self._kind, more.kind)
+        batcher._weight = _append(self._weight, more.weight)
+        batcher._attributes = _append(self._attributes, more.attributes)
+        batcher._kind = _append(self._kind, more.kind)
         return batcher
 
     @property
@@ -403,7 +403,7 @@ class QueryBatcher:
         np.subtract(union.targets[arcs], low, out=ends[1])
         ties = union.ties[arcs] if self.needs_ties else None
         query = Query(
-            features=self._gathered(nodes) if features is None else features[low:high],
+            features=self._gather(nodes) if features is None else features[low:high],
             nodes=nodes,
             ends=ends,
             weight=None if self._weight is None else self._weight[ties],
@@ -413,13 +413,13 @@ class QueryBatcher:
             rows=rows - low,
             graphs=graphs,
         )
-        answer = self._counted(query)
+        answer = self._ask_model(query)
         if self.repeater.wants():
-            again = self._counted(query)
+            again = self._ask_model(query)
             self.repeater.compare(answer, again, self.output_kind)
         return answer
 
-    def _counted(self, query: Query) -> Floats:
+    def _ask_model(self, query: Query) -> Floats:
         answer = self.model.ask(query)
         self._count.graphs += query.graphs
         self._count.runs += 1
@@ -432,7 +432,7 @@ class QueryBatcher:
         width = max(int(self._features.shape[1]) * self._features.itemsize, 1)
         return min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
 
-    def _gathered(self, nodes: Ints) -> Floats:
+    def _gather(self, nodes: Ints) -> Floats:
         """The features of some nodes, written over those of the last query if they fit there.
 
         Features of all nodes in order are used as they are: they may be too many to hold twice.
@@ -463,7 +463,7 @@ class QueryBatcher:
         return max(last, first + 1)
 
 
-def _extended(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
+def _append(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
     return values if values is None or more is None else np.concatenate((values, more))
 
 

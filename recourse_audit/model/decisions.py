@@ -144,7 +144,7 @@ class Decisions:
             decided: Ints = np.where(usable, answers.argmax(axis=1), -1)
             return decided
         good, bad = (self._likeliest(answers, wanted=wanted) for wanted in (True, False))
-        reached = self._reached(answers, nodes)
+        reached = self._reaches_line(answers, nodes)
         return np.where(usable, np.where(reached, good, bad), -1)
 
     def names_of(self, answers: Floats, nodes: Nodes) -> list[str]:
@@ -226,7 +226,7 @@ class Decisions:
         """How many a quota lets in."""
         return None if self._ranking is None else self._ranking.count
 
-    def _reached(self, answers: Floats, nodes: Nodes) -> Mask:
+    def _reaches_line(self, answers: Floats, nodes: Nodes) -> Mask:
         if self._ranking is not None:
             inside: Mask = self._ranking.ahead(answers, nodes) < self._ranking.count
             return inside

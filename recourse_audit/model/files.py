@@ -79,7 +79,7 @@ class ModelFiles:
         with _private_folder(self.path) as folder:
             digests = {self.path.name: hashlib.sha256(content).hexdigest()}
             for name in _data_files(self.path, content):
-                digests[name] = _copied(self.path, name, Path(folder))
+                digests[name] = _copy(self.path, name, Path(folder))
             if self._digests and digests != self._digests:
                 raise changed
             self._digests = digests
@@ -125,19 +125,19 @@ def _data_files(path: Path, content: bytes) -> list[str]:
             found, there = path.resolve(), False
         if ".." in inside.parts or path.parent.resolve() not in found.parents:
             raise ModelError(
-                f"{path}: the model keeps its weights in {_shown(name)}, which leads outside its "
+                f"{path}: the model keeps its weights in {_shorten(name)}, which leads outside its "
                 "own folder; put the data file beside the model and save it again"
             )
         if not there:
             raise ModelError(
-                f"{path}: the model's data file {_shown(name)} is missing beside it; copy both "
+                f"{path}: the model's data file {_shorten(name)} is missing beside it; copy both "
                 "together"
             )
         files.add(inside)
     return [str(name) for name in sorted(files)]
 
 
-def _copied(path: Path, name: str, folder: Path) -> str:
+def _copy(path: Path, name: str, folder: Path) -> str:
     """Copy a data file; the digest is that of the bytes that were copied."""
     digest = hashlib.sha256()
     target = folder / name
@@ -149,13 +149,13 @@ def _copied(path: Path, name: str, folder: Path) -> str:
                 copy.write(block)
     except OSError as error:
         raise ModelError(
-            f"{path}: the model's data file {_shown(name)} cannot be copied to the folder for "
+            f"{path}: the model's data file {_shorten(name)} cannot be copied to the folder for "
             f"temporary files ({error.strerror}); make room there, or save the model as one file"
         ) from None
     return digest.hexdigest()
 
 
-def _shown(name: str) -> str:
+def _shorten(name: str) -> str:
     return repr(name if len(name) <= 150 else f"{name[:150]}…")
 
 

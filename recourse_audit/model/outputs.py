@@ -143,7 +143,7 @@ class OutputSurvey:
         farthest = min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
         best = {name: np.zeros(max(farthest, 0) + 2) for name in names}
         for pool in self._varied():
-            moved = self._moved(pool, names, farthest)
+            moved = self._shares_that_move(pool, names, farthest)
             for name in names:
                 best[name] = np.maximum(best[name], moved[name])
         return {name: _reach(shares, farthest) for name, shares in best.items()}
@@ -173,7 +173,7 @@ class OutputSurvey:
             pools += list(varied_pools(self._generator, pool)) if is_constant(pool) else [pool]
         return pools
 
-    def _moved(self, pool: Pool, names: list[str], farthest: int) -> dict[str, Floats]:
+    def _shares_that_move(self, pool: Pool, names: list[str], farthest: int) -> dict[str, Floats]:
         """The share of paths on which a node at each distance moves each output; 0 is its own."""
         farthest = max(farthest, 0)
         counts = {name: np.zeros(farthest + 2) for name in names}
@@ -346,7 +346,7 @@ class _Choice:
         candidates = self._candidates(by_node)
         self._check_other_subjects(scores, candidates)
         if len(candidates) == 1:
-            return self._taken(candidates[0], "the only output with one row of scores per node")
+            return self._take(candidates[0], "the only output with one row of scores per node")
         return self._deepest(candidates)
 
     def _fits(self, one: _Candidate) -> bool:
@@ -364,10 +364,10 @@ class _Choice:
             if same is None:
                 found.append(new)
             else:
-                found[found.index(same)] = self._merged(same, new)
+                found[found.index(same)] = self._merge(same, new)
         return found
 
-    def _merged(self, one: _Candidate, other: _Candidate) -> _Candidate:
+    def _merge(self, one: _Candidate, other: _Candidate) -> _Candidate:
         order = [self._settings.output, *_PREFERRED]
         first, second = sorted((one, other), key=lambda form: order.index(form.kind))
         return replace(first, others=(*one.others, *other.others, second.port.name))
@@ -387,7 +387,7 @@ class _Choice:
         if rivals:
             about = {"graph": "whole graphs", "tie": "ties"}[str(rivals[0].rows)]
             raise ModelError(
-                f"{self._model.path}: the output {_quoted(rivals[0].name)} has one row per "
+                f"{self._model.path}: the output {_quote(rivals[0].name)} has one row per "
                 f"{rivals[0].rows}, so the model may decide on {about}, and what it says about "
                 f"nodes may be a hidden layer; {self._choices(nodes)}"
             )
@@ -398,7 +398,7 @@ class _Choice:
                 candidates,
                 "the model answers at random, so that what comes last cannot be measured",
             )
-        candidates, reaches = self._measured(candidates)
+        candidates, reaches = self._measure_reach(candidates)
         far = {one.port.name: _distance(reaches[one.port.name]) for one in candidates}
         farthest = max(far.values())
         last = [one for one in candidates if self._fits(one) and far[one.port.name] == farthest]
@@ -416,9 +416,9 @@ class _Choice:
             if later or likelier:
                 raise self._doubt(
                     candidates,
-                    f"{_quoted(one.port.name)} may come after {_quoted(chosen.port.name)}",
+                    f"{_quote(one.port.name)} may come after {_quote(chosen.port.name)}",
                 )
-        return self._taken(chosen, self._reason(chosen))
+        return self._take(chosen, self._reason(chosen))
 
     def _may_follow(self, chosen: _Candidate, other: _Candidate) -> bool:
         """Whether an output that sees just as far may be computed from the chosen one.
@@ -435,7 +435,9 @@ class _Choice:
         wider = (other.port.columns or 0) > (chosen.port.columns or 0)
         return wider or not from_other <= LITTLE
 
-    def _measured(self, candidates: list[_Candidate]) -> tuple[list[_Candidate], dict[str, Reach]]:
+    def _measure_reach(
+        self, candidates: list[_Candidate]
+    ) -> tuple[list[_Candidate], dict[str, Reach]]:
         """The candidates with the hops that reach them, which are recorded in the listing too."""
         reaches = self._survey.reaches([one.port.name for one in candidates])
         hops = {name: reach.hops for name, reach in reaches.items()}
@@ -453,9 +455,9 @@ class _Choice:
         others = "output" if self._classes is None else f"output for {self._classes} classes"
         return f"{seen} can move it, and no other {others} sees as far"
 
-    def _taken(self, chosen: _Candidate, why: str) -> OutputPort:
+    def _take(self, chosen: _Candidate, why: str) -> OutputPort:
         if chosen.others:
-            names = " and ".join(_quoted(name) for name in chosen.others)
+            names = " and ".join(_quote(name) for name in chosen.others)
             why = f"{why}; {names} {'has' if len(chosen.others) == 1 else 'have'} the same decision"
         return replace(chosen.port, taken=why)
 
@@ -467,7 +469,7 @@ class _Choice:
 
     def _choices(self, candidates: list[_Candidate]) -> str:
         listed = ", ".join(_described(one.port) for one in candidates)
-        lines = " or ".join(f"output_name = {_quoted(one.port.name)}" for one in candidates)
+        lines = " or ".join(f"output_name = {_quote(one.port.name)}" for one in candidates)
         return (
             f"ask whoever exported the model which output the decision is read from ({listed}), "
             f"and write into [model]: {lines}"
@@ -475,7 +477,7 @@ class _Choice:
 
     def _not_nodes(self, ports: list[OutputPort]) -> str:
         """Call a model that does not decide on nodes what it is."""
-        names = " and ".join(_quoted(port.name) for port in ports)
+        names = " and ".join(_quote(port.name) for port in ports)
         one = len(ports) == 1
         what = f"the output {names} has" if one else f"the outputs {names} have"
         kinds = {port.rows for port in ports}
@@ -490,7 +492,7 @@ class _Choice:
             )
         if kinds == {"tie"}:
             return f"{what} one row per tie: the model decides on ties, not on nodes. {rest}"
-        tables = "; ".join(f"{_quoted(port.name)}: {_rows_in_words(port)}" for port in ports)
+        tables = "; ".join(f"{_quote(port.name)}: {_rows_in_words(port)}" for port in ports)
         return f"no output has one row of scores per node ({tables}). {rest}"
 
 
@@ -517,7 +519,7 @@ def _distance(reach: Reach) -> int:
 def _described(port: OutputPort) -> str:
     columns = f"{port.columns} column{'' if port.columns == 1 else 's'}"
     seen = "" if port.hops is None else f", {_hops(port.hops)}"
-    return f"{_quoted(port.name)}: {columns}{seen}"
+    return f"{_quote(port.name)}: {columns}{seen}"
 
 
 def _hops(count: int) -> str:
@@ -528,6 +530,6 @@ def _rows_in_words(port: OutputPort) -> str:
     return port.looks if port.rows == "other" else f"one row per {port.rows}"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """A name as TOML writes it, so that the line can be copied."""
     return json.dumps(name, ensure_ascii=False)

@@ -346,13 +346,13 @@ class PipelineEncoder:
         try:
             features = self.encode(columns)
         except ModelError as error:
-            row = self._first_refused(columns)
+            row = self._find_refused_row(columns)
             if row is None:
                 raise
             reason = str(error).removeprefix(f"{self.pipeline.path}: ")
             raise ModelError(
                 f"{self.pipeline.path}: cannot take the row of {str(ids[row])!r} in {origin} "
-                f"({self._shown(columns, row)}): {reason}"
+                f"({self._describe_row(columns, row)}): {reason}"
             ) from None
         broken = ~np.isfinite(features)
         if broken.any():
@@ -360,7 +360,7 @@ class PipelineEncoder:
             raise ModelError(
                 f"{self.pipeline.path}: gives no finite number ({features[row, place]}) as "
                 f"{self.feature_names(features.shape[1])[place]} for {str(ids[row])!r} in {origin} "
-                f"({self._shown(columns, row)}); correct the row, or ask for another export"
+                f"({self._describe_row(columns, row)}); correct the row, or ask for another export"
             )
         return features
 
@@ -368,7 +368,7 @@ class PipelineEncoder:
         """The pipeline's features, which have no names of their own: `output[0]`, `output[1]`."""
         return tuple(f"{self.pipeline.output.name}[{place}]" for place in range(count))
 
-    def _first_refused(self, columns: Columns) -> int | None:
+    def _find_refused_row(self, columns: Columns) -> int | None:
         """The first row that is refused even alone, found by halving; None if there is none."""
         first, last = 0, len(next(iter(columns.values())))
         while last - first > 1:
@@ -386,7 +386,7 @@ class PipelineEncoder:
             return True
         return False
 
-    def _shown(self, columns: Columns, row: int) -> str:
+    def _describe_row(self, columns: Columns, row: int) -> str:
         shown = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
         return ", ".join(shown) + (", …" if len(columns) > 8 else "")
 

@@ -224,7 +224,7 @@ class Prober:
             union = joined(graphs)
             rows = np.arange(len(union.nodes))
             bare = joined(with_arcs(graph, np.arange(0)) for graph in graphs)
-            if self._moved(self._ask(batcher, union, rows), self._ask(batcher, bare, rows)).any():
+            if self._differs(self._ask(batcher, union, rows), self._ask(batcher, bare, rows)).any():
                 return True
         return False
 
@@ -266,7 +266,7 @@ class Prober:
             answers = self._ask(batcher, union, union.node_starts[:-1])
             first = Answers(mean=answers.mean[:1], error=answers.error[:1])
             rest = Answers(mean=answers.mean[1:], error=answers.error[1:])
-            moved = np.flatnonzero(self._moved(first, rest)) + 1
+            moved = np.flatnonzero(self._differs(first, rest)) + 1
             yield int(moved.max()) if len(moved) else 0
 
     def _reaches_made_up(self, constant: Pool) -> Iterator[int]:
@@ -330,7 +330,7 @@ class Prober:
         apart = np.abs(one.mean - other.mean) > self._tolerance * scale + noise
         return int(apart.any(axis=1).sum()) > len(apart) // 20
 
-    def _moved(self, one: Answers, other: Answers) -> NDArray[np.bool_]:
+    def _differs(self, one: Answers, other: Answers) -> NDArray[np.bool_]:
         """Mark the rows that differ at all: an answer that nothing reached keeps every bit."""
         noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
         with np.errstate(invalid="ignore"):  # two infinite answers: neither moved

@@ -107,18 +107,18 @@ def whole(graph: Graph) -> Union:
 
     It shares the graph's arrays where it can, because most of the memory is in them.
     """
-    sources = _followed(graph.arc_source, graph.loop_node)
+    sources = _join_loops(graph.arc_source, graph.loop_node)
     return Union(
         nodes=np.arange(graph.node_count),
         node_starts=np.array([0, graph.node_count]),
         sources=sources,
-        targets=_followed(graph.arc_target, graph.loop_node),
-        ties=_followed(graph.arc_tie, graph.loop_tie),
+        targets=_join_loops(graph.arc_target, graph.loop_node),
+        ties=_join_loops(graph.arc_tie, graph.loop_tie),
         arc_starts=np.array([0, len(sources)]),
     )
 
 
-def _followed(arcs: Indices, loops: Indices) -> Indices:
+def _join_loops(arcs: Indices, loops: Indices) -> Indices:
     return np.concatenate((arcs, loops)) if len(loops) else arcs
 
 
@@ -146,20 +146,20 @@ def side_by_side(unions: Sequence[Union], rows: Sequence[Ints]) -> tuple[Union, 
     arcs = np.cumsum([0, *(len(union.sources) for union in unions)])[:-1]
     union = Union(
         nodes=np.concatenate([union.nodes for union in unions]),
-        node_starts=_chained([union.node_starts for union in unions], nodes),
-        sources=_shifted([union.sources for union in unions], nodes),
-        targets=_shifted([union.targets for union in unions], nodes),
+        node_starts=_chain([union.node_starts for union in unions], nodes),
+        sources=_shift([union.sources for union in unions], nodes),
+        targets=_shift([union.targets for union in unions], nodes),
         ties=np.concatenate([union.ties for union in unions]),
-        arc_starts=_chained([union.arc_starts for union in unions], arcs),
+        arc_starts=_chain([union.arc_starts for union in unions], arcs),
     )
-    return union, _shifted(rows, nodes)
+    return union, _shift(rows, nodes)
 
 
-def _shifted(parts: Sequence[NDArray[np.integer]], shifts: Ints) -> Ints:
+def _shift(parts: Sequence[NDArray[np.integer]], shifts: Ints) -> Ints:
     return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
 
 
-def _chained(starts: Sequence[Ints], shifts: Ints) -> Ints:
+def _chain(starts: Sequence[Ints], shifts: Ints) -> Ints:
     """Join offsets that each begin at 0 into one list that begins at 0."""
     rest = [start[1:] + shift for start, shift in zip(starts[1:], shifts[1:], strict=True)]
     return np.concatenate((starts[0], *rest))
@@ -235,7 +235,7 @@ class Feeder:
             if port.role is not None
         ]
         self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
-            "features": lambda p, _: _extended(p.query.features, p.nodes),
+            "features": lambda p, _: _pad(p.query.features, p.nodes),
             "edges": self._edges,
             "sources": lambda p, _: p.ends[0],
             "targets": lambda p, _: p.ends[1],
@@ -243,11 +243,11 @@ class Feeder:
             "edge_weight": lambda p, port: _weights(p).reshape(-1, *[1] * (len(port.inner) - 1)),
             "edge_attributes": lambda p, port: self._of_arcs(p, p.query.attributes, port),
             "edge_type": lambda p, port: self._of_arcs(p, p.query.kind, port),
-            "node_ids": lambda p, _: _extended(p.query.nodes, p.nodes),
+            "node_ids": lambda p, _: _pad(p.query.nodes, p.nodes),
             "batch": _graph_numbers,
             "node_count": lambda p, port: np.array([p.nodes] if port.shape else p.nodes),
             "target": lambda p, port: p.query.rows if port.shape else p.query.rows[0],
-            "edge_labels": self._labelled,
+            "edge_labels": self._pairs_to_score,
         }
         if settings.normalisation != "none" and not self._weighted:
             raise ModelError(
@@ -257,7 +257,7 @@ class Feeder:
 
     def fill(self, query: Query) -> dict[str, np.ndarray]:
         """Write every input in the type and shape that the model declares."""
-        prepared = self._prepared(query)
+        prepared = self._prepare(query)
         feeds = {}
         for port, dtype, batched in self._inputs:
             assert port.role is not None
@@ -267,7 +267,7 @@ class Feeder:
 
     def sizes(self, query: Query) -> tuple[int, int]:
         """How many nodes and arcs the model is told of, with what preparation and padding add."""
-        prepared = self._prepared(query)
+        prepared = self._prepare(query)
         return prepared.nodes, int(prepared.ends.shape[1])
 
     def slots(self, nodes: int, arcs: int) -> int:
@@ -295,7 +295,7 @@ class Feeder:
             return arcs
         return max(arcs - (self._fixed_nodes or arcs // 2), 1)
 
-    def _prepared(self, query: Query) -> Prepared:
+    def _prepare(self, query: Query) -> Prepared:
         nodes = self.slots(len(query.nodes), query.arc_count)
         ends = query.ends
         if self._loops:
@@ -327,7 +327,7 @@ class Feeder:
     def _edges(self, prepared: Prepared, port: InputPort) -> np.ndarray:
         return np.ascontiguousarray(prepared.ends.T) if port.by_row else prepared.ends
 
-    def _labelled(self, prepared: Prepared, port: InputPort) -> np.ndarray:
+    def _pairs_to_score(self, prepared: Prepared, port: InputPort) -> np.ndarray:
         """Pairs to be scored: the ties themselves, as many as an export of fixed size takes."""
         arcs = prepared.ends.shape[1]
         size = port.inner[0 if port.by_row else 1]
@@ -353,7 +353,7 @@ class Feeder:
                 f"{self._path}: the input {port.described()} takes {port.role}, which the graph "
                 "does not have; name the columns with graph.edge_attributes, or correct model.roles"
             )
-        return _extended(values, prepared.ends.shape[1])
+        return _pad(values, prepared.ends.shape[1])
 
 
 def _with_loops(ends: Ints, nodes: Ints) -> Ints:
@@ -374,7 +374,7 @@ def _graph_numbers(prepared: Prepared, port: InputPort) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-def _extended(values: np.ndarray, length: int) -> np.ndarray:
+def _pad(values: np.ndarray, length: int) -> np.ndarray:
     """Pad with zeros to a number of rows."""
     if len(values) == length:
         return values

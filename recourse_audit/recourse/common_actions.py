@@ -25,7 +25,7 @@ from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import AT_ONCE, Success
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.search.results import shown
+from recourse_audit.search.results import round_figure
 
 SOURCE = "common action"
 MOST_TIES = 2
@@ -251,7 +251,7 @@ class _Asked:
         rows = [tuple(row) for row in ways.rows.tolist()]
         costs = [self._cost(row) for row in rows if self._works.get(row)]
         if costs:
-            return CommonOutcome(action=action, outcome="serves", cost=shown(min(costs)))
+            return CommonOutcome(action=action, outcome="serves", cost=round_figure(min(costs)))
         settled = ways.complete and all(row in self._works for row in rows)
         outcome: Outcome = "does_not_serve" if settled else "not_settled"
         return CommonOutcome(action=action, outcome=outcome)

@@ -38,7 +38,7 @@ from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.typed_changes import Change
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.recourse.what_if import try_changes
-from recourse_audit.search.results import Naming, shown
+from recourse_audit.search.results import Naming, round_figure
 from recourse_audit.settings.recourse import BUDGET, BUDGET_ONE_BY_ONE
 
 CONFIRMED_ARCS = 200_000
@@ -113,7 +113,7 @@ class RecourseSearch:
         settings, decisions = self._policy.settings, self._edited.decisions
         subject = asked.subject
         now = self._edited.everybody[[subject]]
-        margin = shown(float(decisions.margin(now, subject)[0]))
+        margin = round_figure(float(decisions.margin(now, subject)[0]))
         if decisions.favourable(now, subject)[0]:
             certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
             return FoundOptions(
@@ -259,11 +259,11 @@ class RecourseSearch:
         decisions, subject = verifier.others.decisions(combination), table.subject
         return Option(
             actions=table.records(combination),
-            cost=shown(float(table.cost[combination].sum())),
+            cost=round_figure(float(table.cost[combination].sum())),
             decision=decisions.names_of(answer[None], subject)[0],
             probabilities=self._naming.probabilities(answer[None])[0],
             score=self._naming.scores(answer[None])[0],
-            margin=shown(float(decisions.margin(answer[None], subject)[0])),
+            margin=round_figure(float(decisions.margin(answer[None], subject)[0])),
             verified=True,
             verified_on="whole graph" if on_whole else "neighbourhood",
             minimal=minimal,

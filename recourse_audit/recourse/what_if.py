@@ -26,7 +26,7 @@ from recourse_audit.recourse.conditions import (
 from recourse_audit.recourse.policy import Policy, relations
 from recourse_audit.recourse.typed_changes import Change, TieChange, ValueChange, arcs_of, refused
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.search.results import Naming, shown
+from recourse_audit.search.results import Naming, round_figure
 from recourse_audit.settings import AttributeRule
 
 
@@ -49,8 +49,8 @@ def try_changes(
         decision=decisions.names_of(answer, subject)[0],
         favourable=bool(decisions.favourable(answer, subject)[0]),
         probabilities=naming.probabilities(answer)[0],
-        margin_before=shown(float(edited.decisions.margin(before, subject)[0])),
-        margin=shown(float(decisions.margin(answer, subject)[0])),
+        margin_before=round_figure(float(edited.decisions.margin(before, subject)[0])),
+        margin=round_figure(float(decisions.margin(answer, subject)[0])),
         score_before=naming.scores(before)[0],
         score=naming.scores(answer)[0],
         forbidden=tuple(reasons_against(policy, table, edited.reach)),

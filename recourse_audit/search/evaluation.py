@@ -18,7 +18,7 @@ from recourse_audit.search.pareto import Whole, simulatability
 from recourse_audit.search.subtrees import KeyIndex, Keys, Level, LocalGraph, tie_words
 
 
-def sorted_rows(columns: Indices) -> Indices:
+def sort_rows(columns: Indices) -> Indices:
     """Sort each column of a few rows, by exchanging neighbouring rows (odd-even transposition)."""
     rows = list(columns)
     for sweep in range(len(rows)):
@@ -121,7 +121,7 @@ class Scores:
         return Scores(raw=self.raw[first:last], simulatability=self.simulatability[first:last])
 
 
-def joined(parts: Sequence[Scores]) -> Scores:
+def join_scores(parts: Sequence[Scores]) -> Scores:
     """Scores one after the other."""
     return Scores(
         raw=np.concatenate([part.raw for part in parts]),
@@ -226,7 +226,7 @@ class Evaluator:
         """The model's answers for the root of every tree, and their simulatability."""
         requests, places = [], []
         for level in levels:
-            nodes, ties = sorted_rows(level.nodes), sorted_rows(level.ties)
+            nodes, ties = sort_rows(level.nodes), sort_rows(level.ties)
             place = place_in(nodes, level.nodes[0])
             rows = np.arange(len(level)) * level.size + place
             requests.append(Request(nodes=nodes, ties=ties, rows=rows))
@@ -235,7 +235,7 @@ class Evaluator:
             return [
                 self._ask(local, [request])
                 if request.size == 1
-                else self._remembered(local, request, place)
+                else self._recall(local, request, place)
                 for request, place in zip(requests, places, strict=True)
             ]
         scores = self._ask(local, requests)
@@ -247,7 +247,7 @@ class Evaluator:
         if sum(memory.bytes for memory in self._memories.values()) > REMEMBERED_BYTES:
             self._memories.clear()
 
-    def _remembered(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
+    def _recall(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
         """Look trees up by their ties; ask about new ones for all the subjects in them."""
         size, ties = request.size, request.ties
         if size not in self._memories:

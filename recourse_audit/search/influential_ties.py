@@ -33,7 +33,7 @@ from recourse_audit.records.search import (
     Tie,
     WholeGraph,
 )
-from recourse_audit.search.results import Naming, rounded
+from recourse_audit.search.results import Naming, round_figures
 
 NO_PAIR = -1
 MAX_TIES = 4
@@ -140,7 +140,7 @@ class TieRemovals:
             sign = 1.0
         if rule.scores:
             sign *= rule.sign
-        return rounded(sign * self._effects(answers))
+        return round_figures(sign * self._effects(answers))
 
     def flips(self, answers: Floats) -> Mask:
         """Which answers change the decision on the subject."""
@@ -178,9 +178,9 @@ class TieRemovals:
         """How far what effects are measured on moves, each value as it is shown."""
         rule = self._decisions.rule
         before, after = (
-            rounded(rule.watched(rows, self._decided)) for rows in (self._own, answers)
+            round_figures(rule.watched(rows, self._decided)) for rows in (self._own, answers)
         )
-        return rounded(after - before)
+        return round_figures(after - before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import by_locality, over_neighbours
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.search.evaluation import Evaluator, joined
+from recourse_audit.search.evaluation import Evaluator, join_scores
 from recourse_audit.search.pareto import Whole
 from recourse_audit.search.results import Finding, Naming, Outcome, Scope, results_of
-from recourse_audit.search.sampling import sampled
+from recourse_audit.search.sampling import sample_subtrees
 from recourse_audit.search.subtrees import CLOSED_FORM, count_subtrees, local_graph, subtrees
 
 SUBTREES_IN_BLOCK = 1_500_000
@@ -59,7 +59,7 @@ def blocks(
     alone = bounds[subjects] > budget
     for subject in subjects[alone]:
         yield Block(subjects=np.array([subject]), bounds=bounds[[subject]])
-    yield from _grouped(graph, subjects[~alone], bounds, limit)
+    yield from _group(graph, subjects[~alone], bounds, limit)
 
 
 def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
@@ -80,7 +80,7 @@ def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
     return bound
 
 
-def _grouped(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterator[Block]:
+def _group(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterator[Block]:
     if not len(subjects):
         return
     position = np.empty(graph.node_count, np.int64)
@@ -151,17 +151,17 @@ class Search:
             for subjects in (batch.subjects[tied], batch.subjects[~tied]):
                 if len(subjects):
                     bound = float(batch.bounds.max())
-                    finding = self._found(subjects, bound, evaluator)
+                    finding = self._find(subjects, bound, evaluator)
                     yield from results_of(finding, self._naming, self._scope)
             evaluator.forget()
 
-    def _found(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Finding:
+    def _find(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Finding:
         """Evaluate every subtree, or a sample for a single subject that has too many."""
         local = local_graph(self._graph, subjects, self._scope.max_hops)
         if len(subjects) == 1 and bound > self._scope.budget:
             total = count_subtrees(local, self._scope.max_nodes)
             if total is None or total > self._scope.budget:
-                return sampled(local, int(subjects[0]), total, evaluator, self._scope)
+                return sample_subtrees(local, int(subjects[0]), total, evaluator, self._scope)
         levels = tuple(level for level in subtrees(local, self._scope.max_nodes) if len(level))
         number = np.zeros(len(subjects), np.int64)
         for level in levels:
@@ -170,6 +170,6 @@ class Search:
             subjects=subjects,
             local=local,
             levels=levels,
-            scores=joined(evaluator.score(local, levels)),
+            scores=join_scores(evaluator.score(local, levels)),
             totals=tuple(number.tolist()),
         )

@@ -263,7 +263,9 @@ class Selector:
                 np.minimum(distance, _jaccard(gone, self._gone[place], root), out=distance)
 
 
-def dominated_by(ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[np.bool_]) -> Ints:
+def count_dominated(
+    ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[np.bool_]
+) -> Ints:
     """Count, for each of some pairs, the pairs of its subject that it dominates.
 
     No pair is better in both objectives than a pair of the front, so its ranks say how many are no
@@ -279,11 +281,11 @@ def dominated_by(ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[
             here = slice(starts[root], starts[root + 1])
             counts[place] -= np.count_nonzero((steps[here] == step) & (keys[here] == key))
         else:
-            counts[place] = _count_dominated(table, root, step, key)
+            counts[place] = _count_by_comparing(table, root, step, key)
     return counts
 
 
-def _count_dominated(table: PairTable, root: int, step: float, key: float) -> int:
+def _count_by_comparing(table: PairTable, root: int, step: float, key: float) -> int:
     total, offset = 0, root * table.spread
     for block in table.blocks:
         first, last = table.root[block.explanations].searchsorted((root, root + 1))

@@ -24,15 +24,15 @@ from recourse_audit.records.search import (
     TreeNumbers,
 )
 from recourse_audit.search.baselines import baselines
-from recourse_audit.search.evaluation import Scores, joined
+from recourse_audit.search.evaluation import Scores, join_scores
 from recourse_audit.search.pareto import NO_TIE, SHOWN_DIGITS, PairTable, SpreadError, pair_table
 from recourse_audit.search.ranking import (
     Layer,
     Layers,
     Ranking,
     canonical_order,
+    count_dominated,
     diverse,
-    dominated_by,
     objective_grids,
     winners,
 )
@@ -85,7 +85,7 @@ class Finding:
             subjects=self.subjects[[root]],
             local=self.local,
             levels=tuple(levels),
-            scores=joined(scores),
+            scores=join_scores(scores),
             totals=(self.totals[root],),
         )
 
@@ -113,24 +113,24 @@ class Naming:
         """Rows of log-probabilities as probabilities by class; a score model has none."""
         if self.rule.scores:
             return [{} for _ in answers]
-        rows = rounded(np.exp(answers)).tolist()
+        rows = round_figures(np.exp(answers)).tolist()
         return [dict(zip(self.rule.classes, row, strict=True)) for row in rows]
 
     def scores(self, answers: Floats) -> list[float | None]:
         """What the rule compares with its line, row by row; nothing if the likeliest class wins."""
         if self.rule.name == "argmax":
             return [None] * len(answers)
-        scores: list[float | None] = rounded(self.rule.values(answers)).tolist()
+        scores: list[float | None] = round_figures(self.rule.values(answers)).tolist()
         return scores
 
 
-def rounded(values: Floats) -> Floats:
+def round_figures(values: Floats) -> Floats:
     """Round to the resolution at which results are compared; no negative zero."""
     shorter: Floats = np.round(values, SHOWN_DIGITS) + 0.0
     return shorter
 
 
-def shown(value: float) -> float:
+def round_figure(value: float) -> float:
     """One figure, rounded as it is shown."""
     return round(value, SHOWN_DIGITS) + 0.0
 
@@ -197,13 +197,13 @@ class BatchRecords:
         others = baselines(ranking, seeds)
         self.objective_grids = tuple(objective_grids(ranking))
         chosen, layer = choice.pairs[choice.pairs >= 0], choice.layers[choice.pairs >= 0]
-        listed = _listed(table, front)
+        listed = _list_front(table, front)
         self._baseline_names = tuple(others)
         self.front_size = np.bincount(front.root, minlength=table.roots).tolist()
         first_listed = len(chosen) + len(others) * table.roots
         self._chosen = _until(0, (choice.pairs >= 0).sum(axis=1).tolist())
         self._baselines = range(len(chosen), first_listed + 1, len(others))
-        self._listed = _until(first_listed, [min(n, FRONT_LISTED) for n in self.front_size])
+        self._list_front = _until(first_listed, [min(n, FRONT_LISTED) for n in self.front_size])
 
         pairs = np.concatenate((chosen, np.stack([*others.values()], axis=1).ravel(), listed))
         subtree = table.explanation(pairs) + table.roots
@@ -213,16 +213,16 @@ class BatchRecords:
         self._half = len(pairs)
         ties = naming.ties(self._numbers)
         self._every, self._removed = ties[: len(pairs)], ties[len(pairs) :]
-        self._simulatability = rounded(table.simulatability[subtree]).tolist()
-        self._relevance = rounded(np.abs(table.relevance[pairs])).tolist()
+        self._simulatability = round_figures(table.simulatability[subtree]).tolist()
+        self._relevance = round_figures(np.abs(table.relevance[pairs])).tolist()
         self._points = list(zip(*figures.points(), strict=True))
 
-        self._signed = rounded(table.relevance[chosen]).tolist()
+        self._signed = round_figures(table.relevance[chosen]).tolist()
         self._ranks = figures.ranks(len(chosen))
         on_front = layer == 1
         if finding.winner is not None:
             on_front[0] = False  # a move may have led away from the front of the sample
-        self._dominates = dominated_by(ranking, front, chosen, on_front).tolist()
+        self._dominates = count_dominated(ranking, front, chosen, on_front).tolist()
         self._layers = layer.tolist()
         whole = subtree[: len(chosen)]
         answers = finding.scores.raw[np.concatenate((whole, table.kept[chosen]))]
@@ -250,7 +250,7 @@ class BatchRecords:
 
     def front_removed(self, root: int) -> tuple[tuple[int, ...], ...]:
         """What the pairs of `front` remove, by the numbers of pairs of nodes."""
-        first, last = self._listed[root], self._listed[root + 1]
+        first, last = self._list_front[root], self._list_front[root + 1]
         return tuple(self._numbers[self._half + first : self._half + last])
 
     def baselines(self, root: int) -> dict[str, FrontPair]:
@@ -260,7 +260,7 @@ class BatchRecords:
 
     def front(self, root: int) -> tuple[FrontPair, ...]:
         """The pairs of the Pareto front, most simulatable first; at most as many as are listed."""
-        return tuple(map(self._pair, range(self._listed[root], self._listed[root + 1])))
+        return tuple(map(self._pair, range(self._list_front[root], self._list_front[root + 1])))
 
     def _pair(self, place: int) -> FrontPair:
         return FrontPair(
@@ -311,7 +311,7 @@ def _until(first: int, counts: Sequence[int]) -> list[int]:
     return list(accumulate(counts, initial=first))
 
 
-def _listed(table: PairTable, front: Layer) -> Ints:
+def _list_front(table: PairTable, front: Layer) -> Ints:
     """The pairs of the fronts that are listed, in the order in which they are shown."""
     ordered = front.pairs[canonical_order(table, front.pairs, -front.figures.simulatability)]
     place = np.arange(len(ordered)) - front.root.searchsorted(front.root)

@@ -34,7 +34,7 @@ from scipy import sparse
 from recourse_audit.graph.arrays import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records.search import Sample
-from recourse_audit.search.evaluation import Evaluator, Scores, joined, sorted_rows
+from recourse_audit.search.evaluation import Evaluator, Scores, join_scores, sort_rows
 from recourse_audit.search.pareto import PairTable, pair_table
 from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.results import Finding, Scope
@@ -64,7 +64,7 @@ class Trees:
         )
 
 
-def stacked(parts: list[Trees]) -> list[Trees]:
+def stack_trees(parts: list[Trees]) -> list[Trees]:
     """Put trees of the same size together, the smallest first."""
     return [
         Trees(
@@ -156,10 +156,10 @@ class Closure:
             level = self._level(new, np.zeros(len(new), np.int32))
             [score] = self._evaluator.score(self._local, [level])
             if part.size in self._trees:
-                [new] = stacked([self._trees[part.size], new])
-                score = joined((self._scores[part.size], score))
+                [new] = stack_trees([self._trees[part.size], new])
+                score = join_scores((self._scores[part.size], score))
             self._trees[part.size], self._scores[part.size] = new, score
-            same = sorted_rows(new.ties[:, number]) == sorted_rows(part.ties)
+            same = sort_rows(new.ties[:, number]) == sort_rows(part.ties)
             assert same.all(), "two sets of ties with one 64-bit key"
 
     def is_finite(self) -> bool:
@@ -194,7 +194,7 @@ class Closure:
                 owner = self._index[size - 1].enter(below)[0].astype(np.int32)
             levels.append(self._level(trees, owner))
             scores.append(self._scores[size])
-        return tuple(levels), joined(scores)
+        return tuple(levels), join_scores(scores)
 
     def _level(self, trees: Trees, owner: Indices) -> Level:
         return Level(
@@ -261,7 +261,7 @@ class SubtreeSampler:
         self._root = int(local.roots[0])
         self._shapes = [shape for size in range(2, max_nodes + 1) for shape in shapes(size)]
         self.weights = np.array(
-            [self._walked(shape)[self._root] / automorphisms(shape) for shape in self._shapes]
+            [self._count_walks(shape)[self._root] / automorphisms(shape) for shape in self._shapes]
         )
         self.walked = 0
         self.kept = 0
@@ -283,12 +283,12 @@ class SubtreeSampler:
         """How many subtrees there are, judging by the share of walks that are; root included."""
         return 1.0 + float(self.weights.sum()) * self.kept / max(self.walked, 1)
 
-    def _walked(self, shape: Shape) -> Floats:
+    def _count_walks(self, shape: Shape) -> Floats:
         """How many walks of a shape start at each node."""
         if shape not in self._walks:
             walks = np.ones(len(self._local.nodes))
             for child in shape:
-                walks = walks * (self._ties @ self._walked(child))
+                walks = walks * (self._ties @ self._count_walks(child))
             self._walks[shape] = walks
         return self._walks[shape]
 
@@ -327,7 +327,7 @@ class SubtreeSampler:
         if child not in self._sums:
             # Each node's list is scaled to add up to one: beside those of a large hub, the plain
             # sums of other nodes would vanish.
-            along = self._walked(child)[self._local.neighbour]
+            along = self._count_walks(child)[self._local.neighbour]
             owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
             total = np.bincount(owner, weights=along, minlength=len(starts) - 1)
             share = along / np.where(total > 0, total, 1.0)[owner]
@@ -346,7 +346,7 @@ LEAST_ROUND = 2000
 MOST_WALKS = 50
 
 
-def sampled(
+def sample_subtrees(
     local: LocalGraph, subject: int, total: int | None, evaluator: Evaluator, scope: Scope
 ) -> Finding:
     """Search within the budget; `total` is the exact number of subtrees, where it is known."""
@@ -405,7 +405,7 @@ def _fill(
             continue  # every walk of one tie is a subtree, so this ends
         last = np.sort(np.concatenate([turn for _, turn in by_shape]))[:wanted][-1]
         early_ones = [trees.take(np.flatnonzero(turn <= last)) for trees, turn in by_shape]
-        for early in stacked(early_ones):
+        for early in stack_trees(early_ones):
             _, first_time = seen[early.size].enter(closure.keys_of(early))
             drawn += len(first_time)
             closure.add(early.take(first_time))
@@ -420,7 +420,7 @@ def _improve(
     """
     if not closure.is_finite():
         return None
-    levels, ranking = _ranked(closure, local)
+    levels, ranking = _rank(closure, local)
     best = int(winners(ranking.table, Layers(ranking).peel())[0])
     while True:
         room = (scope.budget - len(closure)) // (1 << (scope.max_nodes - 1))
@@ -438,8 +438,8 @@ def _improve(
             first += len(trees)
         if not closure.is_finite():
             return None
-        levels, ranking = _ranked(closure, local)
-        best = _found(ranking.table, tree.size, place, mask)
+        levels, ranking = _rank(closure, local)
+        best = _pair_at(ranking.table, tree.size, place, mask)
         better = _dominating(ranking, best)
         if better is None:
             return best
@@ -485,7 +485,7 @@ def _with_leaf(local: LocalGraph, base: Trees) -> Trees:
     )
 
 
-def _ranked(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ranking]:
+def _rank(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ranking]:
     levels, scores = closure.levels()
     return levels, Ranking(pair_table(levels, scores.simulatability, local.pairs))
 
@@ -501,7 +501,7 @@ def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Tr
     raise IndexError(pair)
 
 
-def _found(table: PairTable, size: int, place: int, mask: int) -> int:
+def _pair_at(table: PairTable, size: int, place: int, mask: int) -> int:
     """The pair of one mask of the explanation at a place in the level of a size."""
     block = table.blocks[size - 2]
     return block.first + mask * block.count + place

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.load import LoadedAudit, Selection, load_audit, selected
+from recourse_audit.audit.load import LoadedAudit, Selection, load_audit, select_subjects
 from recourse_audit.audit.population import group_values
 from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Floats
@@ -27,12 +27,12 @@ def answers(audit: LoadedAudit) -> Floats:
 
 
 def ids(audit: LoadedAudit, answers: Floats, selection: Selection) -> list[str]:
-    return [str(audit.graph.ids[number]) for number in selected(audit, answers, selection)]
+    return [str(audit.graph.ids[number]) for number in select_subjects(audit, answers, selection)]
 
 
 def test_everybody_or_those_refused(audit: LoadedAudit, answers: Floats) -> None:
-    assert len(selected(audit, answers, Selection(subjects="all"))) == audit.graph.node_count
-    refused = selected(audit, answers, Selection())
+    assert len(select_subjects(audit, answers, Selection(subjects="all"))) == audit.graph.node_count
+    refused = select_subjects(audit, answers, Selection())
     assert refused.tolist() == np.flatnonzero(answers.argmax(axis=1) == 0).tolist()
 
 
@@ -40,11 +40,11 @@ def test_whoever_got_no_number_is_among_those_refused(audit: LoadedAudit, answer
     broken = answers.copy()
     favoured = int(np.flatnonzero(answers.argmax(axis=1) == 1)[0])
     broken[favoured] = np.nan
-    assert favoured in selected(audit, broken, Selection())
+    assert favoured in select_subjects(audit, broken, Selection())
 
 
 def test_a_group_by_attribute_and_value(audit: LoadedAudit, answers: Floats) -> None:
-    chosen = selected(audit, answers, Selection(subjects="gender=woman"))
+    chosen = select_subjects(audit, answers, Selection(subjects="gender=woman"))
     values = np.array(group_values(audit.graph, "gender"))
     assert chosen.tolist() == np.flatnonzero(values == "woman").tolist()
     assert len(chosen)
@@ -53,7 +53,7 @@ def test_a_group_by_attribute_and_value(audit: LoadedAudit, answers: Floats) -> 
 def test_a_bin_is_a_group_to_select(audit: LoadedAudit, answers: Floats) -> None:
     groups = GroupSettings(attributes=("income",), bins={"income": (40_000.0,)})
     binned = replace(audit, settings=audit.settings.model_copy(update={"groups": groups}))
-    chosen = selected(binned, answers, Selection(subjects="income=40000 and over"))
+    chosen = select_subjects(binned, answers, Selection(subjects="income=40000 and over"))
     income = audit.graph.features[:, audit.graph.feature_names.index("income")]
     assert chosen.tolist() == np.flatnonzero(income >= 40_000).tolist()
     assert 0 < len(chosen) < audit.graph.node_count
@@ -84,7 +84,7 @@ def test_unknown_ids_in_a_file_are_named(
     path = tmp_path / "ids.txt"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=words):
-        selected(audit, answers, Selection(subjects=str(path)))
+        select_subjects(audit, answers, Selection(subjects=str(path)))
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ def test_what_selects_nobody_is_refused(
     selection: Selection, words: str, audit: LoadedAudit, answers: Floats
 ) -> None:
     with pytest.raises(InputError, match=words):
-        selected(audit, answers, selection)
+        select_subjects(audit, answers, selection)
 
 
 def test_a_sample_is_seeded_and_in_proportion(audit: LoadedAudit, answers: Floats) -> None:
-    drawn = selected(audit, answers, Selection(sample=50))
+    drawn = select_subjects(audit, answers, Selection(sample=50))
     assert len(set(drawn.tolist())) == 50
-    assert drawn.tolist() == selected(audit, answers, Selection(sample=50)).tolist()
-    everybody = selected(audit, answers, Selection())
-    assert selected(audit, answers, Selection(sample=10_000)).tolist() == everybody.tolist()
+    assert drawn.tolist() == select_subjects(audit, answers, Selection(sample=50)).tolist()
+    everybody = select_subjects(audit, answers, Selection())
+    assert select_subjects(audit, answers, Selection(sample=10_000)).tolist() == everybody.tolist()
     values = group_values(audit.graph, "age_band")
-    strata = selected(audit, answers, Selection(sample=60, stratify="age_band"))
+    strata = select_subjects(audit, answers, Selection(sample=60, stratify="age_band"))
     assert len(strata) == 60
     found = Counter(values[number] for number in strata)
     whole = Counter(values[number] for number in everybody)

@@ -59,12 +59,13 @@ def test_too_much_disagreement_stops_a_run_before_anything_is_written(folder: Pa
 def test_whoever_was_refused_on_record_is_selected(folder: Path) -> None:
     """4 of 251 + 4 - 8: those whom a clerk overruled are in, those who got an exception are not."""
     from recourse_audit.audit.answers import whole_answers
-    from recourse_audit.audit.load import Selection, load_audit, selected
+    from recourse_audit.audit.load import Selection, load_audit, select_subjects
 
     audit = load_audit(folder / "audit.toml")
     assert audit.recorded is not None
     answers = whole_answers(audit, audit.recorded)
-    chosen = {str(audit.graph.ids[number]) for number in selected(audit, answers, Selection())}
+    subjects = select_subjects(audit, answers, Selection())
+    chosen = {*audit.graph.ids[subjects].tolist()}
     assert OVERRULED in chosen
     assert "A0063" not in chosen
     assert len(chosen) == 251 + 4 - 8

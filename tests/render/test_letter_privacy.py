@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.load import Selection, load_audit, selected
+from recourse_audit.audit.load import Selection, load_audit, select_subjects
 from recourse_audit.audit.reporter import reports_on
 from recourse_audit.records.codec import plain_data
 from recourse_audit.records.report import SubjectReport
@@ -115,7 +115,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[Su
     (folder / "audit.toml").write_text(text, encoding="utf-8")
     audit = load_audit(folder / "audit.toml")
     answers = whole_answers(audit, np.arange(audit.graph.node_count))
-    subjects = selected(audit, answers, Selection(sample=PEOPLE))
+    subjects = select_subjects(audit, answers, Selection(sample=PEOPLE))
     return audit.settings, [found for _, found in reports_on(audit, subjects.tolist())]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
-from recourse_audit.search.ranking import Layers, dominated_by
+from recourse_audit.search.ranking import Layers, count_dominated
 from recourse_audit.search.results import Scope
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_batcher
@@ -249,7 +249,7 @@ def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
     expected = [reference.dominated_by(pair) for pair in firsts]
     front = Layers(table.ranking).peel()
     for on_front in (np.arange(len(chosen)) == 0, np.zeros(len(chosen), bool)):
-        assert dominated_by(table.ranking, front, chosen, on_front).tolist() == expected
+        assert count_dominated(table.ranking, front, chosen, on_front).tolist() == expected
 
 
 def assert_same_result(
