@@ -109,7 +109,8 @@ def run(
         )
     say_results(bundle)
     trouble = make_pages(bundle, settings, workers, sign) if pages else ""
-    findings = list(exceeded(bundle.statuses, limits))
+    statuses = bundle.statuses
+    findings = list(exceeded(statuses, limits))
     groups = bundle.groups() if gap else None
     if groups is not None and (gaps := flagged(groups)):
         findings.append(gaps)
@@ -119,7 +120,7 @@ def run(
         check_gaps(out, groups)
     if trouble:
         raise PaperError(trouble)
-    if bundle.statuses["error"]:
+    if statuses["error"]:
         raise typer.Exit(4)
 
 
@@ -167,15 +168,16 @@ def say_results(bundle: "Bundle") -> None:
     from recourse_audit.render.status import STATUS_WORDS
     from recourse_audit.render.text import number
 
-    if bundle.agreement is not None:
-        say(" ".join(agreement_sentences(bundle.agreement)))
+    agreement, repeats, statuses = bundle.agreement, bundle.repeats, bundle.statuses
+    if agreement is not None:
+        say(" ".join(agreement_sentences(agreement)))
     warn(bundle.warnings)
     begin = str(bundle.folder)
     if bundle.was_finished:
         begin = f"{begin}: was finished before, nothing was changed"
-    repeats = f"; {bundle.repeats}" if bundle.repeats.calls else ""
-    say(f"{begin}: {number(len(bundle), 'subject')}{repeats}")
-    counts = {name: f"{count:,}" for name, count in bundle.statuses.items() if count}
+    repeated = f"; {repeats}" if repeats.calls else ""
+    say(f"{begin}: {number(sum(statuses.values()), 'subject')}{repeated}")
+    counts = {name: f"{count:,}" for name, count in statuses.items() if count}
     wide = max(map(len, counts.values()), default=0)
     for name, count in counts.items():
         say(f"  {count:>{wide}}  {STATUS_WORDS[name].name}")

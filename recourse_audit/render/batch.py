@@ -6,11 +6,12 @@ the bundle writes, so that a worker whose parent was killed cannot leave anythin
 
 import atexit
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.process_pool import Failed, ProcessPool
@@ -28,15 +29,11 @@ class FileMaker(Protocol):
 
     def files(self, number: int, report: SubjectReport) -> Files: ...
 
-    def close(self) -> None:
-        """Let go of what it holds open, in the thread that opened it."""
-        ...
-
 
 class MakerFactory(Protocol):
     """Makes the file maker of one process; small enough to be sent to every worker."""
 
-    def open(self) -> FileMaker: ...
+    def open(self, stored: StoredAudit) -> FileMaker: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +84,19 @@ class RenderJob:
 
 
 class _Renderer:
+    """Makes files in one process, with the bundle opened once, when it is first needed."""
+
     def __init__(self, job: RenderJob) -> None:
-        self._bundle = job.bundle
-        self._factory = job.factory
-        self._maker: FileMaker | None = None
+        self._job = job
+        self._held = ExitStack()
+        self._opened: tuple[StoredAudit, FileMaker] | None = None
         # A maker left for the interpreter's last moments would leave temporary fonts behind.
         atexit.register(self.close)
 
     def close(self) -> None:
-        if self._maker is not None:
-            self._maker.close()
-        self._maker = None
+        """Let go of what is held open, in the thread that opened it."""
+        self._opened = None
+        self._held.close()
 
     def answer(self, numbers: Run) -> Files | Failed:
         """The same for the process that gave out the work: what goes wrong is an answer, too."""
@@ -110,12 +109,13 @@ class _Renderer:
 
     def make(self, numbers: Run) -> Files:
         """Make the files of a run of subjects."""
-        if self._maker is None:
-            self._maker = self._factory.open()
+        if self._opened is None:
+            stored = self._held.enter_context(open_stored_audit(self._job.bundle))
+            self._opened = stored, self._job.factory.open(stored)
+        stored, maker = self._opened
         made: Files = {}
-        with open_stored_audit(self._bundle) as stored:
-            for number in numbers:
-                made |= self._maker.files(number, stored.report(number))
+        for number in numbers:
+            made |= maker.files(number, stored.report(number))
         return made
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pikepdf
 import pytest
 
-from recourse_audit.bundle.reader import open_finished_audit
+from recourse_audit.bundle.reader import StoredAudit, open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
 from recourse_audit.records.report import SubjectReport
@@ -167,11 +167,9 @@ def test_letters_that_a_mistake_stopped_leave_nothing_behind(
 class _Listening:
     """A file maker, and its factory, that writes down whether its process would hear Ctrl-C."""
 
-    def open(self) -> "_Listening":
+    def open(self, stored: StoredAudit) -> "_Listening":
+        assert stored.finished
         return self
-
-    def close(self) -> None:
-        pass
 
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -185,8 +183,8 @@ def test_pages_let_go_of_the_bundle_in_the_thread_that_opened_it(
     opened = []
     real = PageMakers.open
 
-    def noted(makers: PageMakers) -> PageMaker:
-        opened.append(real(makers))
+    def noted(makers: PageMakers, stored: StoredAudit) -> PageMaker:
+        opened.append(real(makers, stored))
         return opened[-1]
 
     monkeypatch.setattr(PageMakers, "open", noted)
@@ -312,10 +310,10 @@ def test_only_the_auditors_pages_name_others_and_protected_attributes(
         [one, *_] = stored.names()
         report = stored.report(one)
         groups = ", ".join(stored.groups_of(one).values())
+        makers = PageMakers(bundle=folder, pages=PageOptions(level=level), on_paper=False)
+        [page] = makers.open(stored).files(one, report).values()
     assert report.ego_network is not None
     others = {node.id for node in report.ego_network.nodes} - {report.subject.id}
-    makers = PageMakers(bundle=folder, pages=PageOptions(level=level), on_paper=False)
-    [page] = makers.open().files(one, report).values()
     text = page.decode()
     assert any(name in text for name in others) == (level == "auditor")
     assert (groups in text) == (level == "auditor")

@@ -295,7 +295,8 @@ class _Factory:
     plan: _Plan
     on_paper: bool
 
-    def open(self) -> "_LetterFiles":
+    def open(self, stored: StoredAudit) -> "_LetterFiles":
+        del stored
         pages = Templates(self.options.templates)
         return _LetterFiles(
             writer=_writer(self.settings, pages, self.options, self.folder),
@@ -316,9 +317,6 @@ class _LetterFiles:
     printer: Printer | None
     folder: Path
     plan: _Plan
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def files(self, number: int, report: SubjectReport) -> Files:
         name = file_name(number, report.subject.id)

@@ -5,14 +5,13 @@ pages are made, but no PDF.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import MANIFEST, writing
-from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_stored_audit
+from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit
 from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
@@ -117,16 +116,13 @@ class PageMakers:
     pages: PageOptions
     on_paper: bool
 
-    def open(self) -> "PageMaker":
+    def open(self, stored: StoredAudit) -> "PageMaker":
         templates = Templates(self.pages.templates)
-        held = ExitStack()
-        stored = held.enter_context(open_stored_audit(self.bundle))
         names = stored.names()
         return PageMaker(
             level=self.pages.level,
             facts=facts_of(stored.fingerprint, stored.settings),
             stored=stored,
-            held=held,
             templates=templates,
             words=PageWords(self.pages.language, templates, *SUBJECT_WORDS),
             printer=Printer(templates) if self.on_paper else None,
@@ -147,22 +143,17 @@ def _beside(names: Mapping[int, str]) -> dict[int, tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMaker:
-    """Makes the report on one subject after the other; `held` keeps the bundle open meanwhile."""
+    """Makes the report on one subject after the other."""
 
     level: Level
     facts: AuditFacts
     stored: StoredAudit
-    held: ExitStack
     templates: Templates
     words: PageWords
     printer: Printer | None
     letters: set[str]
     names: Mapping[int, str]
     beside: Mapping[int, tuple[int | None, int | None]]
-
-    def close(self) -> None:
-        """Let go of the bundle."""
-        self.held.close()
 
     def _link(self, number: int | None) -> str:
         """The page of another subject, from a subject's page."""
