@@ -30,7 +30,7 @@ from recourse_audit.records.report import (
 )
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.search import FoundOptions, RecourseSearch, failure
-from recourse_audit.recourse.typed_changes import Change, read_changes
+from recourse_audit.recourse.what_if import Change, read_changes
 from recourse_audit.search.influential_ties import on_whole_graph
 from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Naming, Outcome, round_figure

@@ -128,7 +128,7 @@ def changed_columns(table: ActionTable, changes: Sequence[Sequence[int]]) -> dic
     """The subject's columns, one entry for each set of actions, with what these set."""
     assert table.encoder is not None
     own = {name: column_of(table.graph, name)[table.subject] for name in table.encoder.columns}
-    assigned = {action: table.assigned(action) for actions in changes for action in actions}
+    assigned = {action: table.assignments(action) for actions in changes for action in actions}
     rows: dict[str, list[Value]] = {
         name: [_plain(value)] * len(changes) for name, value in own.items()
     }

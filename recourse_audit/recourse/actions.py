@@ -62,7 +62,7 @@ class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
     Action a sets the features `column[changes[a]:changes[a + 1]]` to `number`, in the table's
-    units; with an `encoder`, it sets columns instead, and the features follow (see `assigned`).
+    units; with an `encoder`, it sets columns instead, and the features follow (see `assignments`).
     `denied` counts the ties that only the deny list forbids; `unreachable` are levels that only an
     implied attribute forbids: how many, by family.
     """
@@ -139,7 +139,7 @@ class ActionTable:
         return np.concatenate((np.arange(self._ties), self._ties + number))
 
     @cached_property
-    def touched(self) -> Ints:
+    def touches(self) -> Ints:
         """What an action touches: a tie, or an attribute at whatever level."""
         return np.where(self.do == SET, self._ties + self.move, np.arange(len(self)))
 
@@ -156,7 +156,7 @@ class ActionTable:
         rows = [
             [
                 attribute.column if isinstance(attribute, Attribute) else NONE
-                for attribute in movement.moved
+                for attribute in movement.attributes
             ]
             for movement, _ in self.moves
         ]
@@ -168,7 +168,7 @@ class ActionTable:
         return np.concatenate((np.empty(0), *(levels.numbers.ravel() for _, levels in self.moves)))
 
     @property
-    def permitted(self) -> Permitted:
+    def permitted_counts(self) -> Permitted:
         """How many changes there are."""
         return Permitted(
             drop=len(self.drops),
@@ -186,7 +186,7 @@ class ActionTable:
             for tie, kind in zip(ends, drops.kind.tolist(), strict=True)
         )
 
-    def assigned(self, action: int) -> dict[str, tuple[Value, Value]]:
+    def assignments(self, action: int) -> dict[str, tuple[Value, Value]]:
         """The columns that an action sets: each value as the table holds it, and in user's units.
 
         A category that is implied and is there already is not set.
@@ -196,7 +196,7 @@ class ActionTable:
         movement, levels = self.moves[self.move[action]]
         row = self._level(action)
         columns: dict[str, tuple[Value, Value]] = {}
-        for place, attribute in enumerate(movement.moved):
+        for place, attribute in enumerate(movement.attributes):
             after = levels.after[row][place]
             if isinstance(attribute, Attribute):
                 columns[attribute.name] = float(levels.numbers[row, place]), after
@@ -236,7 +236,7 @@ class ActionTable:
         own, *implied = (
             Move(attribute=attribute.name, before=before, after=after, unit=attribute.unit)
             for attribute, before, after in zip(
-                movement.moved, levels.before, levels.after[self._level(action)], strict=True
+                movement.attributes, levels.before, levels.after[self._level(action)], strict=True
             )
             if before != after
             or attribute is movement.attribute

@@ -252,7 +252,7 @@ class Movement:
     population: Population | None = None
 
     @property
-    def moved(self) -> tuple[Attribute | Category, ...]:
+    def attributes(self) -> tuple[Attribute | Category, ...]:
         """The attribute itself, then those that move along with it."""
         return (self.attribute, *(implied.attribute for implied in self.implied))
 
@@ -264,7 +264,7 @@ class Movement:
 
     def levels(self, graph: Graph, subject: int) -> Levels:
         """Every level that a person can reach: up, then down, nearest first; or by the rule."""
-        before = tuple(attribute.of(graph, subject) for attribute in self.moved)
+        before = tuple(attribute.of(graph, subject) for attribute in self.attributes)
         kept: list[tuple[int, float, tuple[Value, ...]]] = []
         left_out: Counter[str] = Counter()
         for count, own, price in self.own_levels(before[0]):
@@ -276,12 +276,9 @@ class Movement:
                 left_out[against[0]] += 1
         steps = np.array([count for count, _, _ in kept], np.int64)
         numbers = self.table_numbers([after for _, _, after in kept])
-        cost: Floats = np.abs(steps) * self.rule.cost
-        if isinstance(self.attribute, Category):
-            cost = np.array([price for _, price, _ in kept], np.float64)
-        elif self.population is not None:
-            start = float(column_of(graph, self.rule.name)[subject])
-            cost = self.percentile_cost(start, numbers[:, 0])
+        cost: Floats = np.array([price for _, price, _ in kept], np.float64)
+        if isinstance(self.attribute, Attribute):
+            cost = self.cost(graph, subject, steps, numbers[:, 0])
         return Levels(
             steps=steps,
             before=before,
@@ -335,26 +332,28 @@ class Movement:
 
     def missing(self, before: Sequence[Value]) -> str:
         """The first of the moved attributes that has no value; empty if all have one."""
-        pairs = zip(self.moved, before, strict=True)
+        pairs = zip(self.attributes, before, strict=True)
         return next((attribute.name for attribute, value in pairs if is_missing(value)), "")
 
     def table_numbers(self, after: Sequence[tuple[Value, ...]]) -> Floats:
         """Values as the table would hold them; NaN for categories."""
-        numbers = np.full((len(after), len(self.moved)), np.nan)
-        for place, attribute in enumerate(self.moved):
+        numbers = np.full((len(after), len(self.attributes)), np.nan)
+        for place, attribute in enumerate(self.attributes):
             if isinstance(attribute, Attribute):
                 numbers[:, place] = attribute.table_numbers(
                     float(values[place]) for values in after
                 )
         return numbers
 
-    def percentile_cost(self, before: float, numbers: Floats) -> Floats:
-        """What it costs to pass others, from one number of the table to some others."""
-        assert self.population is not None
-        there = self.population.percentiles(numbers)
-        [here] = self.population.percentiles(np.array([before]))
-        cost: Floats = np.abs(there - here) * self.rule.cost
-        return cost
+    def cost(self, graph: Graph, subject: int, steps: Ints, numbers: Floats) -> Floats:
+        """What it costs to move a number by some steps, to these numbers of the table."""
+        if self.population is None:
+            by_step: Floats = np.abs(steps) * self.rule.cost
+            return by_step
+        start = np.array([float(column_of(graph, self.rule.name)[subject])])
+        there, here = map(self.population.percentiles, (numbers, start))
+        by_people: Floats = np.abs(there - here) * self.rule.cost
+        return by_people
 
     def at(self, before: tuple[Value, ...], steps: float, own: Value) -> tuple[Value, ...]:
         """The attribute's own value after some signed steps, then the implied ones."""

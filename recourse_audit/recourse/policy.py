@@ -177,7 +177,7 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     units = {
         attribute.name: attribute
         for movement in movements
-        for attribute in movement.moved
+        for attribute in movement.attributes
         if isinstance(attribute, Attribute)
     }
     conditions = Conditions(recourse.conditions, checks.computation, graph.feature_names, units)

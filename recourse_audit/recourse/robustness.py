@@ -234,7 +234,7 @@ class RobustnessTest:
         columns = columns_of(graph, encoder.columns, option_graph.nodes[near])
         own = int(np.flatnonzero(near == option_graph.subject)[0])
         changed = changed_columns(table, [combination.tolist()])
-        fixed = {name for action in combination.tolist() for name in table.assigned(action)}
+        fixed = {name for action in combination.tolist() for name in table.assignments(action)}
         for name, values in columns.items():
             values[own] = changed[name][0]
         drawn = {}

@@ -29,15 +29,14 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.search import SearchResult
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import count_possible
-from recourse_audit.recourse.common_actions import CommonActions
+from recourse_audit.recourse.common_changes import CommonChanges
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.side_effects import ReachQuestion, side_effects
 from recourse_audit.recourse.trials import Combination, Success, Trials
-from recourse_audit.recourse.typed_changes import Change
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.recourse.what_if import try_changes
+from recourse_audit.recourse.what_if import Change, try_changes
 from recourse_audit.search.results import Naming, round_figure
 from recourse_audit.settings.recourse import BUDGET, BUDGET_ONE_BY_ONE
 
@@ -74,7 +73,7 @@ class RecourseSearch:
         self._edited = edited
         self._policy = policy
         self._seed = seed
-        self._common = CommonActions(policy, edited.decisions)
+        self._common = CommonChanges(policy, edited.decisions)
         self._naming = Naming(
             graph=edited.graph, rule=edited.decisions.rule, kind=edited.batcher.output_kind
         )
@@ -174,7 +173,7 @@ class RecourseSearch:
                 table,
                 self._edited.everybody[table.subject],
                 partial(self._budget, asked, spent),
-                None if kept is None else kept.allowed,
+                None if kept is None else kept.allows,
             )
             trials.follow(_counterfactuals(table, search, most), most)
             trials.run(most, settings.options)
@@ -220,7 +219,7 @@ class RecourseSearch:
         complete = trials.complete_up_to == self._policy.settings.max_changes
         if complete and not trials.successes:
             return self._common.none_serves(table, kept), []
-        return self._common.tried(verifier, table, kept)
+        return self._common.try_on(verifier, table, kept)
 
     def _budget(self, asked: SubjectAnswers, spent: int) -> int:
         """How many combinations may be tried for a subject, after those that were."""
@@ -300,7 +299,7 @@ class RecourseSearch:
             possible=possible,
             exhaustive=complete == settings.max_changes,
             complete_up_to=complete,
-            permitted=table.permitted,
+            permitted=table.permitted_counts,
             left_out=left_out,
             denied=table.denied,
             reason=reason,

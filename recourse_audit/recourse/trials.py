@@ -265,9 +265,9 @@ class Trials:
         return lowest
 
     def _chosen(self, kept: Sequence[Success], count: int) -> list[Success]:
-        touched = np.zeros((len(kept), int(self._table.touched.max(initial=0)) + 1), bool)
+        touched = np.zeros((len(kept), int(self._table.touches.max(initial=0)) + 1), bool)
         for place, success in enumerate(kept):
-            touched[place, self._table.touched[list(success.combination)]] = True
+            touched[place, self._table.touches[list(success.combination)]] = True
         cost = np.array([self._cost(success.combination) for success in kept])
         return [kept[place] for place in sorted(diverse(touched, cost, count))]
 

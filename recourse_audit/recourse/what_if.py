@@ -1,33 +1,212 @@
-"""Changes that somebody typed: put to the model on the whole graph, checked by the rules.
+"""Changes that somebody types: read, put to the model on the whole graph, judged by the policy.
 
-What the policy would not suggest is reported, and tried all the same.
+    drop A-B         every tie between two people; drop A-B:kind only those of one kind
+    add A-B:kind     a new tie; where ties have a direction it leads from A to B
+    savings=4000     the subject's attribute, in the user's units
+    housing=own      the subject's category
+
+Ids may contain hyphens and colons: a text is split wherever both sides are ids, and refused if it
+can be read in two ways. What the policy would not suggest is reported, and tried all the same.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.errors import InputError
+from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edited_graph import SubjectAnswers
-from recourse_audit.records.recourse import Action, OutsideRange, SetAction, WhatIf
-from recourse_audit.recourse.actions import ActionTable, TieActions
+from recourse_audit.model.preprocessing import Encoder
+from recourse_audit.records.recourse import OutsideRange, WhatIf
+from recourse_audit.recourse.actions import (
+    ADD,
+    SET,
+    ActionTable,
+    TieActions,
+    action_table,
+    action_text,
+    tied_by,
+)
 from recourse_audit.recourse.attributes import (
     Attribute,
     Levels,
     Movement,
+    Value,
     attribute_of,
     category_of,
-    column_of,
+    is_category,
 )
-from recourse_audit.recourse.conditions import (
-    reasons_against,
+from recourse_audit.recourse.conditions import SubjectConditions
+from recourse_audit.recourse.policy import (
+    INCOMING,
+    OTHERS,
+    OUTGOING,
+    Policy,
+    relations,
 )
-from recourse_audit.recourse.policy import Policy, relations
-from recourse_audit.recourse.typed_changes import Change, TieChange, ValueChange, arcs_of, refused
+from recourse_audit.recourse.proxies import SAME, named_like
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.search.results import Naming, round_figure
 from recourse_audit.settings import AttributeRule
+
+WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieChange:
+    """A tie to drop or to add, as typed; `kind` is None where any kind will do."""
+
+    text: str
+    do: Literal["drop", "add"]
+    source: int
+    target: int
+    kind: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueChange:
+    """An attribute to set: a number in the user's units, or a category."""
+
+    text: str
+    name: str
+    value: Value
+
+
+Change = TieChange | ValueChange
+
+
+def read_changes(
+    texts: Sequence[str], graph: Graph, encoder: Encoder | None = None
+) -> tuple[Change, ...]:
+    """Read what was typed; the first text that cannot be read is an error.
+
+    With an encoder, the columns that it takes may be set; without one, the features.
+    """
+    if not texts:
+        return ()
+    numbers = {name: number for number, name in enumerate(graph.ids.tolist())}
+    changes: list[Change] = []
+    for text in texts:
+        word, _, rest = text.strip().partition(" ")
+        if word == "drop":
+            drop = _read_tie(text, "drop", rest, graph, numbers)
+            arcs_of(graph, drop)
+            changes.append(drop)
+        elif word == "add":
+            changes.append(_read_tie(text, "add", rest, graph, numbers))
+        else:
+            changes.append(_read_value(text, graph, encoder))
+    names = [change.name for change in changes if isinstance(change, ValueChange)]
+    repeated = [name for place, name in enumerate(names) if name in names[:place]]
+    if repeated:
+        raise InputError(f"--what-if sets {repeated[0]!r} twice; give one value")
+    return tuple(changes)
+
+
+def refusal(text: str, why: str) -> InputError:
+    """The error for a change that cannot be read or tried."""
+    return InputError(f"--what-if {text!r}: {why}")
+
+
+def _read_tie(
+    text: str,
+    do: Literal["drop", "add"],
+    rest: str,
+    graph: Graph,
+    numbers: dict[str, int],
+) -> TieChange:
+    readings = list(_readings(rest, numbers, graph.ties.kinds))
+    if not readings:
+        kinds = ", ".join(graph.ties.kinds[:12])
+        raise refusal(
+            text,
+            f"does not name two people and a kind of tie of this graph; write {do} ID-ID:KIND "
+            f"(kinds: {kinds})",
+        )
+    if len(readings) > 1:
+        examples = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])
+        raise refusal(text, f"can be read in {len(readings)} ways, as about {examples}")
+    (first, other, kind) = readings[0]
+    source, target = numbers[first], numbers[other]
+    if source == target:
+        raise refusal(text, "a tie from a person to themselves is never changed")
+    if do == "add" and kind is None:
+        if len(graph.ties.kinds) > 1:
+            kinds = ", ".join(graph.ties.kinds[:12])
+            raise refusal(text, f"does not say which kind of tie; write {text}:KIND ({kinds})")
+        kind = graph.ties.kinds[0]
+    return TieChange(text=text, do=do, source=source, target=target, kind=kind)
+
+
+def _readings(
+    rest: str, numbers: dict[str, int], kinds: Sequence[str]
+) -> Iterator[tuple[str, str, str | None]]:
+    """Every way to read A-B or A-B:kind as two ids and a kind."""
+    for hyphen in (place for place, letter in enumerate(rest) if letter == "-"):
+        first, right = rest[:hyphen].strip(), rest[hyphen + 1 :].strip()
+        if first not in numbers:
+            continue
+        if right in numbers:
+            yield first, right, None
+        for colon in (place for place, letter in enumerate(right) if letter == ":"):
+            other, kind = right[:colon].strip(), right[colon + 1 :].strip()
+            if other in numbers and kind in kinds:
+                yield first, other, kind
+
+
+def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange:
+    known = graph.feature_names if encoder is None else encoder.columns
+    name, equals, value = text.rpartition("=")
+    if name.strip() not in known and text.partition("=")[0].strip() in known:
+        name, equals, value = text.partition("=")
+    name = name.strip()
+    if not equals:
+        raise refusal(text, "is not one of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE")
+    if name not in known:
+        raise refusal(text, _why_unknown(name, graph, encoder, known))
+    if is_category(graph, name):
+        step = None if encoder is None else encoder.computation.categories.get(name)
+        labels = category_of(graph, name, None if step is None else step.settings.all_labels).labels
+        if value.strip() not in labels:
+            near = near_matches(value.strip(), labels)
+            raise refusal(text, f"{value.strip()!r} is not a value of {name!r}; {near}")
+        return ValueChange(text=text, name=name, value=value.strip())
+    try:
+        number = float(value.replace("_", "?"))
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise refusal(text, f"{value.strip()!r} is not a finite number")
+    return ValueChange(text=text, name=name, value=number)
+
+
+def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequence[str]) -> str:
+    step = None if encoder is None else encoder.computation.maker.get(name)
+    if step is not None:
+        parts = " and ".join(repr(part) for part in step.inputs)
+        return f"{name!r} is computed from {parts}; set {parts} instead"
+    if name in graph.column_names:
+        return f"the model does not see {name!r}, so it changes no decision"
+    return f"there is no feature {name!r}; {near_matches(name, known)}"
+
+
+def arcs_of(graph: Graph, change: TieChange) -> Ints:
+    """The first arcs of the ties that a change would drop; there must be at least one."""
+    place = np.flatnonzero(graph.neighbours(change.source) == change.target)
+    pairs = graph.neighbour_pair[graph.starts[change.source] + place]
+    arcs, _ = spans(graph.pair_starts, pairs)
+    arcs = arcs[graph.arc_source[arcs] == change.source] if graph.directed else arcs[::2]
+    if change.kind is not None:
+        arcs = arcs[graph.ties.kind[graph.arc_tie[arcs]] == graph.ties.kinds.index(change.kind)]
+    if not len(arcs):
+        kind = "" if change.kind is None else f" of the kind {change.kind!r}"
+        way = "from the one to the other" if graph.directed else "between the two"
+        raise refusal(change.text, f"there is no tie{kind} {way}")
+    return arcs
 
 
 def try_changes(
@@ -38,14 +217,14 @@ def try_changes(
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
     edited, subject = asked.edited, asked.subject
-    table, actions = typed_actions(policy, subject, changes)
+    table = typed_actions(policy, subject, changes)
     verifier = Verifier(asked, table)
     every = np.arange(len(table))
     answer = verifier.on_whole_graph(every[None])
     before = edited.everybody[[subject]]
     decisions = verifier.others.decisions(every)
     return WhatIf(
-        actions=actions,
+        actions=table.records(every),
         decision=decisions.names_of(answer, subject)[0],
         favourable=bool(decisions.favourable(answer, subject)[0]),
         probabilities=naming.probabilities(answer)[0],
@@ -61,7 +240,7 @@ def try_changes(
 def _outside(table: ActionTable) -> Iterator[OutsideRange]:
     """The numbers that lie outside what anybody in the graph has."""
     for movement, levels in table.moves:
-        for attribute, value in zip(movement.moved, levels.after[0], strict=True):
+        for attribute, value in zip(movement.attributes, levels.after[0], strict=True):
             if isinstance(attribute, Attribute) and not isinstance(value, str):
                 low, high = attribute.observed_range(table.graph)
                 if not low <= value <= high:
@@ -75,39 +254,39 @@ def _outside(table: ActionTable) -> Iterator[OutsideRange]:
                     )
 
 
-def typed_actions(
-    policy: Policy, subject: int, changes: Sequence[Change]
-) -> tuple[ActionTable, tuple[Action, ...]]:
-    """The changes as a table of their own, and as records."""
+def typed_actions(policy: Policy, subject: int, changes: Sequence[Change]) -> ActionTable:
+    """The changes as a table of their own, at the costs that their rules give them."""
     graph = policy.graph
-    ties = [change for change in changes if isinstance(change, TieChange)]
     values = [change for change in changes if isinstance(change, ValueChange)]
+    ties = [change for change in changes if isinstance(change, TieChange)]
     drops = [arc for change in ties if change.do == "drop" for arc in arcs_of(graph, change)]
     arcs = np.unique(np.array(drops, np.int64))
     adds = [change for change in ties if change.do == "add"]
-    moves = [_move(policy, subject, change, {other.name for other in values}) for change in values]
-    table = ActionTable(
+
+    def actions(source: Ints, target: Ints, kind: Ints, arc: Ints) -> TieActions:
+        cost = policy.cost[kind, relations(graph, subject, source, target)]
+        return TieActions(source=source, target=target, kind=kind, arc=arc, cost=cost)
+
+    return ActionTable(
         graph=graph,
         subject=subject,
-        drops=TieActions(
-            source=graph.arc_source[arcs].astype(np.int64),
-            target=graph.arc_target[arcs].astype(np.int64),
-            kind=graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64),
-            arc=arcs,
-            cost=np.zeros(len(arcs)),
+        drops=actions(
+            graph.arc_source[arcs].astype(np.int64),
+            graph.arc_target[arcs].astype(np.int64),
+            graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64),
+            arcs,
         ),
-        adds=TieActions(
-            source=np.array([change.source for change in adds], np.int64),
-            target=np.array([change.target for change in adds], np.int64),
-            kind=np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64),
-            arc=np.zeros(len(adds), np.int64),
-            cost=np.zeros(len(adds)),
+        adds=actions(
+            np.array([change.source for change in adds], np.int64),
+            np.array([change.target for change in adds], np.int64),
+            np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64),
+            np.zeros(len(adds), np.int64),
         ),
-        moves=tuple(moves),
-        denied=0,
+        moves=tuple(
+            _move(policy, subject, change, {other.name for other in values}) for change in values
+        ),
         encoder=policy.encoder,
     )
-    return table, tuple(_priced(policy, table, action) for action in range(len(table)))
 
 
 def _move(
@@ -117,67 +296,124 @@ def _move(
     known = policy.movement(change.name) or _without_rule(policy, change)
     implied = tuple(one for one in known.implied if one.attribute.name not in named)
     movement = replace(known, implied=implied, family=-1)
-    before = tuple(one.of(policy.graph, subject) for one in movement.moved)
+    before = tuple(attribute.of(policy.graph, subject) for attribute in movement.attributes)
     if missing := movement.missing(before):
-        raise refused(change.text, f"{missing!r} is empty for this person; fill it in to change it")
-    if isinstance(change.value, str) or isinstance(before[0], str):
-        steps, cost = 1.0, dict(movement.targets(str(before[0]))).get(str(change.value), 0.0)
-    else:
-        steps = movement.steps_to(before[0], change.value)
-        cost = 0.0
-    after = (change.value, *movement.at(before, steps, change.value)[1:])
+        raise refusal(change.text, f"{missing!r} is empty for this person; fill it in to change it")
+    number = None if isinstance(change.value, str) else change.value
+    steps = 1.0 if number is None else movement.steps_to(float(before[0]), number)
+    after = movement.at(before, steps, change.value)
     numbers = movement.table_numbers([after])
-    if not (np.isnan(numbers) | (np.abs(numbers) <= np.finfo(np.float32).max)).all() or any(
-        np.isnan(number) and not isinstance(value, str)
-        for number, value in zip(numbers[0].tolist(), after, strict=True)
-    ):
-        transform = movement.rule.transform
-        raise refused(change.text, f"has no {transform} value that the model can take")
-    whole_steps = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
-    if isinstance(change.value, str):
-        whole_steps[:] = 0
-    price = (
-        np.array([cost])
-        if isinstance(change.value, str)
-        else _price(policy, movement, subject, whole_steps, numbers[:, 0])
-    )
-    return movement, Levels(
-        steps=whole_steps, before=before, after=(after,), numbers=numbers, cost=price
-    )
+    for value, stored in zip(after, numbers[0].tolist(), strict=True):
+        if not isinstance(value, str) and not abs(stored) <= np.finfo(np.float32).max:
+            transform = movement.rule.transform
+            raise refusal(change.text, f"has no {transform} value that the model can take")
+    if number is None:
+        whole = np.zeros(1, np.int64)
+        cost = np.array([dict(movement.targets(str(before[0]))).get(str(change.value), 0.0)])
+    else:
+        whole = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
+        cost = movement.cost(policy.graph, subject, whole, numbers[:, 0])
+    return movement, Levels(steps=whole, before=before, after=(after,), numbers=numbers, cost=cost)
 
 
 def _without_rule(policy: Policy, change: ValueChange) -> Movement:
     """How an attribute moves that no rule allows to change: freely, and at no known cost."""
-    if isinstance(change.value, str):
-        return Movement(
-            rule=AttributeRule(name=change.name, values=(change.value,)),
-            attribute=category_of(policy.graph, change.name, None),
-            implied=(),
-            family=-1,
-        )
+    text = isinstance(change.value, str)
     return Movement(
-        rule=AttributeRule(name=change.name, step=1),
-        attribute=attribute_of(policy.graph, change.name, None),
+        rule=AttributeRule(name=change.name, values=(str(change.value),))
+        if text
+        else AttributeRule(name=change.name, step=1),
+        attribute=category_of(policy.graph, change.name, None)
+        if text
+        else attribute_of(policy.graph, change.name, None),
         implied=(),
         family=-1,
     )
 
 
-def _price(
-    policy: Policy, movement: Movement, subject: int, steps: Ints, numbers: Floats
-) -> Floats:
-    if movement.population is not None:
-        start = float(column_of(policy.graph, movement.rule.name)[subject])
-        return movement.percentile_cost(start, numbers)
-    cost: Floats = np.abs(steps) * movement.rule.cost
-    return cost
+def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> Iterator[str]:
+    """Why the policy would not suggest the changes of a table to its subject, in words.
+
+    `typed` are changes that somebody chose by hand. Each is looked up in the table of what is
+    permitted; then all of them are judged together.
+    """
+    permitted = action_table(policy, typed.subject, depth)
+    for action, record in enumerate(typed.records(np.arange(len(typed)))):
+        reason = (
+            _reason_against_value(policy, typed, action)
+            if typed.do[action] == SET
+            else _reason_against_tie(policy, typed, action, permitted, depth)
+        )
+        if reason:
+            yield f"{action_text(record)}: {reason}"
+    most = policy.settings.max_changes
+    if len(typed) > most:
+        yield f"these are {len(typed)} changes; at most {most} are suggested together"
+    if policy.conditions and typed.moves:
+        yield from SubjectConditions(policy.conditions, typed).broken_by_all()
+    known = [policy.movement(movement.rule.name) for movement, _ in typed.moves]
+    families = [movement.family for movement in known if movement is not None]
+    if len(set(families)) < len(families):
+        yield "attributes that move along with each other are not suggested together"
 
 
-def _priced(policy: Policy, table: ActionTable, place: int) -> Action:
-    """An action as a record, at the cost that its rule gives it."""
-    [action] = table.records(np.array([place]))
-    if isinstance(action, SetAction):
-        return action
-    ends = int(table.source[place]), int(table.target[place])
-    rule = policy.rule_for(action.kind, int(relations(table.graph, table.subject, *ends)))
-    return replace(action, cost=0.0 if rule is None else rule.cost)
+def _reason_against_tie(
+    policy: Policy, typed: ActionTable, action: int, permitted: ActionTable, depth: int | None
+) -> str:
+    """Why a tie is not in the table of what is permitted; empty if it is."""
+    graph, subject = policy.graph, typed.subject
+    adds = bool(typed.do[action] == ADD)
+    source, target, kind = (
+        int(column[action]) for column in (typed.source, typed.target, typed.kind)
+    )
+    ends = (source, target) if graph.directed else (min(source, target), max(source, target))
+    same = (permitted.do == typed.do[action]) & (permitted.kind == kind)
+    if (same & (permitted.source == ends[0]) & (permitted.target == ends[1])).any():
+        return ""
+    name = graph.ties.kinds[kind]
+    if policy.denied[kind]:
+        return f"ties of the kind {name!r} are never suggested"
+    for end in ends:
+        if end != subject and policy.denied_nodes[end]:
+            return f"ties to nodes like {graph.ids[end]} are never suggested"
+    relation = int(relations(graph, subject, source, target))
+    if not (policy.add if adds else policy.drop)[kind, relation]:
+        rule = policy.rule_for(name, relation)
+        why = f" ({rule.reason})" if rule is not None and rule.reason else ""
+        doing = "adding" if adds else "dropping"
+        return f"no rule allows {doing} {WHOSE[relation]} ties of the kind {name!r}{why}"
+    if not adds:
+        return f"is farther away than the {depth} hops that the model looks"
+    other = target if source == subject else source
+    if other in tied_by(graph, subject, kind, relation):
+        return "this tie already exists"
+    if policy.candidates is not None:
+        return "is not among the candidates"
+    return f"{graph.ids[other]} is not two ties away"
+
+
+def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> str:
+    """Why an attribute may not be set to a value; empty if that is one of its levels."""
+    movement, levels = typed.moves[typed.move[action]]
+    name, before, after = movement.rule.name, levels.before[0], levels.after[0][0]
+    for protected in policy.protected:
+        relation = named_like(name, protected)
+        if relation == SAME or (relation and name not in policy.settings.not_protected):
+            return "protected attributes never change"
+    known = policy.movement(name)
+    if known is None:
+        return f"no rule allows {name!r} to change"
+    if after == before:
+        return "is the value it has already"
+    own = next((own for own in known.own_levels(before) if _equal(own[1], after)), None)
+    if own is None:
+        return known.reason_against(before, after)
+    now = tuple(attribute.of(policy.graph, typed.subject) for attribute in known.attributes)
+    level = known.at(now, own[0] or 1, own[1])
+    return next((reason for _, reason in known.reasons_in_implied(now, level)), "")
+
+
+def _equal(value: Value, other: Value) -> bool:
+    if isinstance(value, str) or isinstance(other, str):
+        return value == other
+    return abs(value - other) <= 1e-9 * max(1.0, abs(other))

@@ -125,8 +125,8 @@ def test_levels_of_linked_attributes_exclude_each_other_and_ties_do_not() -> Non
     groups = dict(zip(sets, table.group[3:].tolist(), strict=True))
     assert groups["debt=0.7"] == groups["savings=9000"] != groups["late=1"]
     assert (np.diff(table.group) >= 0).all()
-    assert table.permitted.set == {"savings": 2, "late": 2, "debt": 2}
-    assert table.permitted.drop == 3
+    assert table.permitted_counts.set == {"savings": 2, "late": 2, "debt": 2}
+    assert table.permitted_counts.drop == 3
     [action] = table.records(np.array([names(table).index("savings=9000")]))
     assert isinstance(action, SetAction)
     assert (action.before, action.after, action.cost) == (1000, 9000, 2)

@@ -9,8 +9,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.npz import from_arrays
 from recourse_audit.records.recourse import SetAction, TieAction
-from recourse_audit.recourse.typed_changes import TieChange, ValueChange, read_changes
-from recourse_audit.recourse.what_if import try_changes
+from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
 from recourse_audit.render.terminal.recourse import what_if_notes
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network

@@ -14,13 +14,13 @@ from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable
-from recourse_audit.recourse.conditions import (
-    reasons_against,
-)
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.typed_changes import read_changes
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.recourse.what_if import typed_actions
+from recourse_audit.recourse.what_if import (
+    read_changes,
+    reasons_against,
+    typed_actions,
+)
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -93,7 +93,7 @@ def policy_of(
 def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
-    table, _ = typed_actions(policy, subject, changes)
+    table = typed_actions(policy, subject, changes)
     return list(reasons_against(policy, table, 2))
 
 

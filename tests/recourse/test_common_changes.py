@@ -11,9 +11,9 @@ import pytest
 from recourse_audit.audit.reporter import explain
 from recourse_audit.records.common_actions import CommonAction, CommonOutcome
 from recourse_audit.records.recourse import Recourse
-from recourse_audit.recourse import common_actions as module
+from recourse_audit.recourse import common_changes as module
 from recourse_audit.recourse.actions import action_table
-from recourse_audit.recourse.common_actions import SOURCE, listed_actions
+from recourse_audit.recourse.common_changes import SOURCE, list_changes
 from tests.recourse.brute_force import BruteForce
 from tests.recourse.random_worlds import random_case
 from tests.recourse.raw_worlds import Truth, raw_world
@@ -163,7 +163,7 @@ def by_hand(world: World, subject: int, action: CommonAction) -> Ways:
 
 
 def named(most: int = 100, **recourse: Any) -> list[str]:
-    return [str(one.action) for one in listed_actions(policy_of(star(), **recourse), most)]
+    return [str(one.action) for one in list_changes(policy_of(star(), **recourse), most)]
 
 
 RULES_OF_STAR: dict[str, Any] = {
@@ -272,7 +272,7 @@ def test_own_ties_come_first_among_many() -> None:
         town(people=20, ties=60, kinds=("payment",)),
         ties=[{"kind": "payment", "allow": ["drop"], "whose": "any"}],
     )
-    [one, two] = listed_actions(policy, 10)
+    [one, two] = list_changes(policy, 10)
     table = action_table(policy, 3, 2)
     rows = one.rows(table)
     own = table.own[rows]

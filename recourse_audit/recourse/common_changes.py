@@ -36,7 +36,7 @@ MOST_WAYS_ONE_BY_ONE = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedChange:
     """An action of the list: the kind of tie, or the rule and the signed steps, that it is about.
 
     `tier` says when it is left out of a list that is too long: the largest amounts go first.
@@ -65,7 +65,7 @@ class Listed:
         return rows[[value == self.action.to for value in after]]
 
 
-def listed_actions(policy: Policy, most: int) -> tuple[Listed, ...]:
+def list_changes(policy: Policy, most: int) -> tuple[ListedChange, ...]:
     """The common actions of a policy, at most so many: small amounts of every kind come first."""
     every = [
         *_of_ties(policy),
@@ -75,26 +75,28 @@ def listed_actions(policy: Policy, most: int) -> tuple[Listed, ...]:
     return tuple(every[place] for place in sorted(kept))
 
 
-def _of_ties(policy: Policy) -> list[Listed]:
+def _of_ties(policy: Policy) -> list[ListedChange]:
     listed = []
     most = min(MOST_TIES, policy.settings.max_changes)
     for kind, name in enumerate(policy.graph.ties.kinds):
         if policy.drop[kind].any() and not policy.denied[kind]:
             for ties in range(1, most + 1):
                 action = CommonAction(do="drop", what=name, ties=ties)
-                listed.append(Listed(action=action, tier=ties - 1, kind=kind))
+                listed.append(ListedChange(action=action, tier=ties - 1, kind=kind))
         if policy.add[kind].any():
             action = CommonAction(do="add", what=name, ties=1)
-            listed.append(Listed(action=action, tier=0, kind=kind))
+            listed.append(ListedChange(action=action, tier=0, kind=kind))
     return listed
 
 
-def _of_attribute(movement: Movement) -> list[Listed]:
+def _of_attribute(movement: Movement) -> list[ListedChange]:
     rule, attribute = movement.rule, movement.attribute
     if not isinstance(attribute, Attribute):
         targets = dict.fromkeys([move.to for move in rule.moves] or rule.values)
         return [
-            Listed(action=CommonAction(do="set", what=rule.name, to=to), tier=0, rule=rule.name)
+            ListedChange(
+                action=CommonAction(do="set", what=rule.name, to=to), tier=0, rule=rule.name
+            )
             for to in targets
         ]
     reach = (attribute.high - attribute.low) / movement.step
@@ -110,7 +112,7 @@ def _of_attribute(movement: Movement) -> list[Listed]:
             action = CommonAction(
                 do="set", what=rule.name, by=round_value(steps * movement.step), unit=rule.unit
             )
-            listed.append(Listed(action=action, tier=tier, rule=rule.name, steps=steps))
+            listed.append(ListedChange(action=action, tier=tier, rule=rule.name, steps=steps))
     return listed
 
 
@@ -122,12 +124,12 @@ class _Ways:
     complete: bool = True
 
 
-class CommonActions:
+class CommonChanges:
     """The common actions of a policy, tried on one subject after the other."""
 
     def __init__(self, policy: Policy, decisions: Decisions) -> None:
         self._decisions = decisions
-        self._listed = listed_actions(policy, policy.settings.common_actions)
+        self._listed = list_changes(policy, policy.settings.common_actions)
 
     def none_serves(
         self, table: ActionTable, kept: SubjectConditions | None
@@ -143,7 +145,7 @@ class CommonActions:
             for listed in self._listed
         )
 
-    def tried(
+    def try_on(
         self, verifier: Verifier, table: ActionTable, kept: SubjectConditions | None
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
         """What each action does for a subject, and the ways that work."""
@@ -176,7 +178,7 @@ class CommonActions:
         return tuple(outcomes), asked.successes
 
     def _ways(
-        self, listed: Listed, table: ActionTable, kept: SubjectConditions | None, most: int
+        self, listed: ListedChange, table: ActionTable, kept: SubjectConditions | None, most: int
     ) -> _Ways:
         """At most so many ways to take an action that the conditions allow.
 
@@ -192,7 +194,7 @@ class CommonActions:
 
     def _best_pairs(
         self,
-        listed: Listed,
+        listed: ListedChange,
         ways: _Ways,
         asked: "_Asked",
         kept: SubjectConditions | None,
@@ -261,7 +263,7 @@ class _Asked:
 
 
 def _allowed(rows: Ints, kept: SubjectConditions | None) -> Ints:
-    return rows if kept is None or not len(rows) else rows[kept.allowed(rows)]
+    return rows if kept is None or not len(rows) else rows[kept.allows(rows)]
 
 
 def _singles(actions: Ints) -> Ints:
