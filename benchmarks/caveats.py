@@ -21,8 +21,8 @@ from recourse_audit.audit.caveats import (
     removal_of,
 )
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.records.caveats import AdjustedEffect
 from recourse_audit.records.search import SearchResult
+from recourse_audit.records.subject import AdjustedEffect
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
 

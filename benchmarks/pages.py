@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
-from recourse_audit.records.summary import SummaryRow
+from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.render.batch import file_name
 from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Links

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
     from recourse_audit.records.groups import GroupReport
     from recourse_audit.records.recourse import WhatIf
-    from recourse_audit.records.report import SubjectReport
+    from recourse_audit.records.subject import SubjectReport
     from recourse_audit.settings import Settings, load_settings
 
 # Where each public name comes from. What is not listed is private.
@@ -28,7 +28,7 @@ _HOMES = {
     "Bundle": "api.bundle",
     "GroupReport": "records.groups",
     "Settings": "settings",
-    "SubjectReport": "records.report",
+    "SubjectReport": "records.subject",
     "WhatIf": "records.recourse",
     "from_arrays": "graph.readers",
     "from_networkx": "graph.readers",

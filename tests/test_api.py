@@ -16,7 +16,7 @@ import recourse_audit as ra
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.recourse import STATUSES, WhatIf
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from tests.audits import quick_audit
 from tests.command import command
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recourse_audit.groups.csv_table import groups_csv
-from recourse_audit.records.spreadsheets import FULL_WIDTH, csv_lines, guarded, unguarded
+from recourse_audit.records.texts import FULL_WIDTH, csv_lines, guarded, unguarded
 from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
 from tests import audits
 from tests.audits import small_audit

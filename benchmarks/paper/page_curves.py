@@ -13,7 +13,7 @@ from benchmarks.paper.pictures import lines
 from benchmarks.paper.published import OURS, TITLES
 from benchmarks.paper.reading import Reading
 from recourse_audit.audit.stability import curve
-from recourse_audit.records.caveats import StabilityPoint, StabilityRow
+from recourse_audit.records.subject import StabilityPoint, StabilityRow
 
 Pictures = dict[str, str]
 PAPERS_SECONDS = 3

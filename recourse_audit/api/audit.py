@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from recourse_audit.audit.load import LoadedAudit
     from recourse_audit.graph.arrays import Graph
     from recourse_audit.model.session import OnnxModel
-    from recourse_audit.records.caveats import StabilityReport
     from recourse_audit.records.recourse import WhatIf
-    from recourse_audit.records.report import SubjectReport
+    from recourse_audit.records.subject import StabilityReport, SubjectReport
     from recourse_audit.settings import Settings
 
 SECONDS_PER_CHUNK = 3600.0

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from recourse_audit.records.agreement import Agreement
+    from recourse_audit.records.bundle import Manifest, Verification
     from recourse_audit.records.groups import GroupReport
-    from recourse_audit.records.manifest import Manifest, Verification
-    from recourse_audit.records.model import Repeats
+    from recourse_audit.records.model import Agreement, Repeats
     from recourse_audit.records.recourse import RecourseStatus
-    from recourse_audit.records.report import SubjectReport
+    from recourse_audit.records.subject import SubjectReport
     from recourse_audit.render.batch import RenderOptions
     from recourse_audit.render.letters.letter import SignOff
     from recourse_audit.render.letters.signing import Ids

@@ -14,7 +14,7 @@ from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.model.decisions import Decisions, Mask
-from recourse_audit.records.agreement import (
+from recourse_audit.records.model import (
     Agreement,
     BetterRule,
     DecidedAs,

@@ -37,8 +37,8 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher, noise_of
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
-from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.search import SearchResult, Tie, TreeNumbers
+from recourse_audit.records.subject import AdjustedEffect, Caveat, Grade
 from recourse_audit.search.results import round_figure
 from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
 

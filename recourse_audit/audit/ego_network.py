@@ -13,8 +13,8 @@ from recourse_audit.graph.neighbourhoods import neighbourhood, spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import whole
-from recourse_audit.records.report import EgoNetwork, EgoNode, EgoTie
 from recourse_audit.records.search import SearchResult
+from recourse_audit.records.subject import EgoNetwork, EgoNode, EgoTie
 
 MOST_SHOWN = 60
 

@@ -28,9 +28,9 @@ from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import InputPort, OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.model import (
     FORMAT,
+    Agreement,
     ListedOutput,
     ModelInput,
     ModelOutput,

@@ -44,7 +44,7 @@ from recourse_audit.records.model import (
     PreprocessingReport,
     ProbeReport,
 )
-from recourse_audit.records.spreadsheets import unguarded
+from recourse_audit.records.texts import unguarded
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings

@@ -9,7 +9,7 @@ from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph
-from recourse_audit.records.own_data import (
+from recourse_audit.records.subject import (
     DEPENDS_ON_OTHERS,
     RANDOM_ANSWERS,
     AnswerAlone,

@@ -15,20 +15,20 @@ from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
-from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
-from recourse_audit.records.report import (
+from recourse_audit.records.search import SearchFailure, SearchResult
+from recourse_audit.records.subject import (
     FIRST_MOVES_NOTHING,
     FORMAT,
     NO_TIE_MOVES,
     NO_TIES,
     TIES_DO_NOT_MATTER,
+    Caveat,
     Decision,
     DecisionLine,
+    OwnData,
     SubjectReport,
 )
-from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.recourse.search import FoundOptions, RecourseSearch, failure
 from recourse_audit.recourse.what_if import Change, read_changes
 from recourse_audit.search.influential_ties import on_whole_graph

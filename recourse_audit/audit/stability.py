@@ -26,9 +26,14 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import Signature
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.caveats import FORMAT, StabilityPoint, StabilityReport, StabilityRow
 from recourse_audit.records.recourse import Action, Recourse, SetAction
 from recourse_audit.records.search import SearchFailure, SearchResult
+from recourse_audit.records.subject import (
+    STABILITY_FORMAT,
+    StabilityPoint,
+    StabilityReport,
+    StabilityRow,
+)
 from recourse_audit.search.moexp import Search
 
 SALT = 11
@@ -326,7 +331,7 @@ def _report(
 ) -> StabilityReport:
     unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
     return StabilityReport(
-        format=FORMAT,
+        format=STABILITY_FORMAT,
         kind=kind,
         subjects=len(subjects),
         unanswered=tuple(unanswered),

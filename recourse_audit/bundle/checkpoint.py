@@ -22,8 +22,8 @@ from recourse_audit.bundle.store import (
     insert_rows,
 )
 from recourse_audit.errors import InputError
+from recourse_audit.records.bundle import Member, Person, TieBlock
 from recourse_audit.records.codec import SUBJECT
-from recourse_audit.records.summary import Member, Person, TieBlock
 
 # Changes whenever a table or the format of documents does.
 VERSION = 7

@@ -29,8 +29,8 @@ from recourse_audit.bundle.plain_files import (
 from recourse_audit.bundle.seal import SealedFolder, checksums_text, digest, digest_of
 from recourse_audit.bundle.signature import Signer, is_signed
 from recourse_audit.errors import DocumentError
+from recourse_audit.records.bundle import DERIVED_FORMAT, DerivedManifest, MadeWith
 from recourse_audit.records.codec import DERIVED_MANIFEST
-from recourse_audit.records.manifest import DERIVED_FORMAT, DerivedManifest, MadeWith
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from recourse_audit.bundle.plain_files import write_all
 from recourse_audit.bundle.seal import digest_of
 from recourse_audit.errors import DocumentError, InputError
+from recourse_audit.records.bundle import LogLine
 from recourse_audit.records.codec import LOG_LINE
-from recourse_audit.records.manifest import LogLine
 
 
 class RunLog:

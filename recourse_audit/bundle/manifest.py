@@ -22,8 +22,7 @@ from recourse_audit.bundle.layout import (
 from recourse_audit.bundle.plain_files import read_plain
 from recourse_audit.bundle.seal import checksums_text, digest, digest_of, versions
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, compact
-from recourse_audit.records.manifest import (
+from recourse_audit.records.bundle import (
     FORMAT,
     ChunkDone,
     Command,
@@ -35,6 +34,7 @@ from recourse_audit.records.manifest import (
     Sealed,
     Started,
 )
+from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, compact
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import STATUSES, Compared
 

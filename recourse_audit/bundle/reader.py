@@ -22,7 +22,7 @@ from recourse_audit.bundle.seal import digest
 from recourse_audit.bundle.soundness import DAMAGE, check_attributes
 from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.agreement import Agreement
+from recourse_audit.records.bundle import COLUMNS, Fingerprint, Manifest, SummaryRow
 from recourse_audit.records.codec import (
     AGREEMENT,
     COMMUNITIES,
@@ -30,11 +30,9 @@ from recourse_audit.records.codec import (
     GROUPS,
     SUBJECT,
 )
-from recourse_audit.records.consistency import check_consistent
 from recourse_audit.records.groups import Communities, Days, GroupReport
-from recourse_audit.records.manifest import Fingerprint, Manifest
-from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.summary import COLUMNS, SummaryRow
+from recourse_audit.records.model import Agreement
+from recourse_audit.records.subject import SubjectReport, check_consistent
 from recourse_audit.settings import Settings, load_bundle_settings
 from recourse_audit.settings.section import is_folder
 

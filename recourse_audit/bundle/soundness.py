@@ -16,9 +16,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from recourse_audit.records.common_actions import OUTCOMES
 from recourse_audit.records.group_figures import GRADES
-from recourse_audit.records.recourse import STATUSES
+from recourse_audit.records.recourse import OUTCOMES, STATUSES
 
 LARGEST = 1.7976931348623157e308
 # What reading a damaged database raises; SQLite's own message may quote bytes that are no text.

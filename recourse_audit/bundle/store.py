@@ -14,11 +14,10 @@ from pathlib import Path
 
 from recourse_audit.bundle.soundness import DAMAGE, check_tables
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.common_actions import CommonAction, CommonOutcome
-from recourse_audit.records.recourse import Action, TieAction
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.bundle import COLUMNS, Member, Person, TieBlock, Value, summary_of
+from recourse_audit.records.recourse import Action, CommonAction, CommonOutcome, TieAction
 from recourse_audit.records.search import Tie
-from recourse_audit.records.summary import COLUMNS, Member, Person, TieBlock, Value, summary_of
+from recourse_audit.records.subject import SubjectReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.bundle.store import Findings, Result, StoreWriter
-from recourse_audit.records.spreadsheets import csv_lines
-from recourse_audit.records.summary import (
+from recourse_audit.records.bundle import (
     COLUMNS,
     WINNERS_EFFECTS,
     ColumnType,
@@ -17,6 +16,7 @@ from recourse_audit.records.summary import (
     summary_of,
     winners_effects,
 )
+from recourse_audit.records.texts import csv_lines
 from recourse_audit.settings import Settings
 
 if TYPE_CHECKING:

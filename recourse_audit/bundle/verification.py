@@ -23,7 +23,7 @@ from recourse_audit.bundle.seal import SealedFolder
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.manifest import VERIFICATION_FORMAT, Manifest, Verification
+from recourse_audit.records.bundle import VERIFICATION_FORMAT, Manifest, Verification
 from recourse_audit.settings.section import is_folder
 
 

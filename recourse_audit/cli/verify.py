@@ -10,7 +10,7 @@ from recourse_audit.cli.printing import AsJson, BundleArgument, print_json, say
 from recourse_audit.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
-    from recourse_audit.records.manifest import Verification
+    from recourse_audit.records.bundle import Verification
 
 
 def verify(

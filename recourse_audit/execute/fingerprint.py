@@ -7,7 +7,7 @@ from recourse_audit.audit.load import LoadedAudit, Selection
 from recourse_audit.bundle.seal import digest, digest_of, versions
 from recourse_audit.execute.worker import digest_of_graph
 from recourse_audit.graph.arrays import Ints
-from recourse_audit.records.manifest import Command, Fingerprint, InputFile, Inputs, ModelDigest
+from recourse_audit.records.bundle import Command, Fingerprint, InputFile, Inputs, ModelDigest
 from recourse_audit.settings import fingerprint_text
 from recourse_audit.settings.section import is_file
 

@@ -48,7 +48,7 @@ from recourse_audit.execute.worker import prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.records.agreement import Agreement
+from recourse_audit.records.bundle import Fingerprint, LogLine
 from recourse_audit.records.codec import (
     AGREEMENT,
     COMMUNITIES,
@@ -57,7 +57,7 @@ from recourse_audit.records.codec import (
     MANIFEST_DOCUMENT,
     SUBJECT,
 )
-from recourse_audit.records.manifest import Fingerprint, LogLine
+from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import settings_text
 

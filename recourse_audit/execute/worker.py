@@ -28,8 +28,8 @@ from recourse_audit.graph.computed import Computation
 from recourse_audit.model.preprocessing import Intake, Pipeline, PipelineEncoder, encoder_of
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
+from recourse_audit.records.bundle import GraphTable
 from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
-from recourse_audit.records.manifest import GraphTable
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.policy import open_policy
 from recourse_audit.settings import Settings

@@ -23,7 +23,6 @@ from recourse_audit.groups.measures import quartiles_of, rate_of
 from recourse_audit.groups.notes import ACTIONS_NOT_ASKED, ACTIONS_NOT_SHOWN
 from recourse_audit.groups.people import VERIFIED, Population
 from recourse_audit.groups.tables import TableSet
-from recourse_audit.records.common_actions import CommonAction
 from recourse_audit.records.group_actions import (
     ActionFigures,
     ActionSet,
@@ -31,6 +30,7 @@ from recourse_audit.records.group_actions import (
     ServedGroups,
 )
 from recourse_audit.records.group_figures import Rate
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.settings import GroupSettings
 
 SHARES = (0.5, 0.8, 0.9, 1.0)

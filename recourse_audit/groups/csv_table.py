@@ -15,7 +15,7 @@ from recourse_audit.records.group_figures import (
     Rate,
 )
 from recourse_audit.records.groups import GroupReport, GroupTable
-from recourse_audit.records.spreadsheets import Cell, csv_lines
+from recourse_audit.records.texts import Cell, csv_lines
 
 COLUMNS = (
     "table",

@@ -23,7 +23,6 @@ from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
-from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.group_figures import Comparison, Group, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
@@ -35,6 +34,7 @@ from recourse_audit.records.groups import (
     GroupTable,
     Overall,
 )
+from recourse_audit.records.model import Agreement
 from recourse_audit.settings import GroupSettings
 
 

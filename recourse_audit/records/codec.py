@@ -10,14 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
-from recourse_audit.records.caveats import FORMAT as STABILITY_FORMAT
-from recourse_audit.records.caveats import StabilityReport
-from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
-from recourse_audit.records.groups import Communities, GroupReport
-from recourse_audit.records.manifest import (
+from recourse_audit.records.bundle import (
     DERIVED_FORMAT,
+    SIGNED_LETTER_FORMAT,
     VERIFICATION_FORMAT,
     DerivedManifest,
     Fingerprint,
@@ -25,15 +21,16 @@ from recourse_audit.records.manifest import (
     LogLine,
     MadeWith,
     Manifest,
+    SignedLetter,
     Verification,
 )
-from recourse_audit.records.manifest import FORMAT as MANIFEST_FORMAT
+from recourse_audit.records.bundle import FORMAT as MANIFEST_FORMAT
+from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
+from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.model import FORMAT as INSPECTION_FORMAT
-from recourse_audit.records.model import ModelReport
-from recourse_audit.records.report import FORMAT as SUBJECT_FORMAT
-from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.signing import FORMAT as SIGNING_FORMAT
-from recourse_audit.records.signing import SignedLetter
+from recourse_audit.records.model import Agreement, ModelReport
+from recourse_audit.records.subject import FORMAT as SUBJECT_FORMAT
+from recourse_audit.records.subject import STABILITY_FORMAT, StabilityReport, SubjectReport
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -142,7 +139,7 @@ INSPECTION = Document(
     ModelReport,
     format=INSPECTION_FORMAT,
 )
-SIGNED_LETTER = Document("signed letter", SignedLetter, format=SIGNING_FORMAT)
+SIGNED_LETTER = Document("signed letter", SignedLetter, format=SIGNED_LETTER_FORMAT)
 VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith, format=0)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.common_actions import CommonAction
 from recourse_audit.records.group_figures import Interval, Rate, Verdict
+from recourse_audit.records.recourse import CommonAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

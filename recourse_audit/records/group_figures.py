@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.caveats import Grade
+from recourse_audit.records.subject import Grade
 
 Verdict = Literal["gap shown", "no gap", "not settled"]
 Family = Literal["single", "crossed"]

@@ -7,7 +7,6 @@ A figure that is withheld is in no record: the record that would hold it is None
 from dataclasses import dataclass
 from typing import Literal
 
-from recourse_audit.records.agreement import Agreement
 from recourse_audit.records.base import Record
 from recourse_audit.records.error_rates import ErrorRateReport
 from recourse_audit.records.group_actions import CommonActions
@@ -25,6 +24,7 @@ from recourse_audit.records.group_figures import (
     Verdict,
     WhyWithheld,
 )
+from recourse_audit.records.model import Agreement
 
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
 # outcomes can be null. 4: agreement with the record. 5: refusals on own data alone. 6: tests on the

@@ -18,7 +18,7 @@ import numpy as np
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.records.common_actions import CommonAction, CommonOutcome, Outcome
+from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome
 from recourse_audit.recourse.actions import ADD, DROP, NONE, ActionTable
 from recourse_audit.recourse.attributes import Attribute, Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions

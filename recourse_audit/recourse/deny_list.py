@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from recourse_audit.records.names import folded, split_words_of, words_of
+from recourse_audit.records.texts import folded, split_words_of, words_of
 
 TABLE = tomllib.loads(Path(__file__).with_name("denied_words.toml").read_text(encoding="utf-8"))
 _DIGITS = re.compile(r"[0-9]+")

@@ -27,7 +27,7 @@ from recourse_audit.graph.computed import Computation, DerivedStep
 from recourse_audit.graph.readers import Candidates, read_candidates
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.preprocessing import Encoder, encoder_of
-from recourse_audit.records.names import same_name
+from recourse_audit.records.texts import same_name
 from recourse_audit.recourse.attributes import (
     Attribute,
     Labels,

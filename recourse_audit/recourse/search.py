@@ -16,9 +16,9 @@ from recourse_audit.errors import AuditError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
-from recourse_audit.records.common_actions import CommonOutcome
 from recourse_audit.records.recourse import (
     Certificate,
+    CommonOutcome,
     LeftOut,
     Option,
     Recourse,

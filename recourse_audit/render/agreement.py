@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from recourse_audit.records.agreement import Agreement, BetterRule
+from recourse_audit.records.model import Agreement, BetterRule
 from recourse_audit.render.page_words import PageWords, english
 from recourse_audit.render.text import plain
 

@@ -6,8 +6,8 @@ the score, and the rule that turns the one or the other into a decision is said 
 
 from recourse_audit.records.model import RuleReport
 from recourse_audit.records.recourse import Option, WhatIf
-from recourse_audit.records.report import DecisionLine, SubjectReport
 from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, WholeGraph
+from recourse_audit.records.subject import DecisionLine, SubjectReport
 from recourse_audit.render.text import plain, share
 
 Answered = Explanation | Counterfactual | WholeGraph | CarryingSet | Option | WhatIf

@@ -15,7 +15,7 @@ from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.process_pool import Failed, ProcessPool
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 
 SUBJECTS_TOGETHER = 16
 SECONDS_PER_RUN = 3600.0

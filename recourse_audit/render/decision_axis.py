@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Literal, Protocol
 
-from recourse_audit.records.own_data import AnswerAlone
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import AnswerAlone, SubjectReport
 from recourse_audit.render.charts.strips import EDGE, Axis, Strip, axis_row
 from recourse_audit.render.charts.svg import Drawing, Picture, shortened, ticks, widened
 from recourse_audit.render.page_words import PageWords

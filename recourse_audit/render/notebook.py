@@ -6,11 +6,10 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.caveats import StabilityReport
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import ModelReport
 from recourse_audit.records.recourse import WhatIf
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.text import plain
 
 if TYPE_CHECKING:

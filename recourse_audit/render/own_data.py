@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from recourse_audit.records.own_data import DEPENDS_ON_OTHERS, RANDOM_ANSWERS
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import DEPENDS_ON_OTHERS, RANDOM_ANSWERS, SubjectReport
 from recourse_audit.render.page_words import SUBJECT_WORDS, PageWords, english
 from recourse_audit.render.text import plain
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent
+from recourse_audit.records.subject import SubjectReport
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,7 +4,6 @@ A counterfactual is a statement about a small subgraph. Where the whole graph sa
 one sentence says so, with both figures.
 """
 
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import (
     Carriers,
     CarryingSet,
@@ -12,6 +11,7 @@ from recourse_audit.records.search import (
     Explanation,
     WholeGraph,
 )
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.answers import amount, figure, value_of, watched
 from recourse_audit.render.own_data import english_words
 from recourse_audit.render.page_words import PageWords

@@ -10,7 +10,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.records.caveats import AdjustedEffect
+from recourse_audit.records.subject import AdjustedEffect
 from recourse_audit.settings import CaveatSettings
 from tests.audit.arithmetic_model import arithmetic_model
 from tests.decisions import decisions_over

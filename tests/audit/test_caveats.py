@@ -11,9 +11,8 @@ from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.audit.rollout import roll_out
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.report import Decision, SubjectReport
 from recourse_audit.records.search import Counterfactual
+from recourse_audit.records.subject import Caveat, Decision, SubjectReport
 from recourse_audit.search.results import Scope
 from tests.audits import IDS, lending_audit, small_audit
 from tests.command import command, one_line

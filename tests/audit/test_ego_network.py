@@ -12,8 +12,8 @@ from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.reporter import Reporter, explain
 from recourse_audit.graph.arrays import Graph
-from recourse_audit.records.report import EgoNetwork, EgoNode, SubjectReport
 from recourse_audit.records.search import SearchResult
+from recourse_audit.records.subject import EgoNetwork, EgoNode, SubjectReport
 from tests.audits import IDS, quick_audit, small_audit
 from tests.onnx_models import sum_network
 

@@ -21,7 +21,7 @@ from recourse_audit.audit.caveats import (
 )
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
+from recourse_audit.records.subject import AdjustedEffect, Caveat, Grade
 from recourse_audit.settings import CaveatSettings
 from tests.audit.arithmetic_model import arithmetic_model
 from tests.decisions import decisions_over

@@ -17,7 +17,7 @@ from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.queries import Union, whole
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.own_data import OwnData
+from recourse_audit.records.subject import OwnData
 from recourse_audit.settings import parse_settings
 from tests.audits import IDS, small_audit
 from tests.onnx_models import degree_network, sum_network

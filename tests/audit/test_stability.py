@@ -22,7 +22,6 @@ from recourse_audit.audit.stability import (
 )
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.records.caveats import StabilityReport, StabilityRow
 from recourse_audit.records.recourse import (
     Certificate,
     Option,
@@ -31,6 +30,7 @@ from recourse_audit.records.recourse import (
     SideEffects,
     TieAction,
 )
+from recourse_audit.records.subject import StabilityReport, StabilityRow
 from recourse_audit.render.charts.stability_curves import stability_picture
 from recourse_audit.search.results import Scope
 from tests.audits import IDS, SAMPLES, lending_audit, small_audit

@@ -13,7 +13,7 @@ from recourse_audit.bundle.layout import BundleFolder
 from recourse_audit.bundle.signature import read_public_key, read_signer
 from recourse_audit.bundle.verification import verify_bundle as verify
 from recourse_audit.errors import InputError
-from recourse_audit.records.manifest import MadeWith
+from recourse_audit.records.bundle import MadeWith
 from tests.bundle.test_verification import write_keys
 from tests.bundles import contents, request, run_here
 

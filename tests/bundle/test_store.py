@@ -22,9 +22,9 @@ from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.store import VERSION, Findings, open_store
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import InputError
+from recourse_audit.records.bundle import COLUMNS
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import STATUSES
-from recourse_audit.records.summary import COLUMNS
 from recourse_audit.settings import Settings
 from tests.audits import IDS, quick_audit, small_audit
 from tests.command import command

@@ -20,8 +20,8 @@ from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk
 from recourse_audit.execute.executors import InProcess
 from recourse_audit.execute.process_pool import Say
 from recourse_audit.execute.worker import AuditJob
+from recourse_audit.records.bundle import OutputFile
 from recourse_audit.records.codec import MANIFEST_DOCUMENT
-from recourse_audit.records.manifest import OutputFile
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.templates import eject

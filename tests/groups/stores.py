@@ -15,8 +15,8 @@ from recourse_audit.bundle.store import SCHEMA, VERSION
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.notes import FEWEST_TIED
 from recourse_audit.groups.report import group_report
-from recourse_audit.records.common_actions import CommonAction
 from recourse_audit.records.groups import Communities, GroupReport
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.render.findings import with_sentences
 from recourse_audit.settings import GroupSettings
 

@@ -19,9 +19,9 @@ from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.cli.groups import groups as groups_command
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.groups.report import groups_of
+from recourse_audit.records.bundle import LogLine
 from recourse_audit.records.codec import GROUPS as GROUPS_DOCUMENT
 from recourse_audit.records.codec import LOG_LINE
-from recourse_audit.records.manifest import LogLine
 from tests.audits import SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recourse_audit.records.caveats import Grade
+from recourse_audit.records.subject import Grade
 from tests.groups.stores import drawn_people, report_on, settings
 
 

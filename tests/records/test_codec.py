@@ -14,7 +14,7 @@ from recourse_audit.errors import DocumentError
 from recourse_audit.records import codec
 from recourse_audit.records.base import Record
 from recourse_audit.records.codec import SCHEMAS, SUBJECT, Document
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from tests.audits import lending_audit
 
 DOCUMENTS: dict[str, Document[Any]] = {

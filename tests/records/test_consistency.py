@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records.consistency import check_consistent
-from recourse_audit.records.report import EgoTie, SubjectReport
 from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, WholeGraph
+from recourse_audit.records.subject import EgoTie, SubjectReport, check_consistent
 from tests.render.subject_reports import made_report
 
 REPORT = made_report()

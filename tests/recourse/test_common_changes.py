@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.reporter import explain
-from recourse_audit.records.common_actions import CommonAction, CommonOutcome
-from recourse_audit.records.recourse import Recourse
+from recourse_audit.records.recourse import CommonAction, CommonOutcome, Recourse
 from recourse_audit.recourse import common_changes as module
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.common_changes import SOURCE, list_changes

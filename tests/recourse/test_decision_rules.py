@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.reporter import explain
 from recourse_audit.records.recourse import SetAction
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from tests.onnx_models import sum_network
 
 PEOPLE, MOST = 13, 2

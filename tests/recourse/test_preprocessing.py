@@ -18,7 +18,7 @@ from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.reporter import explain, try_by_hand
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.recourse import Option, SetAction, TieAction
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from tests.onnx_models import sum_network
 from tests.onnx_pipelines import Draft
 from tests.pipeline_audits import SETTINGS, people, pipeline_audit, ties

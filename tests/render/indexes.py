@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.page_words import INDEX_WORDS, PageWords
 from recourse_audit.render.pages.index import IndexSource, IndexView, index_view
 from recourse_audit.render.pages.index_rows import Links

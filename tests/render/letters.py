@@ -5,7 +5,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.records.caveats import AdjustedEffect, Caveat, Grade
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Action,
@@ -21,16 +20,19 @@ from recourse_audit.records.recourse import (
     TieAction,
     survival,
 )
-from recourse_audit.records.report import (
+from recourse_audit.records.search import Counterfactual, Explanation, Ranks
+from recourse_audit.records.subject import (
     FORMAT,
+    AdjustedEffect,
+    Caveat,
     Decision,
     DecisionLine,
     EgoNetwork,
     EgoNode,
     EgoTie,
+    Grade,
     SubjectReport,
 )
-from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from recourse_audit.bundle.layout import FILES
-from recourse_audit.records.manifest import (
+from recourse_audit.records.bundle import (
     FORMAT,
     Command,
     Counts,
@@ -15,10 +15,10 @@ from recourse_audit.records.manifest import (
     Manifest,
     ModelDigest,
     OutputFile,
+    SummaryRow,
 )
 from recourse_audit.records.model import NO_REPEATS
 from recourse_audit.records.recourse import STATUSES, Compared
-from recourse_audit.records.summary import SummaryRow
 from tests.render.subject_reports import PROBES
 
 DIGEST = "0123456789abcdef" * 4

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 import tinyhtml5
 
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import PageLinks, SubjectPage

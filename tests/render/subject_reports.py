@@ -6,9 +6,7 @@ from typing import Any
 
 import networkx as nx
 
-from recourse_audit.records.caveats import AdjustedEffect, Caveat
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.own_data import AnswerAlone, OwnData
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -22,15 +20,6 @@ from recourse_audit.records.recourse import (
     TieAction,
     survival,
 )
-from recourse_audit.records.report import (
-    FORMAT,
-    Decision,
-    DecisionLine,
-    EgoNetwork,
-    EgoNode,
-    EgoTie,
-    SubjectReport,
-)
 from recourse_audit.records.search import (
     Carriers,
     CarryingSet,
@@ -43,6 +32,19 @@ from recourse_audit.records.search import (
     SetsTried,
     Tie,
     WholeGraph,
+)
+from recourse_audit.records.subject import (
+    FORMAT,
+    AdjustedEffect,
+    AnswerAlone,
+    Caveat,
+    Decision,
+    DecisionLine,
+    EgoNetwork,
+    EgoNode,
+    EgoTie,
+    OwnData,
+    SubjectReport,
 )
 from recourse_audit.render.pages.tables import AuditFacts
 

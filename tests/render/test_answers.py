@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recourse_audit.records.model import RuleReport
-from recourse_audit.records.report import DecisionLine
+from recourse_audit.records.subject import DecisionLine
 from recourse_audit.render.answers import (
     amount,
     decided_words,

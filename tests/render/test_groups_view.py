@@ -8,14 +8,14 @@ from functools import cache
 import pytest
 
 from recourse_audit.groups import notes
-from recourse_audit.records.agreement import (
+from recourse_audit.records.groups import Days, GroupReport
+from recourse_audit.records.model import (
     Agreement,
     BetterRule,
     DecidedAs,
     Disagreement,
     GroupAgreement,
 )
-from recourse_audit.records.groups import Days, GroupReport
 from recourse_audit.render.page_words import GROUP_WORDS, LANGUAGES, PageWords
 from recourse_audit.render.pages.groups import GroupsView, groups_view
 from recourse_audit.render.pages.tables import ChartTable, Table

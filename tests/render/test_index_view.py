@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.records.manifest import Command, ModelDigest
+from recourse_audit.records.bundle import Command, ModelDigest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.render.page_words import INDEX_WORDS, LANGUAGES, PageWords
 from recourse_audit.render.pages.index_rows import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import Wording

@@ -14,9 +14,9 @@ import pytest
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.names import words_of
 from recourse_audit.records.recourse import DroppableTie
-from recourse_audit.records.report import EgoNode, EgoTie, SubjectReport
+from recourse_audit.records.subject import EgoNode, EgoTie, SubjectReport
+from recourse_audit.records.texts import words_of
 from recourse_audit.render.letters.letter import Reason
 from recourse_audit.render.letters.other_people import (
     Everybody,

@@ -8,7 +8,7 @@ from typing import Any
 import pikepdf
 import pytest
 
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from tests.render.letters import (

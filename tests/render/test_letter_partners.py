@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from tests.render.letters import LANGUAGES, OWN, add, drop, move, option, report, writer, written
 
 MANY = {"guarantor": 4}

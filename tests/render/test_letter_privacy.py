@@ -17,7 +17,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import Selection, load_audit, select_subjects
 from recourse_audit.audit.reporter import reports_on
 from recourse_audit.records.codec import plain_data
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.letters import letter as letters
 from recourse_audit.render.letters import source as sources
 from recourse_audit.render.letters.letter import Letter

@@ -6,7 +6,7 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import Option, Robustness, survival
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from tests.render.letters import (
     LANGUAGES,
     drop,

@@ -10,8 +10,7 @@ import pytest
 
 from recourse_audit.audit.caveats import adjusted_effect
 from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.records.caveats import Grade
-from recourse_audit.records.report import EgoTie, SubjectReport
+from recourse_audit.records.subject import EgoTie, Grade, SubjectReport
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import NoLetter
 from recourse_audit.render.letters.writer import LetterWriter

@@ -5,8 +5,6 @@ from html import unescape
 import pytest
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.caveats import FORMAT as STABILITY_FORMAT
-from recourse_audit.records.caveats import StabilityReport
 from recourse_audit.records.model import (
     FORMAT,
     ListedOutput,
@@ -16,6 +14,7 @@ from recourse_audit.records.model import (
 )
 from recourse_audit.records.recourse import TieAction, WhatIf
 from recourse_audit.records.search import Ranks
+from recourse_audit.records.subject import STABILITY_FORMAT, StabilityReport
 from recourse_audit.render.notebook import html_of
 from tests.render.group_reports import quiet_report
 from tests.render.subject_reports import PROBES, made_report

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from recourse_audit.records.own_data import RANDOM_ANSWERS, OwnData
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import RANDOM_ANSWERS, OwnData, SubjectReport
 from recourse_audit.render.own_data import REASONS, own_data_sentences
 from recourse_audit.render.page_words import LANGUAGES, PageWords
 from recourse_audit.render.pages.redaction import Level

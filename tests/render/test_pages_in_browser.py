@@ -13,7 +13,7 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser, Page
 
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.page_words import LANGUAGES, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import PageLinks, SubjectPage

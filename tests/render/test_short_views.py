@@ -19,7 +19,6 @@ from recourse_audit.records.model import (
     ProbeReport,
     RuleReport,
 )
-from recourse_audit.records.own_data import AnswerAlone
 from recourse_audit.records.recourse import (
     FRAGILE,
     STATUSES,
@@ -30,8 +29,8 @@ from recourse_audit.records.recourse import (
     SideEffects,
     WhatIf,
 )
-from recourse_audit.records.report import NO_TIES, DecisionLine, SubjectReport
 from recourse_audit.records.search import Carriers, CarryingSet
+from recourse_audit.records.subject import NO_TIES, AnswerAlone, DecisionLine, SubjectReport
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import NO_ATTRIBUTE, show_groups_briefly

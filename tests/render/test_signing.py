@@ -14,8 +14,8 @@ import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.signing import Review
+from recourse_audit.records.bundle import Review
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.letters.letter import Letter, Signer, SignOff
 from recourse_audit.render.letters.letter_inputs import read_ids, read_reviews

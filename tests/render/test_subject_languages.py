@@ -23,7 +23,7 @@ from recourse_audit.records.recourse import (
     TieAction,
     survival,
 )
-from recourse_audit.records.report import NO_TIES, SubjectReport
+from recourse_audit.records.subject import NO_TIES, SubjectReport
 from recourse_audit.render.page_words import LANGUAGES, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import SubjectPage

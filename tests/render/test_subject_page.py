@@ -8,13 +8,11 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from recourse_audit.records.caveats import Grade
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.model import (
     NOTES,
     Repeats,
 )
-from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -27,7 +25,8 @@ from recourse_audit.records.recourse import (
     WhatIf,
     survival,
 )
-from recourse_audit.records.report import (
+from recourse_audit.records.search import Sample
+from recourse_audit.records.subject import (
     FIRST_MOVES_NOTHING,
     NO_TIE_MOVES,
     NO_TIES,
@@ -35,9 +34,10 @@ from recourse_audit.records.report import (
     Decision,
     DecisionLine,
     EgoTie,
+    Grade,
+    OwnData,
     SubjectReport,
 )
-from recourse_audit.records.search import Sample
 from recourse_audit.render.pages.redaction import LEVELS, SOMEBODY, Level, redacted
 from tests.render.subject_pages import read, read_made
 from tests.render.subject_reports import (

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.records.recourse import AskedOn
-from recourse_audit.records.report import NO_TIE_MOVES
+from recourse_audit.records.subject import NO_TIE_MOVES
 from recourse_audit.render.status import STATUS_WORDS
 from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.text import plain

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from recourse_audit.records.report import DecisionLine, SubjectReport
 from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, WholeGraph
+from recourse_audit.records.subject import DecisionLine, SubjectReport
 from recourse_audit.render.pages.redaction import LEVELS, Level, redacted
 from recourse_audit.render.terminal.subject import show_subject
 from recourse_audit.render.whole_graph import (

@@ -16,7 +16,7 @@ import pytest
 from recourse_audit.bundle.reader import StoredAudit, open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.index import IndexSource, index_view

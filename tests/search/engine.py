@@ -14,8 +14,8 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import SearchFailure, SearchResult
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.search.moexp import Search
 from recourse_audit.search.pareto import GAP, PairTable, pair_table
 from recourse_audit.search.ranking import Layers, Ranking

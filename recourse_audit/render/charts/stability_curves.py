@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil
 
-from recourse_audit.records.caveats import StabilityPoint, StabilityReport
+from recourse_audit.records.subject import StabilityPoint, StabilityReport
 from recourse_audit.render.charts.svg import Drawing, Scale, points
 
 WIDTH, HEIGHT = 640, 400

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from recourse_audit.records.caveats import Caveat, Grade
 from recourse_audit.records.recourse import Action, TieAction
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
+from recourse_audit.records.subject import Caveat, Grade, SubjectReport
 
 Caution = Grade | Literal["holds_mostly", "unmeasured", "none"]
 # The gravest first.

@@ -16,8 +16,8 @@ from unicodedata import category
 
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.records.signing import Review, SignedLetter
-from recourse_audit.records.spreadsheets import unguarded
+from recourse_audit.records.bundle import Review, SignedLetter
+from recourse_audit.records.texts import unguarded
 from recourse_audit.render.letters.letter import (
     AddressLine,
     LetterInputs,

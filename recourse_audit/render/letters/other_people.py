@@ -8,9 +8,9 @@ person may allow a false alarm, word by word.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from recourse_audit.records.names import words_of
 from recourse_audit.records.recourse import TieAction
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
+from recourse_audit.records.texts import words_of
 from recourse_audit.render.letters.letter import Reason
 
 MOST_WORDS = 6  # of an id that is looked up among everybody

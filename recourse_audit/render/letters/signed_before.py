@@ -15,9 +15,8 @@ from recourse_audit.bundle.layout import MANIFEST
 from recourse_audit.bundle.plain_files import read_plain
 from recourse_audit.bundle.seal import digest
 from recourse_audit.errors import DocumentError, InputError
+from recourse_audit.records.bundle import DerivedManifest, SignedLetter
 from recourse_audit.records.codec import DERIVED_MANIFEST, SIGNED_LETTER
-from recourse_audit.records.manifest import DerivedManifest
-from recourse_audit.records.signing import SignedLetter
 from recourse_audit.render.batch import Files, file_name
 from recourse_audit.render.letters.signing import TABLE
 from recourse_audit.render.text import plain

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.errors import InputError, SubjectError
-from recourse_audit.records.manifest import SignOff as RecordedSignOff
-from recourse_audit.records.signing import CAUSES, FORMAT, Cause, Review, SignedLetter
-from recourse_audit.records.spreadsheets import csv_lines
+from recourse_audit.records.bundle import CAUSES, SIGNED_LETTER_FORMAT, Cause, Review, SignedLetter
+from recourse_audit.records.bundle import SignOff as RecordedSignOff
+from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.letters.letter import Letter, SignOff
 from recourse_audit.render.text import plain
 
@@ -169,7 +169,7 @@ def _signed(
     letter: Letter, by: SignOff, accepted: tuple[Cause, ...], review: Review | None
 ) -> SignedLetter:
     return SignedLetter(
-        format=FORMAT,
+        format=SIGNED_LETTER_FORMAT,
         id=letter.reference,
         sign_off=RecordedSignOff(name=by.name, day=by.day.isoformat()),
         accepted=accepted,

@@ -10,11 +10,11 @@ these terms is only counted.
 from dataclasses import dataclass
 from typing import Literal, NewType
 
-from recourse_audit.records.names import same_name
 from recourse_audit.records.recourse import Move as ReportedMove
 from recourse_audit.records.recourse import Option, Recourse, SetAction
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Tie
+from recourse_audit.records.subject import SubjectReport
+from recourse_audit.records.texts import same_name
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import named_like
 from recourse_audit.render.letters.cautions import Caution, Cautions

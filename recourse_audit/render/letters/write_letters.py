@@ -15,11 +15,10 @@ from recourse_audit.bundle.layout import writing
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.bundle.seal import digest, digest_of
 from recourse_audit.errors import InputError
+from recourse_audit.records.bundle import Cause, MadeWith
+from recourse_audit.records.bundle import SignOff as RecordedSignOff
 from recourse_audit.records.codec import SIGNED_LETTER
-from recourse_audit.records.manifest import MadeWith
-from recourse_audit.records.manifest import SignOff as RecordedSignOff
-from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.signing import Cause
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
 from recourse_audit.render.letters.letter_inputs import read_reviews
 from recourse_audit.render.letters.signed_before import (

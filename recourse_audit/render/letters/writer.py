@@ -6,8 +6,8 @@ from pathlib import Path
 
 from recourse_audit.bundle.seal import digest_of
 from recourse_audit.errors import InputError
-from recourse_audit.records.report import SubjectReport
-from recourse_audit.records.signing import SignedLetter
+from recourse_audit.records.bundle import SignedLetter
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.letters.letter import Letter, LetterInputs, SignOff, compose_letter
 from recourse_audit.render.letters.letter_inputs import (
     inputs_of,

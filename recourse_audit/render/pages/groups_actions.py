@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from recourse_audit.groups import notes
-from recourse_audit.records.common_actions import CommonAction
 from recourse_audit.records.group_actions import (
     ActionGap,
     ActionSet,
@@ -11,6 +10,7 @@ from recourse_audit.records.group_actions import (
     ServedGroups,
 )
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.board_words import MARKS, attribute_name, name_in, size
 from recourse_audit.render.pages.groups_tables import columns

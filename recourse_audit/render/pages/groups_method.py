@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import date
 
-from recourse_audit.records.agreement import Agreement, BetterRule
 from recourse_audit.records.groups import Days, GroupReport
+from recourse_audit.records.model import Agreement, BetterRule
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.board_words import attribute_name, colon
 from recourse_audit.render.pages.groups_words import confidence, ratio

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from recourse_audit.records.agreement import Agreement
+from recourse_audit.records.bundle import Command, Manifest, SummaryRow
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.records.manifest import Command, Manifest
+from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import STEADY
-from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.page_words import INDEX_WORDS, PageWords, english
 from recourse_audit.render.pages.index_evidence import Evidence, evidence_of

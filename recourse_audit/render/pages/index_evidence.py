@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from recourse_audit.records.manifest import Manifest
+from recourse_audit.records.bundle import Manifest
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypedDict, TypeVar
 
+from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
-from recourse_audit.records.summary import SummaryRow
 from recourse_audit.render.page_words import PageWords, strength
 from recourse_audit.render.pages.index_words import Change, change_words, detail_of
 from recourse_audit.render.text import plain

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from recourse_audit.records.summary import SummaryRow
+from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.text import plain
 from recourse_audit.settings import LetterSettings, Settings

@@ -6,8 +6,8 @@ Nothing here looks at a graph: the report holds everybody who is drawn.
 from collections import Counter
 from collections.abc import Sequence
 
-from recourse_audit.records.report import EgoNode, SubjectReport
 from recourse_audit.records.search import Counterfactual, Tie
+from recourse_audit.records.subject import EgoNode, SubjectReport
 from recourse_audit.render.charts.rings import Around, Person, rings
 from recourse_audit.render.charts.strips import Axis, Part, Strip
 from recourse_audit.render.charts.svg import Picture

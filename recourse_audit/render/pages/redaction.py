@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from recourse_audit.records.caveats import Caveat
-from recourse_audit.records.own_data import OwnData
 from recourse_audit.records.recourse import (
     Action,
     Certificate,
@@ -22,13 +20,6 @@ from recourse_audit.records.recourse import (
     SideEffects,
     TieAction,
 )
-from recourse_audit.records.report import (
-    DecisionLine,
-    EgoNetwork,
-    EgoNode,
-    EgoTie,
-    SubjectReport,
-)
 from recourse_audit.records.search import (
     Carriers,
     CarryingSet,
@@ -36,6 +27,15 @@ from recourse_audit.records.search import (
     Explanation,
     FrontPair,
     Tie,
+)
+from recourse_audit.records.subject import (
+    Caveat,
+    DecisionLine,
+    EgoNetwork,
+    EgoNode,
+    EgoTie,
+    OwnData,
+    SubjectReport,
 )
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.text import printable

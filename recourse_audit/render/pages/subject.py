@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recourse_audit.audit.rollout import roll_out
-from recourse_audit.records.caveats import AdjustedEffect, Caveat
 from recourse_audit.records.model import NO_ROOM, NOTES
 from recourse_audit.records.recourse import (
     FRAGILE,
@@ -19,19 +18,21 @@ from recourse_audit.records.recourse import (
     Survival,
     TieAction,
 )
-from recourse_audit.records.report import (
-    FIRST_MOVES_NOTHING,
-    NO_TIE_MOVES,
-    NO_TIES,
-    TIES_DO_NOT_MATTER,
-    SubjectReport,
-)
 from recourse_audit.records.search import (
     CarryingSet,
     Counterfactual,
     Explanation,
     FrontPair,
     Tie,
+)
+from recourse_audit.records.subject import (
+    FIRST_MOVES_NOTHING,
+    NO_TIE_MOVES,
+    NO_TIES,
+    TIES_DO_NOT_MATTER,
+    AdjustedEffect,
+    Caveat,
+    SubjectReport,
 )
 from recourse_audit.render.charts.mini_graph import TreeNode, mini_graph
 from recourse_audit.render.charts.objective_grid import objective_grid

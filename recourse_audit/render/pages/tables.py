@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from recourse_audit.records.manifest import Fingerprint
+from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.settings import Settings
 

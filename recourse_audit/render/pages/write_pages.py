@@ -13,10 +13,10 @@ from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import MANIFEST, writing
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit
 from recourse_audit.bundle.seal import digest, digest_of
+from recourse_audit.records.bundle import MadeWith
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.records.manifest import MadeWith
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.signed_before import SIGNED
 from recourse_audit.render.page_words import GROUP_WORDS, INDEX_WORDS, SUBJECT_WORDS, PageWords

@@ -8,10 +8,9 @@ favourable class and the best other one, with its line at 0.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from recourse_audit.records.own_data import AnswerAlone
 from recourse_audit.records.recourse import Option, WhatIf
-from recourse_audit.records.report import EgoNode, SubjectReport
 from recourse_audit.records.search import CarryingSet, WholeGraph
+from recourse_audit.records.subject import AnswerAlone, EgoNode, SubjectReport
 from recourse_audit.render.terminal.figures import amount, probability, signed
 from recourse_audit.render.text import plain
 

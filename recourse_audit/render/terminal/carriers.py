@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.answers import watched
 from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.text import columns, plain

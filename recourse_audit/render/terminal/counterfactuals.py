@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent, Tie
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.answers import effect, held_back
 from recourse_audit.render.terminal.figures import minus, tidy
 from recourse_audit.render.text import HELD_BACK, beaten_baselines, columns, plain

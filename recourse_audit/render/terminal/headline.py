@@ -1,6 +1,6 @@
 """The first sentence on a subject: what was decided, and what own data alone would give."""
 
-from recourse_audit.records.report import NO_TIES, SubjectReport
+from recourse_audit.records.subject import NO_TIES, SubjectReport
 from recourse_audit.render.terminal.lines import cut
 from recourse_audit.render.text import plain
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import CarryingSet, Tie, WholeGraph
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.terminal.axis import Asked, Axis
 from recourse_audit.render.terminal.lines import cell, cut
 from recourse_audit.render.text import number, plain

@@ -14,7 +14,7 @@ from recourse_audit.records.recourse import (
     SetAction,
     TieAction,
 )
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.terminal.axis import Axis
 from recourse_audit.render.terminal.lines import cell, cut
 from recourse_audit.render.text import number, plain

@@ -16,7 +16,7 @@ from recourse_audit.records.recourse import (
     SideEffects,
     WhatIf,
 )
-from recourse_audit.records.report import Decision, SubjectReport
+from recourse_audit.records.subject import Decision, SubjectReport
 from recourse_audit.render.answers import margin_words, outcome_words
 from recourse_audit.render.status import (
     SEARCHED,

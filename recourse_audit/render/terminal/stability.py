@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.records.caveats import StabilityPoint, StabilityReport
+from recourse_audit.records.subject import StabilityPoint, StabilityReport
 from recourse_audit.render.text import columns, number, plain
 
 WHAT = {"links": "new ties to other people", "models": "perturbed copies of the model"}

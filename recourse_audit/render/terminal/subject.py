@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from recourse_audit.records.report import SubjectReport
 from recourse_audit.records.search import Counterfactual, SearchExtent
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.answers import (
     decided_words,
     direction,

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from recourse_audit.records.recourse import Certificate, Recourse
-from recourse_audit.records.report import SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.answers import rule_sentence
 from recourse_audit.render.status import STATUS_WORDS, status_sentence
 from recourse_audit.render.terminal.axis import Axis, axis_of

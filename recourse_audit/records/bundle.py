@@ -1,0 +1,451 @@
+"""What a bundle holds: its manifest, log and verification, signed letters, rows of its store."""
+
+from dataclasses import dataclass, fields
+from types import NoneType
+from typing import Literal, get_args, get_type_hints
+
+from recourse_audit.records.base import Record
+from recourse_audit.records.model import ProbeReport, Repeats
+from recourse_audit.records.recourse import Compared, RecourseStatus
+from recourse_audit.records.search import Counterfactual
+from recourse_audit.records.subject import Caveat, SubjectReport
+
+FORMAT = 5
+DERIVED_FORMAT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Fingerprint(Record):
+    """What an audit is of: digests of everything that its results depend on, or the facts."""
+
+    versions: dict[str, str]
+    model: str
+    preprocessing: str
+    graph: dict[str, str]
+    candidates: str
+    settings: str
+    seed: int
+    subjects: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Command(Record):
+    """Whom the audit was asked to be about."""
+
+    name: Literal["run"] = "run"
+    subjects: str
+    sample: int | None
+    stratify: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelDigest(Record):
+    """The digest of a model, and of each of its files by name."""
+
+    sha256: str
+    files: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class InputFile(Record):
+    """A file that was read: its name without folders, and its digest."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Inputs(Record):
+    """Everything that was read; `preprocessing` is a second sealed file, if there is one."""
+
+    model: ModelDigest
+    preprocessing: ModelDigest | None
+    graph: dict[str, InputFile]
+    candidates: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Counts(Record):
+    """How many there are of everything; the statuses add up to the subjects.
+
+    `queries` counts graphs that the model was asked about, `evaluations` combinations of changes
+    that the search for options put to it, and `compared` those that were asked again on the whole
+    graph.
+    """
+
+    people: int
+    subjects: int
+    statuses: dict[RecourseStatus, int]
+    chunks: int
+    queries: int
+    repeats: Repeats
+    evaluations: int
+    compared: Compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OutputFile(Record):
+    """A file of the bundle: its size and its digest."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Started(Record):
+    """The audit was begun, with this fingerprint."""
+
+    event: Literal["started"] = "started"
+    fingerprint: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ChunkDone(Record):
+    """A chunk was finished: how many subjects it has, and a digest of their documents."""
+
+    event: Literal["chunk"] = "chunk"
+    chunk: int
+    subjects: int
+    content: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Sealed(Record):
+    """The manifest was sealed: a digest of all of it but the events."""
+
+    event: Literal["sealed"] = "sealed"
+    content: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Manifest(Record):
+    """What a bundle holds and what it was made from; it depends on the audit alone.
+
+    `events` are chained: each has a hash of itself and of all before it.
+    """
+
+    format: int
+    versions: dict[str, str]
+    command: Command
+    fingerprint: str
+    inputs: Inputs
+    seed: int
+    probes: ProbeReport
+    counts: Counts
+    hashed_ids: tuple[str, ...] | None
+    files: dict[str, OutputFile]
+    signed_by: str | None
+    events: tuple[Started | ChunkDone | Sealed, ...]
+
+    @property
+    def chunks(self) -> tuple[ChunkDone, ...]:
+        return tuple(event for event in self.events if isinstance(event, ChunkDone))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SignOff(Record):
+    """Who answers for letters, and on which day (as 2026-03-31)."""
+
+    name: str
+    day: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MadeWith(Record):
+    """What pages or letters were made with; made again with the same, they are the same.
+
+    `paper` says whether PDFs could be made. `letters` is, for pages, a digest of the names of the
+    letters they link to, and for letters one of their settings; `reasons` and `addresses` are
+    digests of people's files.
+    """
+
+    what: Literal["pages", "letters"]
+    version: str
+    templates: str
+    paper: bool
+    letters: str
+    level: str | None = None
+    language: str | None = None
+    auditor: str | None = None
+    pdf: bool | None = None
+    reasons: str | None = None
+    addresses: str | None = None
+    sign_off: SignOff | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DerivedManifest(Record):
+    """What a folder of pages or letters holds.
+
+    `of` is the digest of the manifest of the bundle it was made from; `content` one of everything
+    else in this record.
+    """
+
+    format: int
+    of: str
+    made_with: MadeWith
+    signed_by: str | None
+    files: dict[str, str]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LogLine(Record):
+    """One event: when it happened, what it was, and a hash of it and of all lines before it.
+
+    `fingerprint` and `subjects` go with "started", `chunk` and `subjects` with "chunk", `text`
+    with "trouble", `statuses` with "finished".
+    """
+
+    at: str = ""
+    event: Literal["started", "chunk", "trouble", "finished"]
+    fingerprint: str | None = None
+    chunk: int | None = None
+    subjects: int | None = None
+    text: str | None = None
+    statuses: dict[RecourseStatus, int] | None = None
+    hash: str = ""
+
+
+VERIFICATION_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Verification(Record):
+    """What is wrong with a bundle, one line per problem.
+
+    `subjects` and `signed_by` are what the manifest says, if it could be read.
+    """
+
+    format: int
+    problems: tuple[str, ...]
+    subjects: int | None = None
+    signed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GraphTable(Record):
+    """What a graph that workers share holds besides its arrays; `texts` are arrays of text."""
+
+    arrays: tuple[str, ...]
+    texts: tuple[str, ...]
+    attributes: tuple[str, ...]
+    more: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    directed: bool
+    kinds: tuple[str, ...]
+
+
+# ---------------------------------------------------------------- signed letters
+
+
+SIGNED_LETTER_FORMAT = 1
+# What speaks against signing a letter off, each to be accepted by its own word.
+Cause = Literal["fragile", "no-reason", "unreviewed"]
+CAUSES: tuple[Cause, ...] = ("fragile", "no-reason", "unreviewed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Review(Record):
+    """Who read a draft, and when (as 2026-03-31); `draft` is the fingerprint of what they read.
+
+    The fingerprint is "" if the reviewer's file gives none; then any draft counts as reviewed.
+    """
+
+    reviewer: str
+    day: str
+    draft: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SignedLetter(Record):
+    """Who signed a letter off, what they accepted, and what staff had given for it.
+
+    `accepted` is what spoke against the letter and was accepted. With `reasons` and `recipient` the
+    letter can be made again, to see whether it would still read the same.
+    """
+
+    format: int
+    id: str
+    sign_off: SignOff
+    accepted: tuple[Cause, ...]
+    review: Review | None
+    reasons: tuple[str, ...]
+    recipient: tuple[str, ...]
+
+
+# ---------------------------------------------------------------- rows of the store
+
+
+DIGITS = 6
+# (person's number, attribute, group); "" is unknown.
+Member = tuple[int, str, str]
+# (number of the block, some pairs of people who are tied: two 32-bit numbers each, low end first).
+TieBlock = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Person(Record):
+    """Anybody in the graph: what the model decided on them, and their community.
+
+    Where the model's answer is not a number, `decision` is "" and `favourable` is None;
+    `community` is None where communities are not known. `favourable_alone` is the model's decision
+    with all of their own ties removed; None where that is not known. `outcome` says whether what
+    came true later is good, None where that is not known, and `score` is what the rule goes by: the
+    summed probability of the favourable classes, or the model's score.
+    """
+
+    number: int
+    id: str
+    decision: str
+    favourable: bool | None
+    community: int | None
+    favourable_alone: bool | None
+    outcome: bool | None
+    score: float | None
+
+
+Value = str | int | float | bool | None
+ColumnType = type[str] | type[int] | type[float] | type[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SummaryRow(Record):
+    """The figures of one subject's report that fit into a row; None where there is none."""
+
+    id: str
+    decision: str
+    favourable: bool
+    status: str
+    error: str
+    note: str
+    margin: float | None
+    coverage: str | None
+    subgraphs: int | None
+    pairs: int | None
+    queries: int
+    calls_repeated: int
+    calls_differed: int
+    largest_difference: float
+    answers_compared: int
+    largest_deviation: float
+    explanation_nodes: int | None
+    removed_ties: int | None
+    simulatability: float | None
+    relevance: float | None
+    signed_relevance: float | None
+    caveat_grade: str | None
+    options: int
+    cheapest_cost: float | None
+    cheapest_changes: int | None
+    cheapest_held: int | None
+    most_held: int | None
+    tests: int | None
+    tried: int | None
+    possible: int | None
+    exhaustive: bool | None
+    evaluations: int | None
+    favourable_alone: bool | None
+
+    def values(self) -> tuple[Value, ...]:
+        """The row's values, in the order of `COLUMNS`."""
+        return tuple(getattr(self, name) for name in COLUMNS)
+
+
+def _column_types() -> dict[str, ColumnType]:
+    hints = get_type_hints(SummaryRow)
+    found: dict[str, ColumnType] = {}
+    for field in fields(SummaryRow):
+        kinds = [kind for kind in get_args(hints[field.name]) if kind is not NoneType]
+        found[field.name] = kinds[0] if kinds else hints[field.name]
+    return found
+
+
+COLUMNS = _column_types()
+
+
+def summary_of(report: SubjectReport) -> SummaryRow:
+    """The row of one subject."""
+    search, recourse = report.search, report.recourse
+    winner = report.counterfactuals[0] if report.counterfactuals else None
+    cheapest = recourse.options[0] if recourse and recourse.options else None
+    certificate = recourse.certificate if recourse else None
+    held = [one.robustness for one in recourse.options if one.robustness] if recourse else []
+    alone = report.own_data.alone if report.own_data else None
+    return SummaryRow(
+        id=report.subject.id,
+        decision=report.subject.decision,
+        favourable=report.subject.favourable,
+        status=report.status,
+        error=report.problem,
+        note=report.note,
+        margin=recourse.margin if recourse else None,
+        coverage=search.coverage if search else None,
+        subgraphs=search.subgraphs if search else None,
+        pairs=search.pairs if search else None,
+        queries=report.queries,
+        calls_repeated=report.repeats.calls,
+        calls_differed=report.repeats.differed,
+        largest_difference=report.repeats.largest,
+        answers_compared=recourse.compared.answers if recourse else 0,
+        largest_deviation=recourse.compared.largest if recourse else 0.0,
+        explanation_nodes=len(winner.explanation.nodes) if winner else None,
+        removed_ties=len(winner.removed) if winner else None,
+        simulatability=winner.simulatability if winner else None,
+        relevance=winner.relevance if winner else None,
+        signed_relevance=winner.signed_relevance if winner else None,
+        caveat_grade=grade_of_winner(report.caveats),
+        options=len(recourse.options) if recourse else 0,
+        cheapest_cost=cheapest.cost if cheapest else None,
+        cheapest_changes=len(cheapest.actions) if cheapest else None,
+        cheapest_held=cheapest.robustness.held if cheapest and cheapest.robustness else None,
+        most_held=max((one.held for one in held), default=None),
+        tests=held[0].draws if held else None,
+        tried=certificate.tried if certificate else None,
+        possible=certificate.possible if certificate else None,
+        exhaustive=certificate.exhaustive if certificate else None,
+        evaluations=recourse.evaluations if recourse else None,
+        favourable_alone=alone.favourable if alone and alone.decision else None,
+    )
+
+
+# What tables have besides the summary: how far removing the winner's ties moves the probability of
+# the decision, or the score, in the explanation and on the whole graph.
+WINNERS_EFFECTS: dict[str, ColumnType] = {
+    "effect_in_explanation": float,
+    "effect_on_whole_graph": float,
+    "flips_on_whole_graph": bool,
+}
+
+
+def winners_effects(report: SubjectReport) -> tuple[Value, ...]:
+    """The values of these columns; None where there is no winner, or the model was not asked."""
+    if not report.counterfactuals:
+        return (None, None, None)
+    winner = report.counterfactuals[0]
+    whole = winner.whole_graph
+    return (
+        _effect_inside(report, winner),
+        None if whole is None else whole.effect,
+        None if whole is None else whole.flips,
+    )
+
+
+def _effect_inside(report: SubjectReport, winner: Counterfactual) -> float | None:
+    before: float | None
+    after: float | None
+    if report.decision.scored:
+        before, after = winner.explanation.score, winner.score
+    else:
+        decided = report.subject.decision
+        before = winner.explanation.probabilities.get(decided)
+        after = winner.probabilities.get(decided)
+    return None if before is None or after is None else round(after - before, DIGITS) + 0.0
+
+
+def grade_of_winner(caveats: tuple[Caveat, ...]) -> str | None:
+    """The grade of what confounds the first counterfactual; None if nothing was measured."""
+    return next((one.grade for one in caveats if one.counterfactual == 1), None)

@@ -1,0 +1,442 @@
+"""All that was found about one subject, under the names that `explain --json` prints.
+
+Own data alone, caveats and stability, the report itself, and whether its parts fit together.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from recourse_audit.errors import DocumentError
+from recourse_audit.records.base import Record
+from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
+from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
+from recourse_audit.records.search import (
+    Carriers,
+    CarryingSet,
+    Counterfactual,
+    Explanation,
+    FrontPair,
+    ObjectiveGrid,
+    SearchExtent,
+    Tie,
+    WholeGraph,
+)
+
+# Why something was not asked; a page says it in its own language.
+RANDOM_ANSWERS = "the model's answers are random"
+DEPENDS_ON_OTHERS = (
+    "the model's answer for a person depends on who else is asked about, and the graph is too "
+    "large to ask about the whole of it for each person"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AnswerAlone(Record):
+    """What the model answers about a subject all of whose own ties are removed; loops stay.
+
+    `value` is the summed probability of the favourable classes, or the score of a score model,
+    which has no `probabilities`. Where the answer is not a number, `decision` and `probabilities`
+    are empty and `value` is None.
+    """
+
+    decision: str
+    favourable: bool
+    probabilities: dict[str, float]
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnData(Record):
+    """The answer on own data alone; where it was not asked, it is None and `reason` says why."""
+
+    alone: AnswerAlone | None = None
+    reason: str = ""
+
+
+# ---------------------------------------------------------------- caveats and stability
+
+
+# Each further than the one before from the effect as it is; what is not settled is nowhere.
+Grade = Literal["holds", "weakens", "no_effect", "reverses", "not_settled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AdjustedEffect(Record):
+    """What removing a part does to the probability of the decision, confounders drawn or not.
+
+    `unadjusted` is the move with all features as they are, `adjusted` the mean over draws of the
+    confounders' features, `low` to `high` its interval. A move of up to `smallest` is no effect to
+    speak of. `agreeing` is the share of draws with a larger move the same way, `negligible` the
+    share with no larger move; `depends_on_whom` where the mean does not speak for nine draws in
+    ten.
+    """
+
+    unadjusted: float
+    adjusted: float
+    low: float
+    high: float
+    smallest: float
+    agreeing: float
+    negligible: float
+    depends_on_whom: bool
+    draws: int
+    grade: Grade
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Caveat(Record):
+    """What must be said beside a finding, and what it is about.
+
+    `counterfactual` is the number of the counterfactual it is about, the first being 1; None if it
+    is about all of them. `about` says the same in words. `text` is for the auditor and may name
+    nodes; `letter` says it to the subject without naming anybody or anything.
+    """
+
+    kind: str
+    grade: Grade | None
+    counterfactual: int | None
+    about: str
+    text: str
+    letter: str
+    variables: tuple[str, ...] = ()
+    effect: AdjustedEffect | None = None
+
+
+STABILITY_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StabilityRow(Record):
+    """One subject under one perturbation: how far the answer, and what explains it, moved.
+
+    Distances are Jaccard distances; None where there was nothing to compare.
+    """
+
+    subject: str
+    perturbation: str
+    strength: float
+    changed: bool
+    explanation: float | None
+    options: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StabilityPoint(Record):
+    """Means over some rows of about the same strength."""
+
+    strength: float
+    explanation: float
+    options: float | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StabilityReport(Record):
+    """How stable the findings are: every row, and curves for changed and unchanged decisions.
+
+    `kind` is "links" or "models"; `unanswered` are subjects whom the model gave no number.
+    """
+
+    format: int
+    kind: Literal["links", "models"]
+    subjects: int
+    unanswered: tuple[str, ...]
+    rows: tuple[StabilityRow, ...]
+    changed: tuple[StabilityPoint, ...]
+    unchanged: tuple[StabilityPoint, ...]
+
+
+# ---------------------------------------------------------------- the report
+
+
+NO_TIES = "This person has no ties to others in the graph, so the decision rests on no tie."
+NO_TIE_MOVES = (
+    "No tie that was tried moves the answer: whichever ties were removed, the model's answer "
+    "stayed the same to six digits. So no tie is shown as one that the decision rests on."
+)
+FIRST_MOVES_NOTHING = (
+    "Removing the ties of the first counterfactual does not measurably move the answer, so the "
+    "decision does not rest on them. Some of the other pairs do move it."
+)
+TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
+
+
+FORMAT = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Decision(Record):
+    """What was decided on a subject, by the model's answer on the whole graph.
+
+    Where the answer is not a number, `decision` and `probabilities` are empty; a score model has no
+    probabilities.
+    """
+
+    id: str
+    decision: str
+    favourable: bool
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DecisionLine(Record):
+    """How the decision was taken: the rule, what it compared with which line, and how far apart.
+
+    `cut_off` is the line: the cut-off for this person, or, under a quota, the value of the last of
+    the others who is let in. `score` is what is compared with it, the summed probability of the
+    favourable classes or the score of a score model. Both are None where the likeliest class wins.
+    `margin` is how far the score is on the favourable side, in its own units; without a line, the
+    probability of the best favourable class minus that of the best other one. `better` is None
+    for probabilities. Under a quota, `places` are given away, and the subject ranks at `rank`.
+    `recorded` is the decision on record, if a column names it.
+    """
+
+    rule: RuleName
+    cut_off: float | None = None
+    score: float | None = None
+    margin: float | None = None
+    better: Literal["higher", "lower"] | None = None
+    places: int | None = None
+    rank: int | None = None
+    recorded: str | None = None
+
+    @property
+    def scored(self) -> bool:
+        """Whether the model gives scores, which are no probabilities."""
+        return self.better is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EgoNode(Record):
+    """Somebody near a subject, and the decision on them: empty where the answer is not a number."""
+
+    id: str
+    hops: int
+    decision: str
+    favourable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EgoTie(Record):
+    """The ties of one kind between two nodes; `count` of them, where parallel ties are allowed."""
+
+    ends: Tie
+    kind: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EgoNetwork(Record):
+    """The nodes within some hops of a subject, nearest first, the subject included.
+
+    `shown` of `total` nodes are listed: at most `limit`, unless the counterfactuals hold more. All
+    nodes of the counterfactuals are among them. `ties` are those between the listed nodes.
+    """
+
+    nodes: tuple[EgoNode, ...]
+    ties: tuple[EgoTie, ...]
+    shown: int
+    total: int
+    hops: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SubjectReport(Record):
+    """All that was found about one subject.
+
+    `explanation` is that of the first counterfactual. `carriers` is None where there are no ties
+    within reach, or where they were not searched for. `note` says why ties explain nothing, where
+    they do not; `error` says what went wrong. `queries` counts every graph that the model was
+    asked about for this subject, those that were asked twice included twice. Without any ties there
+    is no ego network.
+    """
+
+    format: int
+    subject: Decision
+    decision: DecisionLine
+    search: SearchExtent | None = None
+    explanation: Explanation | None = None
+    counterfactuals: tuple[Counterfactual, ...] = ()
+    front: tuple[FrontPair, ...] = ()
+    front_size: int = 0
+    carriers: Carriers | None = None
+    baselines: dict[str, FrontPair]
+    objective_grid: ObjectiveGrid | None = None
+    ego_network: EgoNetwork | None = None
+    own_data: OwnData | None = None
+    recourse: Recourse | None = None
+    caveats: tuple[Caveat, ...] = ()
+    probes: ProbeReport
+    what_if: WhatIf | None = None
+    queries: int = 0
+    repeats: Repeats = NO_REPEATS
+    note: str = ""
+    error: str = ""
+
+    def __repr__(self) -> str:
+        options = 0 if self.recourse is None else len(self.recourse.options)
+        return (
+            f"SubjectReport({self.subject.id!r}: {self.subject.decision or 'no decision'}, "
+            f"{self.status}, {len(self.counterfactuals)} counterfactuals, {options} options)"
+        )
+
+    @property
+    def status(self) -> RecourseStatus:
+        """The status of the recourse, or `error` if anything at all went wrong."""
+        return "error" if self.error or self.recourse is None else self.recourse.status
+
+    @property
+    def problem(self) -> str:
+        """What went wrong, if anything did."""
+        if self.error or self.recourse is None:
+            return self.error
+        return self.recourse.reason if self.recourse.status == "error" else ""
+
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether no pair that was tried moves the answer at the resolution used."""
+        return self.objective_grid is not None and self.objective_grid.relevance[1] == 0
+
+
+# ---------------------------------------------------------------- whether its parts fit together
+
+
+# Figures are rounded to six digits.
+ROUNDING = 2e-6
+
+
+def check_consistent(report: SubjectReport) -> SubjectReport:
+    """The same report; what does not fit together is a `DocumentError`."""
+    for problem in _problems(report):
+        raise DocumentError(f"this subject document was changed: {problem}")
+    return report
+
+
+def _problems(report: SubjectReport) -> Iterator[str]:
+    listed: set[str] | None = None
+    if report.ego_network is not None:
+        listed = {node.id for node in report.ego_network.nodes}
+        yield from _of_ego_network(report.ego_network, listed, report.subject.id)
+    for number, found in enumerate(report.counterfactuals, start=1):
+        wrong = _of_counterfactual(found, report, listed)
+        yield from (f"counterfactual {number}: {problem}" for problem in wrong)
+    if report.carriers is not None:
+        yield from _of_carriers(report.carriers, report)
+    if report.objective_grid is not None:
+        yield from _of_grid(report.objective_grid)
+    yield from _of_answers(report)
+    if report.own_data is not None:
+        yield from _of_own_data(report.own_data)
+
+
+def _of_answers(report: SubjectReport) -> Iterator[str]:
+    """Every decision has the probability of its class, or the score of a score model."""
+    scored, subject = report.decision.scored, report.subject
+    answered = [(subject.decision, subject.probabilities, report.decision.score)]
+    for option in () if report.recourse is None else report.recourse.options:
+        answered.append((option.decision, option.probabilities, option.score))
+    if report.what_if is not None:
+        tried = report.what_if
+        answered.append((tried.decision, tried.probabilities, tried.score))
+    for decision, chances, score in answered:
+        if decision and not scored and decision not in chances:
+            yield f"there is no probability of {decision!r}"
+        if decision and scored and score is None:
+            yield f"there is no score behind {decision!r}"
+
+
+def _of_own_data(found: OwnData) -> Iterator[str]:
+    if found.alone is not None and bool(found.alone.decision) != (found.alone.value is not None):
+        yield "the decision on own data alone has no value, or a value no decision"
+
+
+def _of_ego_network(found: EgoNetwork, listed: set[str], subject: str) -> Iterator[str]:
+    if len(listed) != len(found.nodes):
+        yield "the ego network lists somebody twice"
+    if subject not in listed:
+        yield "the ego network lacks the subject"
+    yield from _strangers((tie.ends for tie in found.ties), listed, "the ego network")
+
+
+def _of_counterfactual(
+    found: Counterfactual, report: SubjectReport, listed: set[str] | None
+) -> Iterator[str]:
+    explanation = found.explanation
+    nodes = {*explanation.nodes}
+    yield from _strangers(explanation.edges, nodes, "the explanation")
+    if not nodes <= (nodes if listed is None else listed):
+        yield "the ego network lacks somebody of the explanation"
+    if {*found.removed, *found.kept} != {*explanation.edges}:
+        yield "what is removed and kept is not the explanation"
+    if not _connected(explanation, report.subject.id):
+        yield "the explanation does not hang together around the subject"
+    classes = report.subject.probabilities.keys()
+    if found.probabilities.keys() != classes or explanation.probabilities.keys() != classes:
+        yield "its probabilities are of other classes"
+    if report.decision.scored and None in (found.score, explanation.score):
+        yield "it has no score"
+    if found.whole_graph is not None:
+        yield from _of_whole_graph(found.whole_graph, report)
+
+
+def _of_whole_graph(found: WholeGraph | CarryingSet, report: SubjectReport) -> Iterator[str]:
+    """Its figures are of the same classes, and say what its effect and its flip say."""
+    subject, scored = report.subject, report.decision.scored
+    if found.probabilities.keys() != subject.probabilities.keys():
+        yield "the whole graph's probabilities are of other classes"
+        return
+    before, after = report.decision.score, found.score
+    if not scored:
+        if not {subject.decision, found.decision} <= found.probabilities.keys():
+            yield f"there is no probability of {found.decision!r} on the whole graph"
+            return
+        before = subject.probabilities[subject.decision]
+        after = found.probabilities[subject.decision]
+    if before is None or after is None:
+        yield "there is no score on the whole graph"
+    elif not abs(after - before - found.effect) <= ROUNDING * (1 + abs(before)):
+        yield "the effect on the whole graph is not what its answers say"
+    if found.flips != (found.decision != subject.decision):
+        yield "whether the decision changes on the whole graph is not what it says"
+
+
+def _of_carriers(found: Carriers, report: SubjectReport) -> Iterator[str]:
+    sizes = [one.size for one in found.front]
+    if sizes != sorted({*sizes}) or any(not 1 <= size <= found.max_ties for size in sizes):
+        yield "the sets that carry the decision are not one of each size, smallest first"
+    flips = () if found.smallest_flip is None else (found.smallest_flip,)
+    if any(one.size != 1 for one in found.own) or len(found.own) > found.own_ties:
+        yield "the subject's own ties are not listed one by one"
+    for one in (*found.front, *flips, *found.own):
+        if one.size != len({frozenset(tie) for tie in one.removed}):
+            yield "a set that carries the decision is of another size"
+        yield from _of_whole_graph(one, report)
+    if flips and not flips[0].flips:
+        yield "the smallest set that changes the decision does not change it"
+
+
+def _strangers(ties: Iterable[Tie], known: set[str], whose: str) -> Iterator[str]:
+    for tie in ties:
+        if not known.issuperset(tie):
+            yield f"{whose} has a tie of somebody whom it does not list"
+            return
+
+
+def _connected(explanation: Explanation, subject: str) -> bool:
+    """Whether all ties can be walked from the subject, and lead to all nodes."""
+    reached, waiting = {subject}, [*explanation.edges]
+    while waiting:
+        left = [tie for tie in waiting if reached.isdisjoint(tie)]
+        if len(left) == len(waiting):
+            return False
+        reached.update(end for tie in waiting if not reached.isdisjoint(tie) for end in tie)
+        waiting = left
+    return reached == {*explanation.nodes}
+
+
+def _of_grid(grid: ObjectiveGrid) -> Iterator[str]:
+    cells = grid.rows * grid.columns
+    if grid.rows < 1 or grid.columns < 1 or any(not 0 <= cell < cells for cell, _ in grid.counts):
+        yield "the grid of objectives has a cell outside of it"
