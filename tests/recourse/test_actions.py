@@ -158,6 +158,8 @@ def test_the_table_is_what_reading_the_rules_one_by_one_permits(seed: int, direc
         table = action_table(policy, subject, 2)
         texts = names(table)
         assert sorted(texts) == sorted(text_of(graph, move) for move in slow.moves(subject))
+        droppable = [f"drop {'-'.join(one.tie)}:{one.kind}" for one in table.droppable]
+        assert droppable == [text for text in texts if text.startswith("drop")]
         assert reasons(policy, subject, *texts[:1], *texts[-1:]) == []
 
 
