@@ -31,6 +31,7 @@ from recourse_audit.model.edits import (
     Field,
     arriving_field,
     edits_of,
+    exceeds,
     joined,
     receptive_field,
 )
@@ -92,6 +93,11 @@ class StateSharing:
         elif len(asked) and not edits.added.shape[1]:
             return self.field_around(int(asked[0]))
         return self._field(asked, edits.added[1:3])
+
+    def exceeds(self, edits: Edits, most: int) -> bool:
+        """Whether more arcs than `most` matter to the nodes that edits ask about."""
+        hops = self._depth + int(self._form == "degree")
+        return exceeds(self._graph, edits.asked[1], hops, most)
 
     def field_around(self, subject: int) -> ArrivingField:
         """What matters to one subject; the last such field is kept."""
@@ -197,9 +203,11 @@ class EditedGraph:
         dropped = np.stack((owner[pair], arcs))
         return self.on_whole_graph(edits_of(len(people), asked, dropped=dropped))
 
-    def size(self, edits: Edits, way: Way) -> int:
-        """How many arcs matter to the nodes that edits ask about."""
+    def size(self, edits: Edits, way: Way, most: int | None = None) -> int:
+        """How many arcs matter to the nodes that edits ask about; just above `most`, if more do."""
         if way == "shared" and self.sharing is not None:
+            if most is not None and self.sharing.exceeds(edits, most):
+                return most + 1
             return len(self.sharing.field(edits).arcs)
         if way == "whole":
             return len(self.graph.arc_source)

@@ -286,6 +286,26 @@ def arriving_field(
     )
 
 
+def exceeds(graph: Graph, asked: NDArray[np.integer], hops: int, most: int) -> bool:
+    """Whether more arcs than `most` lead to nodes less than so many hops from some nodes.
+
+    Costs at most as much as that many arcs: nobody is listed whose arcs would be too many.
+    """
+    nodes = frontier = np.unique(asked).astype(np.int64)
+    count = 0
+    for _ in range(hops):
+        # Every neighbour sends an arc, unless ties have directions.
+        neighbours = int((graph.starts[frontier + 1] - graph.starts[frontier]).sum())
+        if not graph.directed and count + neighbours > most:
+            return True
+        arriving = _arriving(graph, frontier)
+        count += len(arriving)
+        frontier = np.unique(graph.arc_source[arriving]).astype(np.int64)
+        frontier = frontier[places_in(nodes, frontier) == OUTSIDE]
+        nodes = np.union1d(nodes, frontier)
+    return count > most
+
+
 def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
     """Arcs and loops of a field, in this order, with the places of their ends."""
     own = graph.loop_node[loops]

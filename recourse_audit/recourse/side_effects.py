@@ -140,7 +140,7 @@ def _groups(questions: Sequence[ReachQuestion]) -> Iterator[list[int]]:
             continue
         # In a small graph everything may go together: how much of it a query holds is seen to.
         small = len(asked.edited.graph.arc_source) <= MOST_ARCS
-        size = 0 if small else asked.edited.size(question.edits, asked.way)
+        size = 0 if small else asked.edited.size(question.edits, asked.way, MOST_ARCS)
         if size > MOST_ARCS:
             continue
         if asked.way != "shared":

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from recourse_audit.graph.arrays import Floats
-from recourse_audit.graph.readers import read_graph
+from recourse_audit.graph.readers import from_arrays, read_graph
 from recourse_audit.model import edited_graph
 from recourse_audit.model.edited_graph import StateSharing
+from recourse_audit.model.edits import arriving_field, exceeds
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_states import Form
 from recourse_audit.settings import load_settings
@@ -236,6 +237,20 @@ def main(first: int, last: int) -> None:
                     sys.stdout.write(f"{seed} {kind} {layers} {form}: {how}\n")
             cases += len(edits)
     sys.stdout.write(f"{cases:,} edits compared\n")
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_a_field_is_too_large_exactly_if_more_arcs_than_allowed_are_in_it(
+    hops: int, directed: bool
+) -> None:
+    random = np.random.default_rng(hops)
+    ends = random.integers(40, size=(2, 60))
+    graph = from_arrays(random.normal(size=(40, 2)), ends[:, ends[0] != ends[1]], directed=directed)
+    for asked in (np.array([3]), random.permutation(40)[:4]):
+        arcs = len(arriving_field(graph, asked, hops, degrees=False).arcs)
+        assert exceeds(graph, asked, hops, arcs - 1)
+        assert not exceeds(graph, asked, hops, arcs)
 
 
 if __name__ == "__main__":
