@@ -17,11 +17,11 @@ ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib
 endif
 
-.PHONY: help demo pictures test lint fuzz faults bench tables lock clean setup-run setup-dev
+.PHONY: help demo pictures test test-all lint fuzz faults bench tables lock clean setup-run setup-dev
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: setup-run ## Audit the sample model and write a bundle
 	@$(BIN)/recourse-audit demo
@@ -30,8 +30,11 @@ pictures: setup-dev ## Take the pictures of the documentation from the demo's bu
 	@test -d recourse-audit-demo/bundle/pages || $(BIN)/recourse-audit demo
 	@$(BIN)/python scripts/pictures.py recourse-audit-demo/bundle
 
-test: lint ## Check style and types, then run all tests
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+test: lint ## Check style and types, then run the tests, with a short form of each that takes long
+	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-all: lint ## The same with the long forms: every fault, more damage, whole samples, installed wheels
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "long or not long"
 
 faults: setup-dev ## Let commands fail at every step that writes, and rerun them
 	@$(BIN)/python -m tests.faults

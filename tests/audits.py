@@ -74,34 +74,62 @@ def lending_audit(folder: Path, model: str = "gcn", *, more: str = "", max_nodes
     return path
 
 
+# Enough for groups to be tested, and few enough for the test to take a moment.
 PEOPLE = 300
 
 
-def quick_audit(folder: Path, model: str = "gcn") -> Path:
-    """An audit of the lending sample that takes a few milliseconds a subject."""
+def quick_audit(folder: Path, model: str = "gcn", *, whole: bool = False) -> Path:
+    """An audit of the lending sample, or a part of it, that takes a few milliseconds a subject.
+
+    It has one protected attribute, and as few redraws as the settings allow. In the part a gap is
+    planted, since the sample's own is too small to be seen among so few.
+    """
     path = lending_audit(folder, model, max_nodes=3)
     text = path.read_text(encoding="utf-8")
-    text = text.replace("max_changes = 3", "max_changes = 1").replace("draws = 5", "draws = 0")
-    text = text.replace("[groups]", "[groups]\ncrossed = false\nredraws = 200")
-    path.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
-    return path
-
-
-def write_lending(folder: Path) -> None:
-    """The lending sample with fewer people, groups and redraws, so that nothing takes long."""
-    path = quick_audit(folder)
-    text = path.read_text(encoding="utf-8")
     for old, new in (
-        ("redraws = 200", "redraws = 100"),
-        (', "gender", "age_band"]', ', "gender"]'),
+        ("max_changes = 3", "max_changes = 1"),
+        ("draws = 5", "draws = 0"),
+        ("[groups]", "[groups]\nredraws = 100"),
+        ('"origin", "gender", "age_band"]', '"origin"]'),
     ):
         assert old in text
         text = text.replace(old, new)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(f"{text}\n[caveats]\ndraws = 0\n", encoding="utf-8")
+    if not whole:
+        keep_people(folder, PEOPLE)
+        plant_gap(folder)
+    return path
+
+
+def keep_people(folder: Path, count: int) -> None:
+    """Leave the first people in the tables of an audit, and the ties among them."""
     known = set()
     for name, ends in (("nodes", 1), ("edges", 2)):
         first, *rows = (folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
         if name == "nodes":
-            known = {row.split(",")[0] for row in rows[:PEOPLE]}
+            known = {row.split(",")[0] for row in rows[:count]}
         kept = [row for row in rows if {*row.split(",")[:ends]} <= known]
         (folder / f"{name}.csv").write_text("\n".join([first, *kept, ""]), encoding="utf-8")
+
+
+def plant_gap(folder: Path) -> None:
+    """Let those with little income come from the south, so that the south is refused more often."""
+    with (folder / "nodes.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    income, origin = header.index("income"), header.index("origin")
+    middle = np.median([float(row[income]) for row in rows])
+    for row in rows:
+        row[origin] = "south" if float(row[income]) < middle else "north"
+    with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def small_package(folder: Path) -> Path:
+    """A folder that `demo` takes for the installed package, with a small lending sample in it."""
+    package = folder / "package"
+    sample = package / "_data" / "sample_models" / "lending"
+    sample.mkdir(parents=True)
+    path = quick_audit(sample)
+    text = path.read_text(encoding="utf-8").replace("[caveats]\ndraws = 0", "")
+    path.write_text(text, encoding="utf-8")
+    return package

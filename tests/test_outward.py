@@ -14,7 +14,7 @@ import pytest
 from recourse_audit.cli.program import app
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.write_pages import write_pages
-from tests.audits import quick_audit
+from tests.audits import quick_audit, small_package
 from tests.bundles import request, run_here
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +42,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_here(request(place, place / "bundle", sample=2))
     write_letters(place / "bundle")
     write_pages(place / "bundle")
+    small_package(place)
     (place / "watch").mkdir()
     (place / "watch" / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
     return place
@@ -88,12 +89,13 @@ def test_every_command_is_tried() -> None:
 
 # All commands in one process, because starting one takes longer than most of them.
 ALL = """
-import json, sys
+import json, pathlib, sys
 import recourse_audit.cli.program  # so that the commands are there
 from recourse_audit.cli import main
-demo = sys.modules["recourse_audit.cli.demo"]
+from recourse_audit.cli import demo_files
 
-demo.DEMO_AUDIT = 2
+sys.modules["recourse_audit.cli.demo"].DEMO_AUDIT = 2
+demo_files.PACKAGE = pathlib.Path("package")
 for name, words in json.loads(sys.argv[1]).items():
     sys.argv = ["recourse-audit", name, *words]
     try:

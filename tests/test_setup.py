@@ -145,6 +145,7 @@ def test_continuous_integration_runs_make_test(tmp_path: Path) -> None:
         ("demo", ["setup.sh run", "recourse-audit demo"]),
         ("lint", ["setup.sh dev", "ruff check", "ruff format --check", "mypy"]),
         ("test", ["setup.sh dev", "ruff check", "ruff format --check", "mypy", "pytest"]),
+        ("test-all", ["setup.sh dev", "mypy", 'pytest -n auto --dist worksteal -m "long or not']),
         ("bench", ["setup.sh dev", "-m benchmarks --data"]),
     ],
 )

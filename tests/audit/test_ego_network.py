@@ -22,7 +22,7 @@ EVERY = 12
 
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> LoadedAudit:
-    return load_audit(quick_audit(tmp_path_factory.mktemp("lending")))
+    return load_audit(quick_audit(tmp_path_factory.mktemp("lending"), whole=True))
 
 
 @pytest.fixture(scope="module")

@@ -128,13 +128,13 @@ def test_people_and_groups_are_those_of_the_graph(folder: Path) -> None:
         ties = [pairs for (pairs,) in store.execute("SELECT pairs FROM ties ORDER BY block")]
         groups = dict(
             store.execute(
-                "SELECT value, count(*) FROM members WHERE attribute = 'gender' GROUP BY value"
+                "SELECT value, count(*) FROM members WHERE attribute = 'origin' GROUP BY value"
             )
         )
     assert json.loads(meta["communities"]) == {"column": None, "count": 0, "seed": 0}
     assert communities == 0
     lines = (folder / "nodes.csv").read_text(encoding="utf-8").splitlines()
-    column = lines[0].split(",").index("gender")
+    column = lines[0].split(",").index("origin")
     assert people == [(number, line.split(",")[0]) for number, line in enumerate(lines[1:])]
     number_of = {name: number for number, name in people}
     edges = (folder / "edges.csv").read_text(encoding="utf-8").splitlines()[1:]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.audits import write_lending
+from tests.audits import quick_audit
 from tests.bundles import contents, request, run_here, words_for
 from tests.command import command, one_line
 from tests.fuzz.worlds import Interrupted, seal_again
@@ -55,7 +55,7 @@ IN_CHECKPOINTS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("audit")
-    write_lending(place)
+    quick_audit(place)
     settings = place / "audit.toml"
     text = settings.read_text(encoding="utf-8")
     named = text.replace("[groups]", '[groups]\ncommunities = "community"')

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -222,7 +223,7 @@ def test_a_replay_names_the_subject_who_was_tampered_with(
         [[number, name, document]] = store.execute(
             "SELECT number, id, document FROM subjects LIMIT 1"
         ).fetchall()
-        other = document.replace('"relevance":0', '"relevance":1', 1)
+        other = re.sub(r'"relevance":\d', '"relevance":7', document, count=1)
         assert other != document
         store.execute("UPDATE subjects SET document = ? WHERE number = ?", (other, number))
         store.commit()

@@ -4,15 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.audits import small_package
 from tests.command import command, one_line
 
 
-def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 2)
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    folder = tmp_path / "demo"
+def check_demo(folder: Path) -> None:
+    """The demo runs in an empty folder, and again over itself."""
     folder.mkdir()
     first = command("demo", "--out", folder)
     assert first.code == 0, first.err
@@ -30,6 +27,24 @@ def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
     assert f"Open {index} in a browser" in first.err
     assert index.is_file()
     assert list((folder / "bundle" / "letters").glob("*.pdf"))
+
+
+@pytest.fixture(autouse=True)
+def _two_people_and_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recourse_audit.cli.demo.DEMO_AUDIT", 2)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+
+
+def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recourse_audit.cli.demo_files.PACKAGE", small_package(tmp_path))
+    check_demo(tmp_path / "demo")
+
+
+@pytest.mark.long
+def test_the_demo_runs_on_the_sample_that_is_delivered(tmp_path: Path) -> None:
+    check_demo(tmp_path / "demo")
 
 
 def test_a_foreign_folder_is_left_alone_also_one_with_an_audit_in_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.execute.executors import InProcess
 from recourse_audit.execute.pipeline import run_audit
-from tests.audits import write_lending
+from tests.audits import quick_audit
 from tests.bundles import LOG, contents, request, run_here
 from tests.fuzz.worlds import Interrupted
 
@@ -26,7 +26,7 @@ def backwards(day: int) -> Callable[[], str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("audit")
-    write_lending(place)
+    quick_audit(place)
     run_here(request(place, place / "bundle", sample=SAMPLE))
     return place
 

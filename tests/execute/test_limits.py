@@ -23,7 +23,7 @@ REASONS = {
 
 def trapped_audit(folder: Path, trap: str) -> Path:
     """The lending sample with a model that is sound for everybody but one."""
-    settings = quick_audit(folder)
+    settings = quick_audit(folder, whole=True)
     with (folder / "nodes.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     place = header.index("open_accounts")
@@ -34,6 +34,7 @@ def trapped_audit(folder: Path, trap: str) -> Path:
     sprung_network(folder / "gcn.onnx", trap, mark=MARK, people=len(rows))
     limits = 'path = "gcn.onnx"\ntimeout = 2\nmemory = "1 GB"'
     text = settings.read_text(encoding="utf-8").replace('path = "gcn.onnx"', limits)
+    text = text.replace('attributes = ["origin"]', "attributes = []")
     settings.write_text(text, encoding="utf-8")
     return settings
 

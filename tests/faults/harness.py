@@ -13,7 +13,7 @@ from typing import cast
 from unittest.mock import patch
 
 from recourse_audit.render.pages.redaction import Level
-from tests.audits import write_lending
+from tests.audits import quick_audit
 from tests.faults.points import KILLED, Fault, Points, end, install
 
 PRELOADED = (
@@ -127,7 +127,7 @@ GROUPS: Words = ("groups", "")
 
 def cases(place: Path) -> dict[str, Case]:
     """The commands by name, with what they work on, written into an empty folder."""
-    write_lending(place)
+    quick_audit(place)
     assert attempt(RUN, place, place / "finished").code == 0
     made = shutil.copytree(place / "finished", place / "made")
     for words in (ENGLISH, REVIEWER):

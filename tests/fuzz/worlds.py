@@ -26,7 +26,7 @@ from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.templates import eject
 from tests.audits import IDS as OLD_IDS
-from tests.audits import SETTINGS, small_audit, write_lending
+from tests.audits import SETTINGS, quick_audit, small_audit
 from tests.bundles import request, run_here
 from tests.fuzz import grammars, texts
 from tests.fuzz.mutations import damaged
@@ -186,7 +186,7 @@ def make_world(root: Path) -> None:
     _write_graphs(case)
     lending = case / "lending"
     lending.mkdir()
-    write_lending(lending)
+    quick_audit(lending)
     run_here(request(lending, case / "bundle", sample=1))
     with made_quick():
         write_letters(case / "bundle")

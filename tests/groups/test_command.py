@@ -22,7 +22,7 @@ from recourse_audit.groups.report import groups_of
 from recourse_audit.records.bundle import LogLine
 from recourse_audit.records.codec import GROUPS as GROUPS_DOCUMENT
 from recourse_audit.records.codec import LOG_LINE
-from tests.audits import SAMPLES
+from tests.audits import PEOPLE, SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
 from tests.groups.stores import drawn_people, make_store
@@ -212,7 +212,7 @@ def test_a_real_bundle_has_groups(tmp_path: Path) -> None:
     sealed = json.loads((tmp_path / "out" / GROUP_REPORT).read_text(encoding="utf-8"))
     assert sealed["tables"] == document["tables"]
     overall = document["overall"]["decisions"]
-    assert (overall["people"], overall["audited"]) == (1800, 48)
+    assert (overall["people"], overall["audited"]) == (PEOPLE, 48)
     assert overall["not_audited"] == overall["refused"] - 48
     assert document["communities"] == {"column": None, "count": 0, "seed": 0}
 
@@ -242,9 +242,9 @@ def test_a_report_that_is_missing_or_damaged_is_one_sentence(
 
 
 def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
-    asked = request(tmp_path, tmp_path / "out", sample=96)
+    asked = request(tmp_path, tmp_path / "out", sample=64)
     process = started(
-        "run", "--no-pages", asked.origin, "--out", asked.out, "--sample", "96", "--workers", "1"
+        "run", "--no-pages", asked.origin, "--out", asked.out, "--sample", "64", "--workers", "1"
     )
     stop_after(process, asked.out, 2, signal.SIGKILL)
     ended(process)
@@ -254,7 +254,7 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     assert "THIS AUDIT IS NOT FINISHED: " in finished.err.splitlines()[0]
     document = finished.document
     assert document["finished"] is False
-    assert 0 < document["done"] < document["total"] == 96
+    assert 0 < document["done"] < document["total"] == 64
     assert document["overall"]["decisions"]["audited"] == document["done"]
     assert command("groups", asked.out, columns=160).out.startswith("THIS AUDIT IS NOT FINISHED")
     checked = command("groups", asked.out, "--json", "--fail-on", "gap")
