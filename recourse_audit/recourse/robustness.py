@@ -8,8 +8,7 @@ stays as it is. Where features follow from columns, numbers among the columns sh
 follow; a category stays what it is, because half a category means nothing.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
-from recourse_audit.model.edits import Edits, edits_of, receptive_field
+from recourse_audit.model.edits import Edits, edits_of, joined, receptive_field
 from recourse_audit.records.recourse import Robustness, survival
 from recourse_audit.recourse.action_edits import ActionEdits, changed_columns, columns_of
 from recourse_audit.recourse.actions import NONE, ActionTable
@@ -55,19 +54,25 @@ class OptionGraph:
         places = np.flatnonzero(self.hops <= (1 if depth is None else depth))
         return places[np.argsort(self.late[places], kind="stable")]
 
+    def with_arcs(self, count: int, dropped: Ints, added: Ints) -> Edits:
+        """The option in so many versions, which drop and add further arcs."""
+        own = self._for_each(count)
+        return replace(
+            own,
+            dropped=edits_of(0, (), dropped=np.concatenate((own.dropped, dropped), axis=1)).dropped,
+            added=edits_of(0, (), added=np.concatenate((own.added, added), axis=1)).added,
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draws:
-    """Versions of an option's graph, several at a time.
+    def with_features(self, near: Ints, features: Floats) -> Edits:
+        """The option in versions that replace people's features, version after version."""
+        count = len(features) // max(len(near), 1)
+        version = np.repeat(np.arange(count), len(near))
+        people = np.tile(self.nodes[near], count)
+        replaced = np.stack((version, people, np.arange(len(features))))
+        return replace(self._for_each(count), replaced=replaced, features=features)
 
-    `ends` and `keep` say where each arc leads and which are left, one row per version; `near` are
-    the places whose features are replaced, by the rows of `features`, version after version.
-    """
-
-    ends: Ints
-    keep: Mask
-    near: Ints
-    features: Floats
+    def _for_each(self, count: int) -> Edits:
+        return joined([self.option] * count)
 
 
 class RobustnessTest:
@@ -100,8 +105,7 @@ class RobustnessTest:
         option_graph = self.option_graph(asked, table, combination)
         if len(option_graph.arcs) * self._draws > MOST_DRAWN_ARCS:
             return None
-        draws = self._drawn(option_graph, table, combination, place)
-        answers, fits = asked.answers(_edits(option_graph, draws))
+        answers, fits = asked.answers(self._draw(option_graph, table, combination, place))
         if not fits.all():
             return None
         works = decisions.favourable(answers, asked.subject)
@@ -143,9 +147,9 @@ class RobustnessTest:
             late=late,
         )
 
-    def _drawn(
+    def _draw(
         self, option_graph: OptionGraph, table: ActionTable, combination: Ints, place: int
-    ) -> list[_Draws]:
+    ) -> Edits:
         """All versions: first those with other ties, then those with other attributes."""
         generator = np.random.default_rng((self._seed, table.subject, place))
         copies = max(1, self._edited.batcher.node_room // len(option_graph.hops))
@@ -158,16 +162,13 @@ class RobustnessTest:
                 if table.encoder is None
                 else self._shifted_columns(option_graph, generator, count, table, combination)
             )
-            ends = option_graph.ends
-            keep = np.ones((count, ends.shape[1]), bool)
-            ends = np.broadcast_to(ends[:, None], (2, *keep.shape))
-            with_attributes.append(_Draws(ends=ends, keep=keep, near=near, features=shifted))
-        return [*with_ties, *with_attributes]
+            with_attributes.append(option_graph.with_features(near, shifted))
+        return joined([*with_ties, *with_attributes])
 
     def _with_other_ties(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int
-    ) -> _Draws:
-        """Versions in which other people's ties are gone or lead elsewhere."""
+    ) -> Edits:
+        """Versions in which other people's ties are ended or lead elsewhere."""
         ends, hops = option_graph.ends, option_graph.hops
         others = np.flatnonzero((ends != option_graph.subject).all(axis=0) & (ends[0] != ends[1]))
         _, first, tie = np.unique(option_graph.ties[others], return_index=True, return_inverse=True)
@@ -183,22 +184,20 @@ class RobustnessTest:
         low, high = bounds[hops[left]], bounds[hops[left] + 1]
         to = order[low + (pick * (high - low)).astype(np.int64)]
         move &= change & (to != ends[1 - side, others[first]])
-        gone = change & ~move
-        drawn = np.repeat(ends[:, None], count, axis=1)
-        keep = np.ones(drawn.shape[1:], bool)
+        change &= ~(move & (to == left))  # it was drawn to lead where it leads
         by_tie = others[np.argsort(tie, kind="stable")]
         starts = np.concatenate(([0], np.cumsum(np.bincount(tie, minlength=len(first)))))
-        version, changed = np.nonzero(gone)
-        arcs, owner = spans(starts, changed)
-        keep[version[owner], by_tie[arcs]] = False
-        version, changed = np.nonzero(move)
+        version, changed = np.nonzero(change)
         arcs, owner = spans(starts, changed)
         arcs, version, changed = by_tie[arcs], version[owner], changed[owner]
-        for end in (0, 1):
-            there = ends[end, arcs] == left[version, changed]
-            drawn[end, version[there], arcs[there]] = to[version[there], changed[there]]
-        nobody = np.empty(0, np.int64)
-        return _Draws(ends=drawn, keep=keep, near=nobody, features=option_graph.features[:0])
+        dropped = np.stack((version, option_graph.arcs[arcs]))
+        there = np.flatnonzero(move[version, changed])
+        there = there[np.lexsort((arcs[there], version[there]))]
+        arcs, version, changed = arcs[there], version[there], changed[there]
+        new = ends[:, arcs]
+        new = np.where(new == left[version, changed], to[version, changed], new)
+        added = np.stack((version, *option_graph.nodes[new], option_graph.ties[arcs]))
+        return option_graph.with_arcs(count, dropped, added)
 
     def _shifted(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int, fixed: Ints
@@ -280,43 +279,3 @@ def _hops(ends: Ints, nodes: int, subject: int, depth: int | None) -> Ints:
             next_to = way[1][hops[way[0]] == hop - 1]
             hops[next_to] = np.minimum(hops[next_to], hop)
     return hops
-
-
-def _edits(option_graph: OptionGraph, draws: Sequence[_Draws]) -> Edits:
-    """What all versions change in the graph as it is: the option, then what was drawn."""
-    option, nodes, before = option_graph.option, option_graph.nodes, option_graph.ends
-    count = sum(len(part.keep) for part in draws)
-    dropped, added = [_for_each(option.dropped, count)], [_for_each(option.added, count)]
-    replaced, features = [], [option.features]
-    first, row = 0, len(option.features)
-    for part in draws:
-        moved = part.keep & (part.ends != before[:, None]).any(axis=0)
-        version, arc = np.nonzero(~part.keep | moved)
-        dropped.append(np.stack((first + version, option_graph.arcs[arc])))
-        version, arc = np.nonzero(moved)
-        source, target = nodes[part.ends[:, version, arc]]
-        added.append(np.stack((first + version, source, target, option_graph.ties[arc])))
-        if not len(part.near):
-            own = _for_each(option.replaced, len(part.keep))
-            own[0] += first
-            replaced.append(own)
-        version = np.repeat(np.arange(len(part.keep)), len(part.near))
-        who = np.tile(nodes[part.near], len(part.keep))
-        replaced.append(np.stack((first + version, who, row + np.arange(len(who)))))
-        features.append(part.features)
-        first, row = first + len(part.keep), row + len(part.features)
-    return edits_of(
-        count,
-        np.stack((np.arange(count), np.full(count, nodes[option_graph.subject]))),
-        dropped=np.concatenate(dropped, axis=1),
-        added=np.concatenate(added, axis=1),
-        replaced=np.concatenate(replaced, axis=1),
-        features=np.concatenate(features),
-    )
-
-
-def _for_each(edit: Ints, count: int) -> Ints:
-    """What a single edit changes, once for each of many edits."""
-    every = np.tile(edit, count)
-    every[0] = np.repeat(np.arange(count), edit.shape[1])
-    return every

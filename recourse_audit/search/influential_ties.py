@@ -30,7 +30,6 @@ from recourse_audit.records.search import (
     CarryingSet,
     Counterfactual,
     SetsTried,
-    Tie,
     WholeGraph,
 )
 from recourse_audit.search.results import Naming, round_figures
@@ -62,7 +61,7 @@ class TieRemovals:
         self._asked = asked
         self._graph = asked.edited.graph
         self._decisions = asked.edited.decisions
-        self._naming = naming
+        self.naming = naming
         self._given = given
         self._used = 0
         self._own = asked.edited.everybody[[asked.subject]]
@@ -125,10 +124,6 @@ class TieRemovals:
         own: Mask = (low == self._asked.subject) | (high == self._asked.subject)
         return own
 
-    def ties(self, pairs: Ints) -> tuple[Tie, ...]:
-        """Pairs by the ids of their ends."""
-        return self._naming.ties([tuple(pairs.tolist())])[0]
-
     def away(self, answers: Floats) -> Floats:
         """How far each answer is from the subject's, away from the decision; NaN stays NaN.
 
@@ -154,8 +149,8 @@ class TieRemovals:
         numbers = np.where(usable[:, None], answers, 0.0)
         decided = self._decisions.classes[self._decided]
         rows = zip(
-            self._naming.probabilities(numbers),
-            self._naming.scores(numbers),
+            self.naming.probabilities(numbers),
+            self.naming.scores(numbers),
             self._effects(numbers).tolist(),
             self._decisions.names_of(numbers, self._asked.subject),
             usable.tolist(),
@@ -194,7 +189,7 @@ class Tried:
     sets: Ints
     answers: Floats
     away: Floats
-    flips: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    flips: Mask
 
     @property
     def best_first(self) -> Ints:
@@ -279,6 +274,14 @@ class _CarrierSearch:
         """How many of some sets are of the subject's own ties alone."""
         own = np.sort(self.reach[: self.own])
         return int(np.isin(tried.sets, own).all(axis=1).sum())
+
+    def own_first(self, singles: Tried) -> list[int]:
+        """Own ties that are listed: those that move the answer farthest; of equals, the first."""
+        own = np.isin(singles.sets[:, 0], self.reach[: self.own]) & np.isfinite(singles.away)
+        places = np.flatnonzero(own)
+        farthest = places[np.argsort(-np.abs(singles.away[places]), kind="stable")]
+        listed: list[int] = farthest[:OWN_LISTED].tolist()
+        return listed
 
     def _tried(self, sets: Ints, answers: Floats) -> Tried:
         order = np.lexsort(sets.T[::-1])
@@ -366,18 +369,15 @@ def _padded(sets: Sequence[Sequence[int]]) -> Ints:
 
 def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch) -> Carriers:
     """The best set of each size that moves the answer farther than every smaller one."""
-    front, farthest = [], 0.0
-    for tried in found:
-        best = int(tried.best_first[0])
-        if tried.away[best] > farthest:
-            farthest = float(tried.away[best])
-            front.append(_named(removals, tried, best))
-    flip = None
-    for tried in found:
-        flipping = tried.best_first[tried.flips[tried.best_first]]
-        if len(flipping):
-            flip = _named(removals, tried, int(flipping[0]))
-            break
+    best = [int(tried.best_first[0]) for tried in found]
+    moves = np.array([tried.away[place] for tried, place in zip(found, best, strict=True)])
+    farther = moves > np.maximum.accumulate(np.append(0.0, moves))[:-1]
+    wanted = [(found[size], best[size]) for size in np.flatnonzero(farther).tolist()]
+    flips = [(tried, tried.best_first[tried.flips[tried.best_first]]) for tried in found]
+    smallest = [(tried, int(places[0])) for tried, places in flips if len(places)][:1]
+    own = search.own_first(found[0])
+    records = _named(removals, [*wanted, *smallest, *((found[0], place) for place in own)])
+    front = records[: len(wanted)]
     counts = tuple(
         SetsTried(
             size=size,
@@ -391,8 +391,8 @@ def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch)
     complete = len(counts) == search.largest and all(one.tried == one.of for one in counts)
     return Carriers(
         front=tuple(front),
-        smallest_flip=flip,
-        own=_own(removals, found[0], search),
+        smallest_flip=records[len(wanted)] if smallest else None,
+        own=tuple(records[len(wanted) + len(smallest) :]),
         own_ties=search.own,
         ties_in_reach=len(search.reach),
         max_ties=search.largest,
@@ -401,24 +401,22 @@ def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch)
     )
 
 
-def _own(removals: TieRemovals, singles: Tried, search: _CarrierSearch) -> tuple[CarryingSet, ...]:
-    """What each own tie does alone, the farthest move first; of equals, the first tie."""
-    own = np.isin(singles.sets[:, 0], search.reach[: search.own]) & np.isfinite(singles.away)
-    places = np.flatnonzero(own)
-    farthest = places[np.argsort(-np.abs(singles.away[places]), kind="stable")]
-    return tuple(_named(removals, singles, int(place)) for place in farthest[:OWN_LISTED])
-
-
-def _named(removals: TieRemovals, tried: Tried, place: int) -> CarryingSet:
-    [found] = removals.records(tried.answers[[place]])
-    assert isinstance(found, WholeGraph), "an answer that is not a number moves nothing"
-    pairs = tried.sets[place]
-    return CarryingSet(
-        removed=removals.ties(pairs),
-        size=len(pairs),
-        probabilities=found.probabilities,
-        score=found.score,
-        effect=found.effect,
-        decision=found.decision,
-        flips=found.flips,
-    )
+def _named(removals: TieRemovals, chosen: Sequence[tuple[Tried, int]]) -> list[CarryingSet]:
+    """Sets of ties in the user's ids, with what the model answers without them."""
+    if not chosen:
+        return []
+    pairs = [tuple(tried.sets[place].tolist()) for tried, place in chosen]
+    answers = removals.records(np.array([tried.answers[place] for tried, place in chosen]))
+    return [
+        CarryingSet(
+            removed=ties,
+            size=len(ties),
+            probabilities=answer.probabilities,
+            score=answer.score,
+            effect=answer.effect,
+            decision=answer.decision,
+            flips=answer.flips,
+        )
+        for ties, answer in zip(removals.naming.ties(pairs), answers, strict=True)
+        if answer is not None  # an answer that is not a number moves nothing
+    ]

@@ -14,11 +14,14 @@ import pytest
 from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.readers import from_arrays, read_graph
 from recourse_audit.model import edited_graph
-from recourse_audit.model.edited_graph import StateSharing
-from recourse_audit.model.edits import arriving_field, exceeds
+from recourse_audit.model.edited_graph import EditedGraph, StateSharing, Way
+from recourse_audit.model.edits import arriving_field, exceeds, joined
+from recourse_audit.model.queries import whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_states import Form
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import load_settings
+from tests.decisions import decisions_over
 from tests.model.edited_graphs import Edit, World, random_graph
 from tests.model.small_graphs import open_model
 from tests.model.test_packing import SAMPLE_MODELS, sample_name, sample_settings
@@ -31,6 +34,9 @@ KINDS = (*PLAIN, *DEGREE)
 WORLDS = 96
 EDITS = 110
 CLASSES = 3
+SOUND = ProbeReport(
+    deterministic=True, node_order=True, tie_order=True, ties_matter=True, packing=True, depth=2
+)
 
 
 def test_ten_thousand_edits_are_answered_as_on_the_whole_graph(tmp_path: Path) -> None:
@@ -45,6 +51,35 @@ def test_ten_thousand_edits_are_answered_as_on_the_whole_graph(tmp_path: Path) -
             # An exponential may round otherwise at another place of a vector.
             same = np.array_equal(found, right, equal_nan=True)
             assert same or kind == "gat", (seed, kind, layers, form)
+
+
+WAYS: tuple[Way, ...] = ("shared", "field", "whole")
+
+
+@pytest.mark.parametrize("one_node", [False, True])
+@pytest.mark.parametrize("kind", ["gcn", "sage", "weighted_gcn"])
+def test_every_way_to_ask_gives_the_answers_of_the_whole_graph(
+    kind: str, one_node: bool, tmp_path: Path
+) -> None:
+    """Also edits about one node, which share fields, and joined lists of edits."""
+    _, layers, world, edits = drawn(tmp_path, 16, kind=kind, layers=2)
+    if one_node:
+        edits = [replace(edit, asked=edits[0].asked[:1]) for edit in edits]
+    right = world.answers(edits)
+    nodes = np.arange(world.graph.node_count)
+    answers = world.batcher.ask(whole(world.graph), nodes)
+    decisions = decisions_over(answers, ["c"], ["a", "b", "c"], graph=world.graph)
+    report = replace(SOUND, depth=layers, sender_degree=kind in DEGREE)
+    edited = EditedGraph(world.graph, world.batcher, report, decisions)
+    edited.batcher = world.batcher  # which knows the further ties of the world
+    half = len(edits) // 2
+    halves = joined([world.packed(edits[:half]), world.packed(edits[half:])])
+    for way in WAYS:
+        for packed in (world.packed(edits), halves):
+            found, fits = edited.answers(packed, way)
+            assert fits.all()
+            assert nearly_equal(found, right), way
+    assert nearly_equal(edited.on_whole_graph(world.packed(edits)), right)
 
 
 @pytest.mark.parametrize("seed", range(12))

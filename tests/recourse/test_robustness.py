@@ -106,10 +106,18 @@ def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_p
     before = sorted(zip(*option_graph.ends, option_graph.ties, strict=True))
     own = [arc for arc in before if option_graph.subject in arc[:2] or arc[0] == arc[1]]
     fewer = moved = 0
+    place = dict(zip(option_graph.arcs.tolist(), range(len(option_graph.arcs)), strict=True))
+    option = set(option_graph.option.dropped[1].tolist())
     for copy in range(200):
-        keep = drawn.keep[copy]
-        sources, targets = drawn.ends[:, copy, keep]
-        after = sorted(zip(sources, targets, option_graph.ties[keep], strict=True))
+        part = drawn.part(copy, copy + 1)
+        keep = np.ones(len(option_graph.arcs), bool)
+        keep[[place[arc] for arc in part.dropped[1].tolist() if arc not in option]] = False
+        kept = (*option_graph.ends[:, keep], option_graph.ties[keep])
+        _, sources, targets, ties = part.added
+        new = (*np.searchsorted(option_graph.nodes, (sources, targets)), ties)
+        ends = np.concatenate((kept, new), axis=1)
+        sources, targets = ends[:2]
+        after = sorted(zip(*ends, strict=True))
         assert [arc for arc in after if option_graph.subject in arc[:2] or arc[0] == arc[1]] == own
         if not directed:
             assert after == sorted((b, a, tie) for a, b, tie in after)
