@@ -23,8 +23,8 @@ class Record:
 
     def __repr__(self) -> str:
         names = (field.name for field in fields(self))  # type: ignore[arg-type]
-        shown = (f"{name}={_brief(getattr(self, name))}" for name in names if name != "format")
-        return f"{type(self).__name__}({', '.join(shown)})"
+        values = (f"{name}={_brief(getattr(self, name))}" for name in names if name != "format")
+        return f"{type(self).__name__}({', '.join(values)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain data, under the names that its JSON has."""

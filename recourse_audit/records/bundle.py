@@ -357,11 +357,11 @@ class SummaryRow(Record):
 
 def _column_types() -> dict[str, ColumnType]:
     hints = get_type_hints(SummaryRow)
-    found: dict[str, ColumnType] = {}
+    columns: dict[str, ColumnType] = {}
     for field in fields(SummaryRow):
         kinds = [kind for kind in get_args(hints[field.name]) if kind is not NoneType]
-        found[field.name] = kinds[0] if kinds else hints[field.name]
-    return found
+        columns[field.name] = kinds[0] if kinds else hints[field.name]
+    return columns
 
 
 COLUMNS = _column_types()
@@ -371,9 +371,10 @@ def summary_of(report: SubjectReport) -> SummaryRow:
     """The row of one subject."""
     search, recourse = report.search, report.recourse
     winner = report.counterfactuals[0] if report.counterfactuals else None
-    cheapest = recourse.options[0] if recourse and recourse.options else None
     certificate = recourse.certificate if recourse else None
-    held = [one.robustness for one in recourse.options if one.robustness] if recourse else []
+    options = recourse.options if recourse else ()
+    cheapest = options[0] if options else None
+    tests = [option.robustness for option in options if option.robustness]
     alone = report.own_data.alone if report.own_data else None
     return SummaryRow(
         id=report.subject.id,
@@ -398,12 +399,12 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         relevance=winner.relevance if winner else None,
         signed_relevance=winner.signed_relevance if winner else None,
         caveat_grade=grade_of_winner(report.caveats),
-        options=len(recourse.options) if recourse else 0,
+        options=len(options),
         cheapest_cost=cheapest.cost if cheapest else None,
         cheapest_changes=len(cheapest.actions) if cheapest else None,
         cheapest_held=cheapest.robustness.held if cheapest and cheapest.robustness else None,
-        most_held=max((one.held for one in held), default=None),
-        tests=held[0].draws if held else None,
+        most_held=max((test.held for test in tests), default=None),
+        tests=tests[0].draws if tests else None,
         tried=certificate.tried if certificate else None,
         possible=certificate.possible if certificate else None,
         exhaustive=certificate.exhaustive if certificate else None,
@@ -448,4 +449,4 @@ def _effect_inside(report: SubjectReport, winner: Counterfactual) -> float | Non
 
 def grade_of_winner(caveats: tuple[Caveat, ...]) -> str | None:
     """The grade of what confounds the first counterfactual; None if nothing was measured."""
-    return next((one.grade for one in caveats if one.counterfactual == 1), None)
+    return next((caveat.grade for caveat in caveats if caveat.counterfactual == 1), None)

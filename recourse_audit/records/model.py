@@ -164,7 +164,7 @@ class ProbeReport(Record):
 
     def with_repeats(self, repeats: Repeats) -> "ProbeReport":
         """The same, with a first note if the model gave two answers to one query."""
-        return self._noting("repeats", f"{repeats}", repeats)
+        return self._with_note("repeats", f"{repeats}", repeats)
 
     def with_whole_graph_repeated(self, repeats: Repeats) -> "ProbeReport":
         """The same, with a first note if it did so when it was asked about the whole graph."""
@@ -172,9 +172,9 @@ class ProbeReport(Record):
             "asked twice about the decisions on the whole graph, it gave different answers (by up "
             f"to {repeats.largest:.2g} in a probability or score)"
         )
-        return self._noting("whole_graph", words, repeats)
+        return self._with_note("whole_graph", words, repeats)
 
-    def _noting(self, key: str, words: str, repeats: Repeats) -> "ProbeReport":
+    def _with_note(self, key: str, words: str, repeats: Repeats) -> "ProbeReport":
         if not repeats.differed:
             return self
         note = (

@@ -318,20 +318,20 @@ def _problems(report: SubjectReport) -> Iterator[str]:
     listed: set[str] | None = None
     if report.ego_network is not None:
         listed = {node.id for node in report.ego_network.nodes}
-        yield from _of_ego_network(report.ego_network, listed, report.subject.id)
-    for number, found in enumerate(report.counterfactuals, start=1):
-        wrong = _of_counterfactual(found, report, listed)
+        yield from _ego_network_problems(report.ego_network, listed, report.subject.id)
+    for number, counterfactual in enumerate(report.counterfactuals, start=1):
+        wrong = _counterfactual_problems(counterfactual, report, listed)
         yield from (f"counterfactual {number}: {problem}" for problem in wrong)
     if report.carriers is not None:
-        yield from _of_carriers(report.carriers, report)
+        yield from _carrier_problems(report.carriers, report)
     if report.objective_grid is not None:
-        yield from _of_grid(report.objective_grid)
-    yield from _of_answers(report)
+        yield from _grid_problems(report.objective_grid)
+    yield from _answer_problems(report)
     if report.own_data is not None:
-        yield from _of_own_data(report.own_data)
+        yield from _own_data_problems(report.own_data)
 
 
-def _of_answers(report: SubjectReport) -> Iterator[str]:
+def _answer_problems(report: SubjectReport) -> Iterator[str]:
     """Every decision has the probability of its class, or the score of a score model."""
     scored, subject = report.decision.scored, report.subject
     answered = [(subject.decision, subject.probabilities, report.decision.score)]
@@ -347,72 +347,77 @@ def _of_answers(report: SubjectReport) -> Iterator[str]:
             yield f"there is no score behind {decision!r}"
 
 
-def _of_own_data(found: OwnData) -> Iterator[str]:
-    if found.alone is not None and bool(found.alone.decision) != (found.alone.value is not None):
+def _own_data_problems(own_data: OwnData) -> Iterator[str]:
+    if own_data.alone is not None and bool(own_data.alone.decision) != (
+        own_data.alone.value is not None
+    ):
         yield "the decision on own data alone has no value, or a value no decision"
 
 
-def _of_ego_network(found: EgoNetwork, listed: set[str], subject: str) -> Iterator[str]:
-    if len(listed) != len(found.nodes):
+def _ego_network_problems(network: EgoNetwork, listed: set[str], subject: str) -> Iterator[str]:
+    if len(listed) != len(network.nodes):
         yield "the ego network lists somebody twice"
     if subject not in listed:
         yield "the ego network lacks the subject"
-    yield from _strangers((tie.ends for tie in found.ties), listed, "the ego network")
+    yield from _strangers((tie.ends for tie in network.ties), listed, "the ego network")
 
 
-def _of_counterfactual(
-    found: Counterfactual, report: SubjectReport, listed: set[str] | None
+def _counterfactual_problems(
+    counterfactual: Counterfactual, report: SubjectReport, listed: set[str] | None
 ) -> Iterator[str]:
-    explanation = found.explanation
+    explanation = counterfactual.explanation
     nodes = {*explanation.nodes}
     yield from _strangers(explanation.edges, nodes, "the explanation")
     if not nodes <= (nodes if listed is None else listed):
         yield "the ego network lacks somebody of the explanation"
-    if {*found.removed, *found.kept} != {*explanation.edges}:
+    if {*counterfactual.removed, *counterfactual.kept} != {*explanation.edges}:
         yield "what is removed and kept is not the explanation"
-    if not _connected(explanation, report.subject.id):
+    if not _is_connected(explanation, report.subject.id):
         yield "the explanation does not hang together around the subject"
     classes = report.subject.probabilities.keys()
-    if found.probabilities.keys() != classes or explanation.probabilities.keys() != classes:
+    if (
+        counterfactual.probabilities.keys() != classes
+        or explanation.probabilities.keys() != classes
+    ):
         yield "its probabilities are of other classes"
-    if report.decision.scored and None in (found.score, explanation.score):
+    if report.decision.scored and None in (counterfactual.score, explanation.score):
         yield "it has no score"
-    if found.whole_graph is not None:
-        yield from _of_whole_graph(found.whole_graph, report)
+    if counterfactual.whole_graph is not None:
+        yield from _whole_graph_problems(counterfactual.whole_graph, report)
 
 
-def _of_whole_graph(found: WholeGraph | CarryingSet, report: SubjectReport) -> Iterator[str]:
+def _whole_graph_problems(answer: WholeGraph | CarryingSet, report: SubjectReport) -> Iterator[str]:
     """Its figures are of the same classes, and say what its effect and its flip say."""
     subject, scored = report.subject, report.decision.scored
-    if found.probabilities.keys() != subject.probabilities.keys():
+    if answer.probabilities.keys() != subject.probabilities.keys():
         yield "the whole graph's probabilities are of other classes"
         return
-    before, after = report.decision.score, found.score
+    before, after = report.decision.score, answer.score
     if not scored:
-        if not {subject.decision, found.decision} <= found.probabilities.keys():
-            yield f"there is no probability of {found.decision!r} on the whole graph"
+        if not {subject.decision, answer.decision} <= answer.probabilities.keys():
+            yield f"there is no probability of {answer.decision!r} on the whole graph"
             return
         before = subject.probabilities[subject.decision]
-        after = found.probabilities[subject.decision]
+        after = answer.probabilities[subject.decision]
     if before is None or after is None:
         yield "there is no score on the whole graph"
-    elif not abs(after - before - found.effect) <= ROUNDING * (1 + abs(before)):
+    elif not abs(after - before - answer.effect) <= ROUNDING * (1 + abs(before)):
         yield "the effect on the whole graph is not what its answers say"
-    if found.flips != (found.decision != subject.decision):
+    if answer.flips != (answer.decision != subject.decision):
         yield "whether the decision changes on the whole graph is not what it says"
 
 
-def _of_carriers(found: Carriers, report: SubjectReport) -> Iterator[str]:
-    sizes = [one.size for one in found.front]
-    if sizes != sorted({*sizes}) or any(not 1 <= size <= found.max_ties for size in sizes):
+def _carrier_problems(carriers: Carriers, report: SubjectReport) -> Iterator[str]:
+    sizes = [carrier.size for carrier in carriers.front]
+    if sizes != sorted({*sizes}) or any(not 1 <= size <= carriers.max_ties for size in sizes):
         yield "the sets that carry the decision are not one of each size, smallest first"
-    flips = () if found.smallest_flip is None else (found.smallest_flip,)
-    if any(one.size != 1 for one in found.own) or len(found.own) > found.own_ties:
+    flips = () if carriers.smallest_flip is None else (carriers.smallest_flip,)
+    if any(carrier.size != 1 for carrier in carriers.own) or len(carriers.own) > carriers.own_ties:
         yield "the subject's own ties are not listed one by one"
-    for one in (*found.front, *flips, *found.own):
-        if one.size != len({frozenset(tie) for tie in one.removed}):
+    for carrier in (*carriers.front, *flips, *carriers.own):
+        if carrier.size != len({frozenset(tie) for tie in carrier.removed}):
             yield "a set that carries the decision is of another size"
-        yield from _of_whole_graph(one, report)
+        yield from _whole_graph_problems(carrier, report)
     if flips and not flips[0].flips:
         yield "the smallest set that changes the decision does not change it"
 
@@ -424,7 +429,7 @@ def _strangers(ties: Iterable[Tie], known: set[str], whose: str) -> Iterator[str
             return
 
 
-def _connected(explanation: Explanation, subject: str) -> bool:
+def _is_connected(explanation: Explanation, subject: str) -> bool:
     """Whether all ties can be walked from the subject, and lead to all nodes."""
     reached, waiting = {subject}, [*explanation.edges]
     while waiting:
@@ -436,7 +441,7 @@ def _connected(explanation: Explanation, subject: str) -> bool:
     return reached == {*explanation.nodes}
 
 
-def _of_grid(grid: ObjectiveGrid) -> Iterator[str]:
+def _grid_problems(grid: ObjectiveGrid) -> Iterator[str]:
     cells = grid.rows * grid.columns
     if grid.rows < 1 or grid.columns < 1 or any(not 0 <= cell < cells for cell, _ in grid.counts):
         yield "the grid of objectives has a cell outside of it"

@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W_]+")
 def folded(text: str) -> str:
     """The text in lower case, without accents and invisible characters: "Fiancée" is "fiancee"."""
     composed = normalize("NFKC", text)
-    seen = "".join(one for one in composed if category(one) != "Cf" and one not in _UNSEEN)
+    seen = "".join(c for c in composed if category(c) != "Cf" and c not in _UNSEEN)
     plain = normalize("NFKD", seen.casefold()).translate(_LETTERS)
     return "".join(letter for letter in plain if not category(letter).startswith("M"))
 
@@ -52,9 +52,9 @@ def split_words_of(text: str) -> tuple[str, ...]:
     return words_of(_CAMEL.sub(" ", normalize("NFKC", text)))
 
 
-def same_name(one: str, other: str) -> bool:
+def same_name(name: str, other: str) -> bool:
     """Whether two names differ only in case, accents and separators."""
-    return "".join(words_of(one)) == "".join(words_of(other))
+    return "".join(words_of(name)) == "".join(words_of(other))
 
 
 # ---------------------------------------------------------------- cells
