@@ -154,7 +154,7 @@ class Reporter:
         own_data = self._own_data.reports_on(rest.subjects)
         begun = [
             (subject, *self._report(subject, outcome, changes, own_data[subject]))
-            for subject, outcome in self._searched(rest)
+            for subject, outcome in self._search_block(rest)
         ]
         options = [found for _, _, found in begun if found is not None]
         recourse = iter(self._recourse.with_side_effects(options))
@@ -164,13 +164,13 @@ class Reporter:
     def failed(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
         return replace(
-            self._begun(subject),
+            self._begin(subject),
             error=reason,
             recourse=failure(reason, self._audit.policy.settings.max_changes),
             queries=_share(None) + self._whole_again,
         )
 
-    def _searched(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
+    def _search_block(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
         """What the search found for each subject; nothing where ties do not matter."""
         if self._audit.probes.ties_matter:
             yield from ((outcome.subject, outcome) for outcome in self.search.run_block(block))
@@ -186,7 +186,7 @@ class Reporter:
     ) -> tuple[SubjectReport, FoundOptions | None]:
         """The report on a subject, and the options that still lack their side effects."""
         found = outcome if isinstance(outcome, SearchResult) else None
-        begun = self._begun(subject, found)
+        begun = self._begin(subject, found)
         batcher = self._audit.batcher
         before = batcher.graphs
         asked = self._edited.about(subject)
@@ -214,7 +214,7 @@ class Reporter:
         )
         return finished, options
 
-    def _begun(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
+    def _begin(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
         """What is known before anything more is asked: the decision, the search, who is near.
 
         Whoever is near may have to be asked about, by `explain` of a model that answers for one
@@ -267,7 +267,7 @@ class Reporter:
             probabilities=self._naming.probabilities(answer)[0] if decided else {},
         )
 
-    def _recorded(self, subject: int) -> str | None:
+    def _decision_on_record(self, subject: int) -> str | None:
         """The decision on record for a subject; "" where the column is empty."""
         recorded = self._audit.recorded
         if recorded is None:
@@ -276,7 +276,7 @@ class Reporter:
 
     def _disagreement(self, subject: int) -> Recourse | None:
         """What stands in place of options where the record and the model differ."""
-        recorded, decided = self._recorded(subject), self._decision(subject).decision
+        recorded, decided = self._decision_on_record(subject), self._decision(subject).decision
         if not recorded or not decided or recorded == decided:
             return None
         reason = DISAGREES.format(recorded=recorded, decided=decided)
@@ -295,7 +295,7 @@ class Reporter:
         line = DecisionLine(
             rule=rule.name,
             better=rule.better if rule.scores else None,
-            recorded=self._recorded(subject),
+            recorded=self._decision_on_record(subject),
         )
         if rule.name != "argmax":
             cut_off = round_figure(float(decisions.lines(subject)))

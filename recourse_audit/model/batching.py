@@ -25,7 +25,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.queries import Pool, Query, Union, listed
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_states import Form, shared_union
+from recourse_audit.model.shared_states import Form, share_union
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.settings import OutputKind
 
@@ -369,7 +369,7 @@ class QueryBatcher:
             last = max(int(union.node_starts.searchsorted(limit, "right")) - 1, first + 1)
             low, high = rows.searchsorted(union.node_starts[[first, last]])
             part = union.part(first, last)
-            shared, places = shared_union(
+            shared, places = share_union(
                 part,
                 rows[low:high] - union.node_starts[first],
                 sharing.depth,

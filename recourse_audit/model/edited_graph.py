@@ -32,12 +32,12 @@ from recourse_audit.model.edits import (
     arriving_field,
     edits_of,
     exceeds,
-    joined,
+    join_edits,
     receptive_field,
 )
 from recourse_audit.model.queries import Pool, Union, listed, side_by_side
 from recourse_audit.model.shared_states import Form
-from recourse_audit.model.state_sharing import SharedFields
+from recourse_audit.model.state_sharing import share_states
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Compared
 
@@ -49,7 +49,7 @@ MOST_EDITS = 2048
 MOST_ARCS = 3 * 2**16
 # An edit copies at most the field for every layer; nearly all copy far less.
 MUCH_LESS = 8
-# Copies of fields are written for a few queries at once, in bounded memory.
+# Copies of fields are write_copies for a few queries at once, in bounded memory.
 QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 # Edits that add arcs share a field unless that is so many times as large as without them.
@@ -112,7 +112,7 @@ class StateSharing:
     def _ask(self, field: ArrivingField, edits: Edits) -> tuple[Floats, int]:
         """The answers to one question, and how many arcs it has besides those of the field."""
         ties_alike = not self._batcher.needs_ties
-        question = SharedFields(field, self._form, ties_alike=ties_alike).question(edits)
+        question = share_states(field, edits, self._form, ties_alike=ties_alike)
         union, features = question.union, None
         if question.replaced.shape[1]:
             features = self._batcher.features_of(union.nodes)
@@ -196,7 +196,7 @@ class EditedGraph:
         graph's answer does not depend on what is asked beside it.
         """
         if self.can_stand_alone:
-            return self.batcher.ask(_isolated(self.graph, people), np.arange(len(people)))
+            return self.batcher.ask(_single_nodes(self.graph, people), np.arange(len(people)))
         positions, owner = spans(self.graph.starts, people)
         arcs, pair = spans(self.graph.pair_starts, self.graph.neighbour_pair[positions])
         asked = np.stack((np.arange(len(people)), people))
@@ -225,7 +225,7 @@ class EditedGraph:
     def _ask(self, edits: Edits, way: Way) -> Floats:
         """Ask about copies of fields side by side, each with one edit made."""
         parts = [*self._with_fields(edits, way)]
-        questions = [(written(field, part), _rows(field, part)) for field, part in parts]
+        questions = [(write_copies(field, part), _rows(field, part)) for field, part in parts]
         union, rows = side_by_side(*map(list, zip(*questions, strict=True)))
         features = None
         # Side by side, graphs without features of their own would share states.
@@ -288,7 +288,7 @@ class SubjectAnswers:
         Then only the first edits are asked about, as many as are `needed`.
         """
         while not self._checked and self.way != "whole":
-            answers, fits = self.edited.answers(joined((edits, self._unchanged)), self.way)
+            answers, fits = self.edited.answers(join_edits((edits, self._unchanged)), self.way)
             if all(self._is_known(answer) for answer in answers[-2:]):
                 self._checked = True
                 return answers[:-2], fits[:-2]
@@ -353,7 +353,7 @@ class SubjectAnswers:
         )
 
 
-def written(field: Field, edits: Edits) -> Union:
+def write_copies(field: Field, edits: Edits) -> Union:
     """Copies of a field side by side, one for each edit; added arcs come last in each."""
     size, width = len(field.nodes), len(field.arcs)
     place = field.arc_place(edits.dropped[1])
@@ -427,7 +427,7 @@ def _fitting(field: Field, arcs_per_edit: float) -> int:
     return max(1, min(MOST_EDITS, int(room / max(arcs_per_edit, 1.0))))
 
 
-def _isolated(graph: Graph, people: Ints) -> Union:
+def _single_nodes(graph: Graph, people: Ints) -> Union:
     """People, in ascending order, as graphs of one node each, with their loops."""
     first, last = (np.searchsorted(graph.loop_node, people, side) for side in ("left", "right"))
     arcs = np.concatenate(([0], np.cumsum(last - first)))

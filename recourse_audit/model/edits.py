@@ -67,7 +67,7 @@ def edits_of(
     )
 
 
-def joined(edits: Sequence[Edits]) -> Edits:
+def join_edits(edits: Sequence[Edits]) -> Edits:
     """Several lists of edits one after the other."""
     if len(edits) == 1:
         return edits[0]
@@ -75,7 +75,7 @@ def joined(edits: Sequence[Edits]) -> Edits:
     row = np.cumsum([0, *(len(part.features) for part in edits)])
     wide = [part.features for part in edits if len(part.features)]
 
-    def chained(name: str) -> Ints:
+    def chain(name: str) -> Ints:
         parts = [getattr(part, name).copy() for part in edits]
         for part, shift, rows in zip(parts, first, row, strict=False):
             part[0] += shift
@@ -85,11 +85,11 @@ def joined(edits: Sequence[Edits]) -> Edits:
 
     return Edits(
         count=int(first[-1]),
-        dropped=chained("dropped"),
-        added=chained("added"),
-        replaced=chained("replaced"),
+        dropped=chain("dropped"),
+        added=chain("added"),
+        replaced=chain("replaced"),
         features=np.concatenate(wide) if wide else edits[0].features,
-        asked=chained("asked"),
+        asked=chain("asked"),
     )
 
 

@@ -21,7 +21,7 @@ from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing
-from recourse_audit.model.edited_graph import StateSharing, written
+from recourse_audit.model.edited_graph import StateSharing, write_copies
 from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.probe_graphs import is_constant, varied_pools
 from recourse_audit.model.queries import Pool, Union, pool_of, side_by_side, whole, with_pairs
@@ -223,7 +223,7 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
 def _answer_after(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) -> Floats:
     """The answer for the node that an edit asks about, on the edited graph by itself."""
     part = edits.part(edit, edit + 1)
-    union = written(whole_field(graph), part)
+    union = write_copies(whole_field(graph), part)
     features = batcher.features_of(union.nodes)
     features[part.replaced[1]] = part.features[part.replaced[2]]
     return batcher.ask(union, part.asked[1], features=features)

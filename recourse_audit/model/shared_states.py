@@ -45,7 +45,7 @@ class _States:
     number: Ints
 
 
-def shared_union(
+def share_union(
     union: Union, rows: Ints, depth: int, form: Form, *, ties_alike: bool
 ) -> tuple[Union, Ints]:
     """A single graph in which some nodes of a union have their answers, and where.
@@ -55,7 +55,7 @@ def shared_union(
     """
     own = union.sources == union.targets
     loops = own if bool(own.any()) else None
-    wanted = _wanted(union, rows, depth, loops)
+    wanted = _needed_states(union, rows, depth, loops)
     told = None if ties_alike else union.ties
     layers: list[_States] = []
     parts: list[tuple[Ints, Ints, Ints]] = []
@@ -99,7 +99,7 @@ class _Arriving:
     ties: NDArray[np.integer] | None
 
 
-def _wanted(union: Union, rows: Ints, depth: int, loops: Mask | None) -> list[Mask]:
+def _needed_states(union: Union, rows: Ints, depth: int, loops: Mask | None) -> list[Mask]:
     """Whose states matter, for each layer from 0 to the depth."""
     mask: Mask = np.zeros(len(union.nodes), bool)
     mask[rows] = True
@@ -233,13 +233,13 @@ def distinct(words: Words) -> tuple[Ints, Ints]:
 def _table(salt: int, digit: int) -> Words:
     """Random words, always the same (the finaliser of splitmix64, twice)."""
     first = (64 * salt + digit + 1) * _ODD % 2**64
-    words = _stirred(_stirred(np.arange(_MASK + 1, dtype=np.uint64) + np.uint64(first)))
+    words = _stir(_stir(np.arange(_MASK + 1, dtype=np.uint64) + np.uint64(first)))
     if digit:
         words[0] = 0  # leading zeros change nothing
     return words
 
 
-def _stirred(word: Words) -> Words:
+def _stir(word: Words) -> Words:
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))

@@ -18,6 +18,7 @@ a slot for every edit and every node that some edit can change.
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +66,7 @@ class Changes:
     asked: Ints
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class Arrivals(NamedTuple):
     """Arcs that lead to changed states: source and target (slots), and the arc.
 
     Of an added arc, `arc` is its place among those that edits add.
@@ -76,16 +76,15 @@ class Arrivals:
     target: Ints
     arc: Ints
 
-    def chosen(self, mask: Mask) -> "Arrivals":
+    def select(self, mask: Mask) -> "Arrivals":
         # numpy takes places faster than it reads a mask three times.
-        some = np.flatnonzero(mask)
-        if len(some) == len(mask):
+        places = np.flatnonzero(mask)
+        if len(places) == len(mask):
             return self
-        return Arrivals(source=self.source[some], target=self.target[some], arc=self.arc[some])
+        return Arrivals(*(row[places] for row in self))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedQuestion:
+class SharedQuestion(NamedTuple):
     """One graph, base first and copies after it; where to read the answers that are asked for.
 
     `replaced` has the places of copies with other features, and their rows of the edits' features.
@@ -96,62 +95,36 @@ class SharedQuestion:
     replaced: Ints
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layer:
-    """The copies of one layer: their nodes, rows of features, and the arcs that lead to them."""
+class Differences(NamedTuple):
+    """In what states differ from their nodes in the base: three lists, each by state first.
 
-    nodes: Ints
-    features: Ints
-    sources: Ints
-    targets: Ints
-    ties: Ints
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Modified:
-    """In what states differ from their nodes in the base: three lists, each by state.
-
-    Arcs that are `gone` (from the states `drops`); arcs whose `source` is another node of the
-    question (of the states `along`); arcs that are `added`, from `new_source` (to `new`).
+    `drops`: the arc that is gone. `along`: an arc whose source is another node of the question, and
+    this source. `new`: an arc by its place among those that edits add, and its source.
     """
 
-    drops: Ints
-    gone: Ints
-    along: Ints
-    arc: Ints
-    source: Ints
-    new: Ints
-    added: Ints
-    new_source: Ints
+    drops: tuple[Ints, Ints]
+    along: tuple[Ints, Ints, Ints]
+    new: tuple[Ints, Ints, Ints]
 
-    def of(self, rank: Ints) -> "_Modified":
+    def of(self, rank: Ints) -> "Differences":
         """The same for the states that have a rank, by it."""
-        drops, (gone,) = _ranked(rank, self.drops, self.gone)
-        along, (arc, source) = _ranked(rank, self.along, self.arc, self.source)
-        new, (added, new_source) = _ranked(rank, self.new, self.added, self.new_source)
-        return _Modified(
-            drops=drops,
-            gone=gone,
-            along=along,
-            arc=arc,
-            source=source,
-            new=new,
-            added=added,
-            new_source=new_source,
-        )
+        drops, along, new = (_rank_rows(rank, rows) for rows in self)
+        return Differences(drops, along, new)
 
 
-def _ranked(rank: Ints, states: Ints, *values: Ints) -> tuple[Ints, tuple[Ints, ...]]:
-    """Some states by rank, and what belongs to those that have one."""
-    if not len(states):
-        return states, values
-    ranks = rank[states]
+def _rank_rows(rank: Ints, rows: tuple[Ints, ...]) -> Any:
+    """What belongs to states that have a rank, by it."""
+    if not len(rows[0]):
+        return rows
+    ranks = rank[rows[0]]
     there = np.flatnonzero(ranks != OUTSIDE)
-    return ranks[there], tuple(value[there] for value in values)
+    return ranks[there], *(row[there] for row in rows[1:])
 
 
-class SharedFields:
-    """Writes questions about edits of one field.
+def share_states(
+    field: ArrivingField, edits: Edits, form: Form, *, ties_alike: bool
+) -> SharedQuestion:
+    """One question for all edits of a field.
 
     Parameters
     ----------
@@ -160,30 +133,38 @@ class SharedFields:
     ties_alike
         Whether the model is told nothing about ties but their ends.
     """
+    reached = _Reached(field, edits, degrees=form == "degree")
+    copies = Copies(field, reached.changes, degrees=form == "degree", ties_alike=ties_alike)
+    for states, arriving in zip(*reached.needed(), strict=True):
+        copies.add_layer(states, arriving)
+    return copies.question()
 
-    def __init__(self, field: ArrivingField, form: Form, *, ties_alike: bool) -> None:
+
+class _Reached:
+    """Which states edits change, and which of these somebody's answer needs."""
+
+    def __init__(self, field: ArrivingField, edits: Edits, *, degrees: bool) -> None:
         self.field = field
-        self._degrees = form == "degree"
-        self._ties_alike = ties_alike
+        self._degrees = degrees
+        self.changes = self._changes(edits)
 
-    def question(self, edits: Edits) -> SharedQuestion:
-        """One question for all edits."""
-        changes = self._changes(edits)
-        delta, arrivals = self._forward(changes)
-        needed, arrivals = self._backward(delta, changes, arrivals)
-        copies = Copies(self.field, changes, degrees=self._degrees, ties_alike=self._ties_alike)
-        for states, arriving in zip(needed, [None, *arrivals], strict=True):
-            copies.add_layer(states, arriving)
-        return copies.question()
+    def needed(self) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals | None] | None]]:
+        """Layer by layer, the copies that somebody's answer needs and the arcs that lead to them.
+
+        No arcs are listed for layer 0.
+        """
+        delta, arrivals = self._forward(self.changes)
+        needed, arriving = self._backward(delta, self.changes, arrivals)
+        return needed, [None, *arriving]
 
     def _changes(self, edits: Edits) -> Changes:
         """What of the edits matters: all that can reach somebody asked about."""
         field = self.field
-        dropped = _placed(edits.dropped, field.arc_place(edits.dropped[1]))
-        replaced = _placed(edits.replaced, field.place(edits.replaced[1]))
-        added = self._added(edits.added)
+        dropped = _locate(edits.dropped, field.arc_place(edits.dropped[1]))
+        replaced = _locate(edits.replaced, field.place(edits.replaced[1]))
+        added = self._near_arcs(edits.added)
         ends = field.targets[dropped[1]]
-        touched = self._touched(replaced[1], np.append(ends, added[2]), added)
+        touched = self._touched_nodes(replaced[1], np.append(ends, added[2]), added)
         nodes = np.flatnonzero(touched)
         columns = np.full(len(field.nodes), OUTSIDE)
         columns[nodes] = np.arange(len(nodes))
@@ -199,7 +180,7 @@ class SharedFields:
             asked=np.stack((asked, _slots(edits.asked[0], columns[asked], width))),
         )
 
-    def _added(self, added: Ints) -> Ints:
+    def _near_arcs(self, added: Ints) -> Ints:
         """Added arcs by the places of their ends, without those too far away to matter."""
         if not added.shape[1]:
             return added
@@ -211,7 +192,7 @@ class SharedFields:
         near: Ints = placed[:, field.distance[placed[2]] <= inner]
         return near
 
-    def _touched(self, replaced: Ints, ends: Ints, added: Ints) -> Mask:
+    def _touched_nodes(self, replaced: Ints, ends: Ints, added: Ints) -> Mask:
         """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
         field = self.field
         touched: Mask = np.zeros(len(field.nodes), bool)
@@ -245,7 +226,7 @@ class SharedFields:
             arcs, owner = spans(starts, changes.nodes[source - row])
             arcs = order[arcs]
             target = row[owner] + columns[field.targets[arcs]]
-            along = Arrivals(source=source[owner], target=target, arc=arcs)
+            along = Arrivals(source[owner], target, arcs)
             new = self._joining(changes, layer)
             # What an added arc carries was there before what arrives at this layer.
             reached = [target] if new is None else [target, new.target[_before(delta, new, layer)]]
@@ -263,7 +244,7 @@ class SharedFields:
         field, to = self.field, changes.added[2]
         distance = field.distance[changes.nodes[to % len(changes.nodes)]]
         near = np.flatnonzero(distance <= field.depth - layer)
-        return Arrivals(source=changes.added[4, near], target=to[near], arc=near)
+        return Arrivals(changes.added[4, near], to[near], near)
 
     def _backward(
         self, delta: Layers, changes: Changes, arrivals: list[tuple[Arrivals, Arrivals | None]]
@@ -278,12 +259,12 @@ class SharedFields:
         kept: list[tuple[Arrivals, Arrivals | None]] = []
         for layer in range(depth, 0, -1):
             along, new = arrivals[layer - 1]
-            along = along.chosen(needed[layer][along.target])
+            along = along.select(needed[layer][along.target])
             if gone is not None:
-                along = along.chosen(~gone.hold(along))
+                along = along.select(~gone.hold(along))
             needed[layer - 1][along.source] = True
             if new is not None:
-                new = new.chosen(needed[layer][new.target])
+                new = new.select(needed[layer][new.target])
                 needed[layer - 1][new.source[_before(delta, new, layer)]] = True
             kept.append((along, new))
         return needed, kept[::-1]
@@ -318,7 +299,7 @@ def _before(delta: Layers, arrivals: Arrivals, layer: int) -> Mask:
     return found
 
 
-def _placed(rows: Ints, places: Ints) -> Ints:
+def _locate(rows: Ints, places: Ints) -> Ints:
     """A table with the places of what its second row names; without columns that have none."""
     there = np.flatnonzero(places != OUTSIDE)
     return np.stack((rows[0][there], places[there], *(row[there] for row in rows[2:])))
@@ -369,7 +350,8 @@ class Copies:
         if changes.replaced.shape[1]:
             self._features = np.full(self._slots, OUTSIDE)
             self._features[changes.replaced[0]] = changes.replaced[1]
-        self._layers: list[_Layer] = []
+        # Of each layer: nodes, rows of features, and the arcs that lead to its copies.
+        self._layers: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
         self._total = len(field.nodes)
         self._number = NOTHING
 
@@ -385,43 +367,60 @@ class Copies:
         width = max(len(self._changes.nodes), 1)
         nodes = self._changes.nodes[slots - slots // width * width]
         features = None if self._features is None else self._features[slots]
-        modified = self._modified(place, arrivals)
-        words = self._words(nodes, features, modified, first=arrivals is None)
+        differences = self._differences(place, arrivals)
+        words = self._words(nodes, features, differences, first=arrivals is None)
         chosen, copy = distinct(words[0])
-        assert np.array_equal(words[1], words[1][chosen][copy]), "two states with one 64-bit key"
-        sources = targets = ties = NOTHING
-        own = nodes[chosen]
+        assert np.array_equal(words[1], words[1][chosen][copy]), "a hash collision of states"
+        arcs = (NOTHING, NOTHING, NOTHING)
         if arrivals is not None or self._degrees:
             rank = np.full(len(slots), OUTSIDE)
             rank[chosen] = np.arange(len(chosen))
-            sources, targets, ties = self._arcs(own, modified.of(rank))
-        self._layers.append(
-            _Layer(
-                nodes=own,
-                features=NOTHING if features is None else features[chosen],
-                sources=sources,
-                targets=targets,
-                ties=ties,
-            )
-        )
+            arcs = self._arcs(nodes[chosen], differences.of(rank))
+        rows = NOTHING if features is None else features[chosen]
+        self._layers.append((nodes[chosen], rows, *arcs))
         place[slots] = self._total + copy
         self._number = place
         self._total += len(chosen)
 
+    def _differences(
+        self, place: Ints, arrivals: tuple[Arrivals, Arrivals | None] | None
+    ) -> Differences:
+        """What differs in the arcs that lead to the states at these places."""
+        changes = self._changes
+        state = place[changes.dropped[2]]
+        there = np.flatnonzero(state != OUTSIDE)
+        drops = state[there], changes.dropped[1, there]
+        along = new = (NOTHING, NOTHING, NOTHING)
+        if arrivals is None:
+            if changes.added.shape[1]:
+                state = place[changes.added[2]]
+                added = np.flatnonzero(state != OUTSIDE)
+                new = state[added], added, changes.added[1, added]
+            return Differences(drops, along, new)
+        carried, joining = arrivals
+        along = place[carried.target], carried.arc, self._number[carried.source]
+        if joining is not None:
+            source = changes.added[1, joining.arc]
+            there = np.flatnonzero(joining.source != OUTSIDE)
+            copies = self._number[joining.source[there]]
+            source[there] = np.where(copies == OUTSIDE, source[there], copies)
+            new = place[joining.target], joining.arc, source
+        return Differences(drops, along, new)
+
     def _words(
-        self, nodes: Ints, features: Ints | None, modified: "_Modified", *, first: bool
+        self, nodes: Ints, features: Ints | None, differences: Differences, *, first: bool
     ) -> tuple[Words, Words]:
         """Two keys for each state: states are told apart by one, and checked by the other.
 
         Both are sums of words over everything in which a state differs from its node in the base.
         """
-        numbers: tuple[Ints, Ints] | None = None
+        drops, along, new = differences
         listed = not first or self._degrees
+        numbers: tuple[Ints, Ints] | None = None
         if first and listed and self._ties_alike:
-            numbers, listed = self._numbers(modified, len(nodes)), False
-        tie = self._changes.added[3, modified.added] if len(modified.added) else NOTHING
+            numbers, listed = self._numbers(differences, len(nodes)), False
         # All that arcs come from are copies of the layer below.
-        source = modified.source - (int(modified.source.min()) if len(modified.source) else 0)
+        source = along[2] - (int(along[2].min()) if len(along[2]) else 0)
         keys = []
         for salt in (0, _SECOND):
             if features is None:
@@ -430,74 +429,39 @@ class Copies:
                 key = pair_word(nodes, features - OUTSIDE, _NODE + salt)
             if numbers is not None:
                 key += pair_word(*numbers, _NUMBERS + salt)
-            if listed and len(modified.drops):
-                np.add.at(key, modified.drops, word_of(modified.gone, 2 * (_GONE + salt)))
-            if listed and len(modified.along):
-                np.add.at(key, modified.along, pair_word(modified.arc, source, _ALONG + salt))
-            if listed and len(modified.new):
-                word = pair_word(tie, modified.new_source - OUTSIDE, _NEW + salt)
-                np.add.at(key, modified.new, word)
+            if listed and len(drops[0]):
+                np.add.at(key, drops[0], word_of(drops[1], 2 * (_GONE + salt)))
+            if listed and len(along[0]):
+                np.add.at(key, along[0], pair_word(along[1], source, _ALONG + salt))
+            if listed and len(new[0]):
+                tie = self._changes.added[3, new[1]]
+                np.add.at(key, new[0], pair_word(tie, new[2] - OUTSIDE, _NEW + salt))
             keys.append(key)
         return keys[0], keys[1]
 
-    def _numbers(self, modified: "_Modified", count: int) -> tuple[Ints, Ints]:
+    def _numbers(self, differences: Differences, count: int) -> tuple[Ints, Ints]:
         """How many arcs and how many loops lead to each state, more than to its node.
 
         Counted from the smallest of these numbers. Models that give every node a loop of its own do
         not count those that are there.
         """
-        field = self._field
-        arcs = -np.bincount(modified.drops, minlength=count)
+        field, (drops, gone), (new, _, source) = self._field, differences.drops, differences.new
+        arcs = -np.bincount(drops, minlength=count)
         loops = np.zeros(count, np.int64)
-        if len(modified.new):
-            loop = modified.new_source == OUTSIDE
-            arcs += np.bincount(modified.new[~loop], minlength=count)
-            loops += np.bincount(modified.new[loop], minlength=count)
-        if field.has_loops and len(modified.drops):
-            gone = field.sources[modified.gone] == field.targets[modified.gone]
-            number = np.bincount(modified.drops[gone], minlength=count)
+        if len(new):
+            loop = source == OUTSIDE
+            arcs += np.bincount(new[~loop], minlength=count)
+            loops += np.bincount(new[loop], minlength=count)
+        if field.has_loops and len(drops):
+            own = field.sources[gone] == field.targets[gone]
+            number = np.bincount(drops[own], minlength=count)
             arcs += number
             loops -= number
         return arcs - arcs.min(initial=0), loops - loops.min(initial=0)
 
-    def _modified(
-        self, place: Ints, arrivals: tuple[Arrivals, Arrivals | None] | None
-    ) -> "_Modified":
-        """What differs in the arcs that lead to the states at these places."""
-        changes = self._changes
-        drops = place[changes.dropped[2]]
-        there = np.flatnonzero(drops != OUTSIDE)
-        drops, gone = drops[there], changes.dropped[1, there]
-        along = arc = source = new = added = new_source = NOTHING
-        if arrivals is None:
-            if changes.added.shape[1]:
-                new = place[changes.added[2]]
-                added = np.flatnonzero(new != OUTSIDE)
-                new, new_source = new[added], changes.added[1, added]
-        else:
-            carried, joined = arrivals
-            source = self._number[carried.source]
-            along, arc = place[carried.target], carried.arc
-            if joined is not None:
-                added, new = joined.arc, place[joined.target]
-                new_source = changes.added[1, added]
-                there = np.flatnonzero(joined.source != OUTSIDE)
-                copies = self._number[joined.source[there]]
-                new_source[there] = np.where(copies == OUTSIDE, new_source[there], copies)
-        return _Modified(
-            drops=drops,
-            gone=gone,
-            along=along,
-            arc=arc,
-            source=source,
-            new=new,
-            added=added,
-            new_source=new_source,
-        )
-
-    def _arcs(self, nodes: Ints, modified: "_Modified") -> tuple[Ints, Ints, Ints]:
+    def _arcs(self, nodes: Ints, differences: Differences) -> tuple[Ints, Ints, Ints]:
         """The arcs that lead to the copies of a layer, in canonical order, copy after copy."""
-        field = self._field
+        field, (drops, gone), along, new = self._field, *differences
         starts, order, position, senders = field.arriving
         begin = starts[nodes]
         lengths = starts[nodes + 1] - begin
@@ -506,29 +470,29 @@ class Copies:
         first = np.cumsum(lengths) - lengths - begin
         listed = np.arange(len(owner)) - first[owner]
         senders = senders[listed]
-        sources = senders.copy() if len(modified.new) else senders
-        sources[first[modified.along] + position[modified.arc]] = modified.source
+        sources = senders.copy() if len(new[0]) else senders
+        sources[first[along[0]] + position[along[1]]] = along[2]
         targets = owner + self._total
         loops = None
         if field.has_loops:
             loops = senders == nodes[owner]
             sources[loops] = targets[loops]
         ties = NOTHING if self._ties_alike else field.ties[order[listed]]
-        if len(modified.drops):
+        if len(drops):
             keep = np.ones(len(listed), bool)
-            keep[first[modified.drops] + position[modified.gone]] = False
+            keep[first[drops] + position[gone]] = False
             kept = np.flatnonzero(keep)
             sources, targets, senders = sources[kept], targets[kept], senders[kept]
             ties = ties if self._ties_alike else ties[kept]
             loops = None if loops is None else loops[kept]
-        if not len(modified.new):
+        if not len(new[0]):
             return sources, targets, ties
-        added = self._changes.added[:, modified.added]
+        added = self._changes.added[:, new[1]]
         own = added[1] == OUTSIDE
-        to = self._total + modified.new
+        to = self._total + new[0]
         sender = np.concatenate((senders, np.where(own, len(field.nodes), added[1])))
         late = np.concatenate((np.zeros(len(senders), bool) if loops is None else loops, own))
-        sources = np.concatenate((sources, np.where(own, to, modified.new_source)))
+        sources = np.concatenate((sources, np.where(own, to, new[2])))
         targets = np.concatenate((targets, to))
         # Two lists in order, one after the other: a stable sort by one number merges them.
         ordered = np.argsort((2 * targets + late) * (len(field.nodes) + 1) + sender, kind="stable")
@@ -538,31 +502,25 @@ class Copies:
 
     def question(self) -> SharedQuestion:
         """The base and all copies as one graph."""
-        field, layers = self._field, self._layers
-        copied = np.concatenate([one.nodes for one in layers])
-        nodes = np.concatenate([field.nodes, field.nodes[copied]])
-        sources = np.concatenate([field.sources, *(one.sources for one in layers)])
-        ties = NOTHING
-        if not self._ties_alike:
-            ties = np.concatenate([field.ties, *(one.ties for one in layers)])
+        field = self._field
+        copies, features, sources, targets, ties = map(
+            np.concatenate, zip(*self._layers, strict=True)
+        )
+        nodes = np.concatenate((field.nodes, field.nodes[copies]))
         replaced = np.empty((2, 0), np.int64)
         if self._features is not None:
-            features = np.concatenate([one.features for one in layers])
             changed = np.flatnonzero(features != OUTSIDE)
             replaced = np.stack((len(field.nodes) + changed, features[changed]))
         rows = self._changes.asked[0].copy()
         maybe = np.flatnonzero(self._changes.asked[1] != OUTSIDE)
         copy = self._number[self._changes.asked[1, maybe]]
         rows[maybe] = np.where(copy == OUTSIDE, rows[maybe], copy)
-        return SharedQuestion(
-            union=Union(
-                nodes=nodes,
-                node_starts=np.array([0, len(nodes)]),
-                sources=sources,
-                targets=np.concatenate([field.targets, *(one.targets for one in layers)]),
-                ties=ties,
-                arc_starts=np.array([0, len(sources)]),
-            ),
-            rows=rows,
-            replaced=replaced,
+        union = Union(
+            nodes=nodes,
+            node_starts=np.array([0, len(nodes)]),
+            sources=np.concatenate((field.sources, sources)),
+            targets=np.concatenate((field.targets, targets)),
+            ties=NOTHING if self._ties_alike else np.concatenate((field.ties, ties)),
+            arc_starts=np.array([0, len(field.sources) + len(sources)]),
         )
+        return SharedQuestion(union, rows, replaced)

@@ -34,17 +34,17 @@ class ActionEdits:
         do = np.where(combinations == NONE, NONE, table.do[combinations])
         if asked is None:
             asked = np.stack((np.arange(count), np.full(count, table.subject)))
-        changed, row, features = self._replaced(combinations, do)
+        changed, row, features = self._replacements(combinations, do)
         return edits_of(
             count,
             asked,
-            dropped=self._dropped(combinations, do),
-            added=self._added(combinations, do),
+            dropped=self._drops(combinations, do),
+            added=self._adds(combinations, do),
             replaced=np.stack((changed, np.full(len(changed), table.subject), row)),
             features=features,
         )
 
-    def _dropped(self, combinations: Ints, do: Ints) -> Ints:
+    def _drops(self, combinations: Ints, do: Ints) -> Ints:
         edit, column = np.nonzero(do == DROP)
         return self._both_ways(edit, self._table.arc[combinations[edit, column]])
 
@@ -54,7 +54,7 @@ class ActionEdits:
             return np.stack((edit, arc))
         return np.stack((np.repeat(edit, 2), np.column_stack((arc, arc + 1)).ravel()))
 
-    def _added(self, combinations: Ints, do: Ints) -> Ints:
+    def _adds(self, combinations: Ints, do: Ints) -> Ints:
         table = self._table
         edit, column = np.nonzero(do == ADD)
         action = combinations[edit, column]
@@ -71,7 +71,7 @@ class ActionEdits:
             )
         )
 
-    def _replaced(self, combinations: Ints, do: Ints) -> tuple[Ints, Ints, Floats]:
+    def _replacements(self, combinations: Ints, do: Ints) -> tuple[Ints, Ints, Floats]:
         """Which edits replace the subject's features, by which row; each row is written once."""
         table = self._table
         sets = np.sort(np.where(do == SET, combinations, NONE), axis=1)
@@ -89,6 +89,14 @@ class ActionEdits:
                 entry, owner = spans(table.changes, chosen[place, column])
                 features[place[owner], table.column[entry]] = table.number[entry]
         return changed, row, features
+
+
+def as_rows(combinations: Sequence[Sequence[int]]) -> Ints:
+    """Combinations of any sizes as rows, padded with `NONE`."""
+    rows = np.full((len(combinations), max(map(len, combinations), default=1)), NONE)
+    for row, combination in zip(rows, combinations, strict=True):
+        row[: len(combination)] = combination
+    return rows
 
 
 def _distinct(rows: Ints, actions: int) -> tuple[Ints, Ints]:

@@ -16,7 +16,7 @@ from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
-from recourse_audit.model.edits import Edits, edits_of, joined, receptive_field
+from recourse_audit.model.edits import Edits, edits_of, join_edits, receptive_field
 from recourse_audit.records.recourse import Robustness, survival
 from recourse_audit.recourse.action_edits import ActionEdits, changed_columns, columns_of
 from recourse_audit.recourse.actions import NONE, ActionTable
@@ -72,7 +72,7 @@ class OptionGraph:
         return replace(self._for_each(count), replaced=replaced, features=features)
 
     def _for_each(self, count: int) -> Edits:
-        return joined([self.option] * count)
+        return join_edits([self.option] * count)
 
 
 class RobustnessTest:
@@ -158,12 +158,12 @@ class RobustnessTest:
             count = min(copies, self._draws - first)
             with_ties.append(self._with_other_ties(option_graph, generator, count))
             near, shifted = (
-                self._shifted(option_graph, generator, count, _columns(table, combination))
+                self._shift_features(option_graph, generator, count, _columns(table, combination))
                 if table.encoder is None
-                else self._shifted_columns(option_graph, generator, count, table, combination)
+                else self._shift_columns(option_graph, generator, count, table, combination)
             )
             with_attributes.append(option_graph.with_features(near, shifted))
-        return joined([*with_ties, *with_attributes])
+        return join_edits([*with_ties, *with_attributes])
 
     def _with_other_ties(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int
@@ -199,7 +199,7 @@ class RobustnessTest:
         added = np.stack((version, *option_graph.nodes[new], option_graph.ties[arcs]))
         return option_graph.with_arcs(count, dropped, added)
 
-    def _shifted(
+    def _shift_features(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int, fixed: Ints
     ) -> tuple[Ints, Floats]:
         """Features with noise for everyone the model looks at, except on what the option sets.
@@ -215,7 +215,7 @@ class RobustnessTest:
         features += noise.astype(features.dtype)
         return near, features.reshape(count * len(near), -1)
 
-    def _shifted_columns(
+    def _shift_columns(
         self,
         option_graph: OptionGraph,
         generator: np.random.Generator,

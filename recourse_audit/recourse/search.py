@@ -27,7 +27,8 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.search import SearchResult
-from recourse_audit.recourse.actions import NONE, ActionTable, action_table
+from recourse_audit.recourse.action_edits import as_rows
+from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import count_possible
 from recourse_audit.recourse.common_changes import CommonChanges
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
@@ -182,7 +183,7 @@ class RecourseSearch:
             if works and not chosen:
                 trials.add(works)
                 chosen = trials.options(settings.options)
-            rows = _as_rows([success for success, _ in chosen])
+            rows = as_rows([success.combination for success, _ in chosen])
             answers, on_whole = self._confirm(verifier, rows, [one.answer for one, _ in chosen])
             spent += verifier.evaluations
             sound = not asked.contradicted and verifier.reaches(rows, answers).all()
@@ -315,15 +316,6 @@ class _Attempt:
     options: tuple[Option, ...]
     common: tuple[CommonOutcome, ...]
     questions: tuple[ReachQuestion, ...]
-
-
-def _as_rows(chosen: Sequence[Success]) -> Ints:
-    """Combinations of any sizes as rows, padded with `NONE`."""
-    width = max((len(success.combination) for success in chosen), default=1)
-    rows = np.full((len(chosen), width), NONE)
-    for row, success in zip(rows, chosen, strict=True):
-        row[: len(success.combination)] = success.combination
-    return rows
 
 
 def failure(reason: str, max_changes: int) -> Recourse:

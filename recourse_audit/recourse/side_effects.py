@@ -16,10 +16,10 @@ from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
-from recourse_audit.model.edits import Edits, joined
+from recourse_audit.model.edits import Edits, join_edits
 from recourse_audit.records.recourse import SideEffects
-from recourse_audit.recourse.action_edits import ActionEdits
-from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.action_edits import ActionEdits, as_rows
+from recourse_audit.recourse.actions import ActionTable
 
 MOST_ARCS = 200_000
 AT_ONCE = 32
@@ -54,7 +54,7 @@ class OtherPeople:
     def count(self, combination: Ints) -> int:
         """At most how many other people a combination of actions reaches."""
         everybody = self._asked.edited.graph.node_count - 1
-        return min(sum(self._reached_by(action) for action in combination.tolist()), everybody)
+        return min(sum(self._count_reached(action) for action in combination.tolist()), everybody)
 
     def question(self, combination: Ints) -> ReachQuestion:
         """Ask about everybody whom a combination can reach."""
@@ -84,11 +84,8 @@ class OtherPeople:
         """Combinations as edits that ask about everybody whom they can reach."""
         people = [self._people(combination) for combination in combinations]
         counts = [len(reached) for reached in people]
-        width = max(len(combination) for combination in combinations)
-        rows = np.full((len(combinations), width), NONE)
-        for row, combination in zip(rows, combinations, strict=True):
-            row[: len(combination)] = combination
         edit = np.repeat(np.arange(len(combinations)), counts)
+        rows = as_rows([combination.tolist() for combination in combinations])
         return self._edits.of(rows, np.stack((edit, np.concatenate(people))))
 
     def _people(self, combination: Ints) -> Ints:
@@ -100,7 +97,7 @@ class OtherPeople:
         touched = np.unique(np.concatenate(ends))
         return reach(edited.graph, touched, edited.reach).astype(np.int64)
 
-    def _reached_by(self, action: int) -> int:
+    def _count_reached(self, action: int) -> int:
         if action not in self._reached:
             graph, depth = self._asked.edited.graph, self._asked.edited.depth
             if depth is None:
@@ -116,7 +113,7 @@ def side_effects(questions: Sequence[ReachQuestion]) -> list[SideEffects]:
     found = [SideEffects(measured=False)] * len(questions)
     for places in _groups(questions):
         group = [questions[place] for place in places]
-        asked, edits = group[0].asked, joined([question.edits for question in group])
+        asked, edits = group[0].asked, join_edits([question.edits for question in group])
         if asked.way == "shared":
             answers, fits = asked.edited.answers(edits, "shared")
         else:
@@ -183,12 +180,12 @@ def _flips(question: ReachQuestion, answers: Floats) -> SideEffects:
     was, now = before.favourable(old, people), after.favourable(new, people)
     changed = before.classes_of(old, people) != after.classes_of(new, people)
 
-    def named(mask: Mask) -> tuple[str, ...]:
+    def ids_of(mask: Mask) -> tuple[str, ...]:
         return tuple(edited.graph.ids[people[changed & mask]].tolist())
 
     return SideEffects(
         measured=True,
-        to_favourable=named(~was & now),
-        to_unfavourable=named(was & ~now),
-        other=named(was == now),
+        to_favourable=ids_of(~was & now),
+        to_unfavourable=ids_of(was & ~now),
+        other=ids_of(was == now),
     )

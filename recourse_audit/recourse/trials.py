@@ -13,6 +13,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.recourse.action_edits import as_rows
 from recourse_audit.recourse.actions import NONE, ActionTable
 from recourse_audit.recourse.combinations import (
     Cover,
@@ -100,7 +101,7 @@ class Trials:
         """
         wanted = [chosen for chosen in dict.fromkeys(combinations) if chosen not in self._tried]
         self._foresee_sizes(max_changes)
-        self._try(self._filled(wanted), "counterfactual")
+        self._try(as_rows(wanted), "counterfactual")
 
     def run(self, max_changes: int, enough: int) -> None:
         """Go through the sizes until all are done, or no better option can be found."""
@@ -113,9 +114,9 @@ class Trials:
 
     def add(self, successes: Iterable[Success]) -> None:
         """Take over what was found to work outside of the budget; it does not count as tried."""
-        for one in successes:
-            self.successes[one.combination] = one
-            self._cover.add(one.combination)
+        for success in successes:
+            self.successes[success.combination] = success
+            self._cover.add(success.combination)
 
     def options(self, count: int) -> list[tuple[Success, bool]]:
         """The cheapest option, then those that differ most from it; and whether each is minimal.
@@ -124,7 +125,7 @@ class Trials:
         """
         while True:
             kept = self._minimal()
-            chosen = self._chosen(kept, count)
+            chosen = self._choose(kept, count)
             found = len(self.successes)
             proven = [self._has_no_working_part(success.combination) for success in chosen]
             if len(self.successes) == found:
@@ -197,11 +198,11 @@ class Trials:
         while len(rows) and self.left > 0:
             if len(rows) > AT_ONCE and not self.successes:
                 self._verifier.foresee(rows[: min(AHEAD, self.left)])
-            some, rows = np.split(rows, [min(AT_ONCE, self.left)])
-            answers = self._verifier.answers(some)
+            batch, rows = np.split(rows, [min(AT_ONCE, self.left)])
+            answers = self._verifier.answers(batch)
             asked = ~np.isnan(answers).all(axis=1)
-            self._unasked.update(_chosen(some[~asked]))
-            cover = self._record(some[asked], answers[asked], source)
+            self._unasked.update(_combinations(batch[~asked]))
+            cover = self._record(batch[asked], answers[asked], source)
             if len(rows) and (rows != NONE).all():
                 rows = rows[~cover.holds(rows)]
         return self.unasked == unasked
@@ -209,7 +210,7 @@ class Trials:
     def _record(self, rows: Ints, answers: Floats, source: str) -> Cover:
         """Note what works and the effects of single actions; return what is newly covered."""
         cover = Cover(self._table)
-        chosen = _chosen(rows)
+        chosen = _combinations(rows)
         self._tried.update(chosen)
         odds = self._decisions.lead(answers, self._table.subject) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
@@ -264,7 +265,7 @@ class Trials:
             rows = rows[~cover.holds(rows)]
         return lowest
 
-    def _chosen(self, kept: Sequence[Success], count: int) -> list[Success]:
+    def _choose(self, kept: Sequence[Success], count: int) -> list[Success]:
         touched = np.zeros((len(kept), int(self._table.touches.max(initial=0)) + 1), bool)
         for place, success in enumerate(kept):
             touched[place, self._table.touches[list(success.combination)]] = True
@@ -285,33 +286,25 @@ class Trials:
         if len(open_parts) > self.left:
             self._leave_one_out(combination)
             return False
-        return self._try(self._filled(open_parts), "exhaustive")
+        return self._try(as_rows(open_parts), "exhaustive")
 
     def _leave_one_out(self, combination: Combination) -> None:
         """Where not all parts can be tried, try those that lack a single action."""
         smaller = self._permitted(
             [tuple(a for a in combination if a != gone) for gone in combination]
         )
-        self._try(self._filled([part for part in smaller if part not in self._tried]), "effect")
+        self._try(as_rows([part for part in smaller if part not in self._tried]), "effect")
 
     def _permitted(self, combinations: Sequence[Combination]) -> list[Combination]:
         """Those of some combinations that keep to the conditions; the empty one is none."""
-        some = [chosen for chosen in combinations if chosen]
-        if self._allowed is None or not some:
-            return some
-        kept = self._allowed(self._filled(some)).tolist()
-        return [chosen for chosen, good in zip(some, kept, strict=True) if good]
-
-    def _filled(self, combinations: Sequence[Combination]) -> Ints:
-        """Combinations of any sizes as rows, padded with `NONE`."""
-        width = max((len(chosen) for chosen in combinations), default=1)
-        rows = np.full((len(combinations), width), NONE)
-        for row, chosen in zip(rows, combinations, strict=True):
-            row[: len(chosen)] = chosen
-        return rows
+        parts = [chosen for chosen in combinations if chosen]
+        if self._allowed is None or not parts:
+            return parts
+        kept = self._allowed(as_rows(parts)).tolist()
+        return [part for part, good in zip(parts, kept, strict=True) if good]
 
 
-def _chosen(rows: Ints) -> list[Combination]:
+def _combinations(rows: Ints) -> list[Combination]:
     """Rows without their padding."""
     if bool((rows != NONE).all()):
         return list(map(tuple, rows.tolist()))

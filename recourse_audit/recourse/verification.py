@@ -134,7 +134,7 @@ class Verifier:
                 self._ahead.clear()  # what comes next is foreseen again when it is near
                 return self._answers[place], np.ones(len(place), bool)
         count = len(combinations)
-        rows, keys = self._with_foreseen(combinations)
+        rows, keys = self._add_foreseen(combinations)
         answers, fits = self.asked.answers(self.edits.of(rows), needed=count)
         keys = keys[: len(answers)]
         self._keys, place = np.unique(keys, return_index=True)
@@ -157,13 +157,13 @@ class Verifier:
         assert sharing is not None
         return len(sharing.field_around(self._table.subject).arcs) <= MOST_ARCS_AHEAD
 
-    def _with_foreseen(self, combinations: Ints) -> tuple[Ints, Ints]:
+    def _add_foreseen(self, combinations: Ints) -> tuple[Ints, Ints]:
         """What to ask about now, those asked for first; and the keys of all of them."""
         ahead, self._ahead = self._ahead, []
         if not ahead or not self._has_keys(combinations):
             return combinations, np.empty(0, np.int64)
         width = max(rows.shape[1] for rows in (combinations, *ahead))
-        every = np.concatenate([_padded(rows, width) for rows in (combinations, *ahead)])
+        every = np.concatenate([_pad(rows, width) for rows in (combinations, *ahead)])
         keys = self._key(every)
         _, first = np.unique(keys, return_index=True)
         others = np.sort(first[first >= len(combinations)])
@@ -194,5 +194,5 @@ def _own_features(asked: SubjectAnswers) -> Floats:
     return features
 
 
-def _padded(rows: Ints, width: int) -> Ints:
+def _pad(rows: Ints, width: int) -> Ints:
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=NONE)

@@ -216,7 +216,7 @@ def on_whole_graph(
     singles = np.empty((0, 1), np.int64) if search is None else search.singles()
     if not found and not len(singles):
         return (), None
-    answers = removals.answers(_padded([*removed, *singles.tolist()]))
+    answers = removals.answers(_pad([*removed, *singles.tolist()]))
     known = removals.records(answers[: len(found)])
     known += [None] * (len(found) - len(known))
     counterfactuals = tuple(
@@ -257,7 +257,7 @@ class _CarrierSearch:
 
     def run(self, singles: Ints, answers: Floats) -> list[Tried]:
         """What each size gives, from what is known of sets of one tie."""
-        found = [self._tried(singles[: len(answers)], answers)]
+        found = [self._measure(singles[: len(answers)], answers)]
         self._left -= len(answers)
         for size in range(2, self.largest + 1):
             sets = self._candidates(size, found)
@@ -267,7 +267,7 @@ class _CarrierSearch:
             if not len(answers):
                 break
             self._left -= len(answers)
-            found.append(self._tried(sets[: len(answers)], answers))
+            found.append(self._measure(sets[: len(answers)], answers))
         return found
 
     def own_sets(self, tried: Tried) -> int:
@@ -283,7 +283,7 @@ class _CarrierSearch:
         listed: list[int] = farthest[:OWN_LISTED].tolist()
         return listed
 
-    def _tried(self, sets: Ints, answers: Floats) -> Tried:
+    def _measure(self, sets: Ints, answers: Floats) -> Tried:
         order = np.lexsort(sets.T[::-1])
         away = self._removals.away(answers)
         away = np.where(np.isfinite(answers).all(axis=1), away, -np.inf)
@@ -315,7 +315,7 @@ class _CarrierSearch:
             first = self._best_sets(size, singles, singles.best_first[own], left)
         elif not self._all_own_pairs and len(singles.sets) >= size and share:
             first = np.sort(singles.sets[singles.best_first[:size], 0])[None]
-        grown = self._grown(found, max(share - len(first), 0), first)
+        grown = self._grow(found, max(share - len(first), 0), first)
         both = np.concatenate((first, grown))
         ordered: Ints = both[np.lexsort(both.T[::-1])]
         return ordered
@@ -330,7 +330,7 @@ class _CarrierSearch:
         sets: Ints = singles.sets[places[best], 0]
         return sets
 
-    def _grown(self, found: list[Tried], most: int, known: Ints) -> Ints:
+    def _grow(self, found: list[Tried], most: int, known: Ints) -> Ints:
         """The most promising sets made of one of the best smaller sets and one more tie."""
         singles, smaller = found[0], found[-1]
         stems = smaller.best_first[:BEAM]
@@ -359,7 +359,7 @@ def _every(items: Ints, size: int) -> Ints:
     return np.array([*combinations(items.tolist(), size)], np.int64).reshape(-1, size)
 
 
-def _padded(sets: Sequence[Sequence[int]]) -> Ints:
+def _pad(sets: Sequence[Sequence[int]]) -> Ints:
     """Sets of pairs as rows of one length."""
     rows = np.full((len(sets), max(map(len, sets), default=0)), NO_PAIR, np.int64)
     for row, pairs in zip(rows, sets, strict=True):
@@ -376,7 +376,7 @@ def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch)
     flips = [(tried, tried.best_first[tried.flips[tried.best_first]]) for tried in found]
     smallest = [(tried, int(places[0])) for tried, places in flips if len(places)][:1]
     own = search.own_first(found[0])
-    records = _named(removals, [*wanted, *smallest, *((found[0], place) for place in own)])
+    records = _name_sets(removals, [*wanted, *smallest, *((found[0], place) for place in own)])
     front = records[: len(wanted)]
     counts = tuple(
         SetsTried(
@@ -401,7 +401,7 @@ def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch)
     )
 
 
-def _named(removals: TieRemovals, chosen: Sequence[tuple[Tried, int]]) -> list[CarryingSet]:
+def _name_sets(removals: TieRemovals, chosen: Sequence[tuple[Tried, int]]) -> list[CarryingSet]:
     """Sets of ties in the user's ids, with what the model answers without them."""
     if not chosen:
         return []

@@ -1,4 +1,4 @@
-"""An edited graph gets the answers of the graph written out in full, whatever is edited.
+"""An edited graph gets the answers of the graph write_copies out in full, whatever is edited.
 
 `python -m tests.model.test_edited_graph FIRST LAST` compares further random worlds.
 """
@@ -15,7 +15,7 @@ from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.readers import from_arrays, read_graph
 from recourse_audit.model import edited_graph
 from recourse_audit.model.edited_graph import EditedGraph, StateSharing, Way
-from recourse_audit.model.edits import arriving_field, exceeds, joined
+from recourse_audit.model.edits import arriving_field, exceeds, join_edits
 from recourse_audit.model.queries import whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_states import Form
@@ -61,7 +61,7 @@ WAYS: tuple[Way, ...] = ("shared", "field", "whole")
 def test_every_way_to_ask_gives_the_answers_of_the_whole_graph(
     kind: str, one_node: bool, tmp_path: Path
 ) -> None:
-    """Also edits about one node, which share fields, and joined lists of edits."""
+    """Also edits about one node, which share fields, and join_edits lists of edits."""
     _, layers, world, edits = drawn(tmp_path, 16, kind=kind, layers=2)
     if one_node:
         edits = [replace(edit, asked=edits[0].asked[:1]) for edit in edits]
@@ -73,7 +73,7 @@ def test_every_way_to_ask_gives_the_answers_of_the_whole_graph(
     edited = EditedGraph(world.graph, world.batcher, report, decisions)
     edited.batcher = world.batcher  # which knows the further ties of the world
     half = len(edits) // 2
-    halves = joined([world.packed(edits[:half]), world.packed(edits[half:])])
+    halves = join_edits([world.packed(edits[:half]), world.packed(edits[half:])])
     for way in WAYS:
         for packed in (world.packed(edits), halves):
             found, fits = edited.answers(packed, way)

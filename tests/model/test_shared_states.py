@@ -9,7 +9,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher, Sharing
 from recourse_audit.model.queries import Union, pool_of, side_by_side, with_pairs
-from recourse_audit.model.shared_states import shared_union
+from recourse_audit.model.shared_states import share_union
 from tests.model.test_edited_graph import KINDS, drawn, forms_of, nearly_equal
 
 PARTS = 60
@@ -61,14 +61,14 @@ def test_states_are_shared_and_a_question_may_be_cut(
     union = small_graphs(world.graph, random, strangers=False)
     rows = np.flatnonzero(random.random(len(union.nodes)) < ASKED)
     sizes: list[int] = []
-    real = shared_union
+    real = share_union
 
     def seen(*given: object, **named: object) -> object:
         shared, places = real(*given, **named)  # type: ignore[arg-type]
         sizes.append(len(shared.nodes))
         return shared, places
 
-    monkeypatch.setattr(batching, "shared_union", seen)
+    monkeypatch.setattr(batching, "share_union", seen)
     sharing = Sharing(depth=layers, form="degree")
     batcher = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
     at_once = batcher.ask(union, rows)

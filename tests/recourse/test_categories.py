@@ -269,14 +269,14 @@ def test_draws_shift_numbers_and_never_a_category(
     search = recourse_search(audit, audit.rule.over(whole_answers(audit, np.arange(9))))
     seen: list[Floats] = []
     test = search._robustness
-    honest = test._shifted_columns
+    honest = test._shift_columns
 
     def watched(*given: Any) -> Any:
         near, features = honest(*given)
         seen.append(features.copy())
         return near, features
 
-    monkeypatch.setattr(test, "_shifted_columns", watched)
+    monkeypatch.setattr(test, "_shift_columns", watched)
     options = [option for s in range(9) for option in search.run(s, None).options]
     assert options
     rows = np.concatenate(seen)
