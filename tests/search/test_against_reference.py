@@ -15,6 +15,7 @@ import pytest
 from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
 from recourse_audit.search.ranking import Layers, count_dominated
 from recourse_audit.search.results import Scope
+from tests.cases import Cases
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_batcher
 from tests.search.reference import (
@@ -126,25 +127,31 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def searched(
-    case: Case, path: Path, model: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    case: Case, path: Path, model: dict[str, str]
 ) -> tuple[ReferenceSearch, dict[int, tuple[SearchResult, Table]]]:
     """Search for every node of a graph together, and make the reference for it."""
     graph = case.graph.for_engine()
     output = "logits" if model["head"] == "logits" else "probabilities"
     batcher = open_batcher(path, graph, output=output)
     scope = Scope(max_nodes=case.max_nodes, max_hops=case.max_hops, counterfactuals=SHOWN)
-    recorder = Recorder(graph, monkeypatch)
-    found = recorder.run(new_search(graph, batcher, scope), range(graph.node_count))
+    with pytest.MonkeyPatch.context() as patched:
+        recorder = Recorder(graph, patched)
+        found = recorder.run(new_search(graph, batcher, scope), range(graph.node_count))
     return ReferenceSearch(case.graph, Oracle(path, **model)), found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", MODELS)
-def test_the_engine_equals_the_reference(
-    name: str, seed: int, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case = random_case(1000 * list(MODELS).index(name) + seed)
-    slow, found = searched(case, models[name], MODELS[name], monkeypatch)
+def test_the_engine_equals_the_reference(name: str, models: dict[str, Path]) -> None:
+    cases = Cases()
+    for seed in SEEDS:
+        with cases(seed):
+            case = random_case(1000 * list(MODELS).index(name) + seed)
+            assert_equals_the_reference(case, models[name], MODELS[name])
+    cases.assert_sound()
+
+
+def assert_equals_the_reference(case: Case, path: Path, model: dict[str, str]) -> None:
+    slow, found = searched(case, path, model)
     assert sorted(found) == list(case.graph.drawing)
     for subject in case.subjects:
         result, table = found[subject]
@@ -161,21 +168,24 @@ def test_the_engine_equals_the_reference(
             assert_nothing_found(result)
 
 
-@pytest.mark.parametrize("seed", range(500, 524))
 def test_a_single_precision_model_differs_from_the_reference_by_its_own_rounding_only(
-    seed: int, models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    models: dict[str, Path],
 ) -> None:
-    case = random_case(seed)
-    slow, found = searched(case, models["single"], SINGLE, monkeypatch)
-    for subject in case.subjects:
-        result, table = found[subject]
-        values = slow.values(subject, max_nodes=case.max_nodes, max_hops=case.max_hops)
-        assert table.values == pytest.approx(values, abs=1e-5)
-        reference = Reference(table.values)
-        if reference.pairs:
-            assert_same_ranks_and_layers(reference, table)
-            assert_same_result(reference, result, slow, subject)
-            assert_same_grid(reference, result)
+    cases = Cases()
+    for seed in range(500, 524):
+        with cases(seed):
+            case = random_case(seed)
+            slow, found = searched(case, models["single"], SINGLE)
+            for subject in case.subjects:
+                result, table = found[subject]
+                values = slow.values(subject, max_nodes=case.max_nodes, max_hops=case.max_hops)
+                assert table.values == pytest.approx(values, abs=1e-5)
+                reference = Reference(table.values)
+                if reference.pairs:
+                    assert_same_ranks_and_layers(reference, table)
+                    assert_same_result(reference, result, slow, subject)
+                    assert_same_grid(reference, result)
+    cases.assert_sound()
 
 
 def test_the_random_graphs_hold_what_is_awkward() -> None:
