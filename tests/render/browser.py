@@ -20,6 +20,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from recourse_audit.render.page_words import LANGUAGES
+
+# A visit or a PDF takes a while: most differ by language only in the length of words, of which
+# German has the longest.
+EACH_LANGUAGE = [
+    pytest.param(language, marks=() if language in ("en", "de") else pytest.mark.long)
+    for language in LANGUAGES
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PHONE = 390
 DESK = 1280

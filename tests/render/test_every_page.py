@@ -3,6 +3,7 @@
 import io
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from recourse_audit.render.findings import with_sentences
 from recourse_audit.render.page_words import (
     GROUP_WORDS,
     INDEX_WORDS,
-    LANGUAGES,
     SUBJECT_WORDS,
     PageWords,
 )
@@ -23,7 +23,7 @@ from recourse_audit.render.pages.index_rows import Links
 from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
-from tests.render.browser import PHONE, findings, overflow, visit
+from tests.render.browser import EACH_LANGUAGE, PHONE, findings, overflow, visit
 from tests.render.group_reports import gap_report
 from tests.render.indexes import some_subjects, view_of
 from tests.render.reading import read_pdf
@@ -56,13 +56,13 @@ def html_of(kind: str, language: str) -> str:
     return TEMPLATES.render(f"pages/{kind}.html", view=view)
 
 
-@pytest.fixture(scope="module")
-def printer() -> Printer:
-    return Printer(TEMPLATES)
+@cache
+def pdf_of(kind: str, language: str) -> bytes:
+    return Printer(TEMPLATES).pdf(html_of(kind, language))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", EACH_LANGUAGE)
 def test_nothing_overflows_and_axe_finds_nothing_serious(
     language: str, kind: str, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -90,11 +90,11 @@ def _cut_off(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", EACH_LANGUAGE)
 def test_paper_is_tagged_and_its_text_stays_on_the_sheet(
-    language: str, kind: str, printer: Printer, tmp_path: Path
+    language: str, kind: str, tmp_path: Path
 ) -> None:
-    pdf = printer.pdf(html_of(kind, language))
+    pdf = pdf_of(kind, language)
     found = read_pdf(pdf)
     assert (found.language, found.part, found.marked) == (language, "1", True)
     assert found.untagged == ()
@@ -114,9 +114,9 @@ def test_paper_is_tagged_and_its_text_stays_on_the_sheet(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tree_of_a_paper_has_rows_in_tables_and_words_for_pictures(
-    kind: str, printer: Printer
+    kind: str,
 ) -> None:
-    pdf = printer.pdf(html_of(kind, "en"))
+    pdf = pdf_of(kind, "en")
     for element in read_pdf(pdf).elements:
         if element.role == "/TR":
             assert element.path[-1] in ("/Table", "/THead", "/TBody", "/TFoot"), element
@@ -139,13 +139,13 @@ def _figures(element: Any) -> Any:
             yield from _figures(kid)
 
 
-def test_the_first_sheet_of_the_index_is_the_board_page(printer: Printer, tmp_path: Path) -> None:
-    for language in LANGUAGES:
-        path = tmp_path / f"{language}.pdf"
-        path.write_bytes(printer.pdf(html_of("index", language)))
-        words = PageWords(language, TEMPLATES, *INDEX_WORDS)
-        sheets = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True)
-        first, second, *_ = sheets.stdout.decode("utf-8").split("\f")
-        assert words.say("board.limits") in " ".join(first.split())
-        assert words.say("index.subjects") not in first.splitlines()
-        assert second.split("\n")[0] == words.say("index.subjects")
+@pytest.mark.parametrize("language", EACH_LANGUAGE)
+def test_the_first_sheet_of_the_index_is_the_board_page(language: str, tmp_path: Path) -> None:
+    path = tmp_path / "index.pdf"
+    path.write_bytes(pdf_of("index", language))
+    words = PageWords(language, TEMPLATES, *INDEX_WORDS)
+    sheets = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True)
+    first, second, *_ = sheets.stdout.decode("utf-8").split("\f")
+    assert words.say("board.limits") in " ".join(first.split())
+    assert words.say("index.subjects") not in first.splitlines()
+    assert second.split("\n")[0] == words.say("index.subjects")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.render.browser import PHONE, findings, overflow, visit
-from tests.render.letters import LANGUAGES, drop, move, option, report, writer, written
+from tests.render.browser import EACH_LANGUAGE, PHONE, findings, overflow, visit
+from tests.render.letters import drop, move, option, report, writer, written
 
 FOUND = report(
     option(drop("P1000"), holds=0.2),
@@ -17,7 +17,7 @@ ALL = ("minor", "moderate", "serious", "critical")
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", EACH_LANGUAGE)
 def test_axe_finds_nothing_in_a_letter(
     chromium: Browser, language: str, dark: bool, tmp_path: Path
 ) -> None:
