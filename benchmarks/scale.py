@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.load import Selection, load_audit
-from recourse_audit.execute.executors import executor_for
+from recourse_audit.execute.chunks import executor_for
 from recourse_audit.execute.pipeline import Request, run_audit
 from recourse_audit.settings import load_settings
 

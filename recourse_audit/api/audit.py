@@ -255,7 +255,7 @@ class Audit:
         from recourse_audit.audit.load import Selection
         from recourse_audit.bundle.manifest import read_id_key
         from recourse_audit.bundle.signature import read_signer
-        from recourse_audit.execute.executors import executor_for
+        from recourse_audit.execute.chunks import executor_for
         from recourse_audit.execute.pipeline import Request, run_audit
         from recourse_audit.render.terminal.progress import (
             SECONDS_ON_PAPER,

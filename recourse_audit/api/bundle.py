@@ -227,7 +227,7 @@ class Bundle:
         """Work out a sample of subjects again, and name what differs, one line each."""
         from recourse_audit.audit.load import load_audit
         from recourse_audit.bundle.manifest import read_manifest
-        from recourse_audit.execute.replay import replay
+        from recourse_audit.execute.pipeline import replay
 
         audit = load_audit(settings, seed=read_manifest(self.folder).seed)
         return tuple(replay(self.folder, audit, Path(settings), count, seed))

@@ -1,17 +1,25 @@
-"""The checkpoint of an audit while it runs: everybody, who is to be audited, finished chunks.
+"""What an audit keeps while it runs: a checkpoint of its chunks, and a log of what happened when.
 
-One transaction per chunk, so that nothing is half written. With each chunk goes a digest of its
-documents, which is checked before they are used. The store can be written from it alone.
+The checkpoint has everybody, who is to be audited, and finished chunks: one transaction per chunk,
+so that nothing is half written. With each chunk goes a digest of its documents, which is checked
+before they are used. The store can be written from it alone.
+
+The log is the one file of a bundle that no two runs share. Its lines are chained by hashes, so that
+a changed one is noticed.
 """
 
 import hashlib
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 
-from recourse_audit.bundle.soundness import check_attributes, check_tables
+from recourse_audit.bundle.layout import write_all
+from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.bundle.store import (
     MEMBERS,
     PEOPLE,
@@ -19,11 +27,92 @@ from recourse_audit.bundle.store import (
     TIES,
     Findings,
     Result,
+    check_attributes,
+    check_tables,
     insert_rows,
 )
-from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import Member, Person, TieBlock
-from recourse_audit.records.codec import SUBJECT
+from recourse_audit.errors import DocumentError, InputError
+from recourse_audit.records.bundle import LogLine, Member, Person, TieBlock
+from recourse_audit.records.codec import LOG_LINE, SUBJECT
+
+
+class RunLog:
+    """Appends lines to a file; `now` tells the time as text."""
+
+    def __init__(self, path: Path, now: Callable[[], str]) -> None:
+        self._path = path
+        self._now = now
+        self._before = ""
+        if path.exists():
+            self._resume()
+
+    def add(self, line: LogLine) -> None:
+        """Write down that something happened; the time and the hash are filled in here."""
+        whole = chained(self._before, replace(line, at=self._now()))
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        handle = os.open(self._path, flags, 0o600)
+        try:
+            write_all(handle, f"{LOG_LINE.write(whole)}\n".encode())
+        finally:
+            os.close(handle)
+        self._before = whole.hash
+
+    def _resume(self) -> None:
+        """Continue after the last line that was written in full."""
+        lines = self._path.read_bytes().split(b"\n")
+        complete = lines[:-1]
+        if lines[-1]:
+            os.truncate(self._path, sum(len(line) + 1 for line in complete))
+        if complete:
+            try:
+                self._before = LOG_LINE.read(complete[-1]).hash
+            except DocumentError:
+                raise InputError(
+                    f"{self._path}: its last line is damaged; restore the file, or start over "
+                    "with --fresh"
+                ) from None
+
+
+def chained(before: str, line: LogLine) -> LogLine:
+    """The line with a hash of itself, given the hash of the one before."""
+    return replace(line, hash=digest_of(before + LOG_LINE.write(replace(line, hash=""))))
+
+
+def is_unbroken(content: bytes) -> bool:
+    """Whether a log is complete, ends with "finished", and no line was changed."""
+    try:
+        lines = read_lines(content)
+    except DocumentError:
+        return False
+    before = ""
+    for line in lines:
+        if line != chained(before, line):
+            return False
+        before = line.hash
+    return bool(lines) and lines[-1].event == "finished" and _rewritten(lines) == content
+
+
+def read_lines(content: bytes) -> list[LogLine]:
+    """The lines of a log that were written in full."""
+    return [LOG_LINE.read(line) for line in content.split(b"\n")[:-1]]
+
+
+def _rewritten(lines: Iterable[LogLine]) -> bytes:
+    return "".join(f"{LOG_LINE.write(line)}\n" for line in lines).encode()
+
+
+def days_of(path: Path) -> tuple[str, str] | None:
+    """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
+
+    Nothing in the evidence depends on it: `verify` says whether a line was changed.
+    """
+    try:
+        times = [datetime.fromisoformat(line.at) for line in read_lines(path.read_bytes())]
+        days = sorted(time.astimezone(UTC).date().isoformat() for time in times)
+    except (OSError, ValueError, DocumentError):
+        return None
+    return (days[0], days[-1]) if days else None
+
 
 # Changes whenever a table or the format of documents does.
 VERSION = 7

@@ -15,9 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from recourse_audit.bundle.layout import CHECKSUMS, FOLDERS, MANIFEST, NEW, OLD, SIGNATURE
-from recourse_audit.bundle.plain_files import (
+from recourse_audit.bundle.layout import (
+    CHECKSUMS,
+    FOLDERS,
+    MANIFEST,
     MARKER,
+    NEW,
+    OLD,
+    SIGNATURE,
     is_ours,
     marker_of,
     read_plain,
@@ -26,7 +31,7 @@ from recourse_audit.bundle.plain_files import (
     sync,
     write_plain,
 )
-from recourse_audit.bundle.seal import SealedFolder, checksums_text, digest, digest_of
+from recourse_audit.bundle.manifest import SealedFolder, checksums_text, digest, digest_of
 from recourse_audit.bundle.signature import Signer, is_signed
 from recourse_audit.errors import DocumentError
 from recourse_audit.records.bundle import DERIVED_FORMAT, DerivedManifest, MadeWith

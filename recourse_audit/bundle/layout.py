@@ -2,35 +2,248 @@
 
 A folder is a bundle if it has our marker, which is written first. Nothing is deleted in a folder
 without one, whatever the names of the things in it.
+
+Files of a bundle are plain files: no step follows a link, and only the owner can read them. Whoever
+passes on a bundle could put a symbolic link, a pipe or a device in place of a file. So every entry
+is looked at before a bundle is used, files are opened without following links, and folders are
+removed by their handles, as `shutil.rmtree` does.
+
+Every command that writes holds one lock, on the marker, which is never replaced. The kernel keeps
+it for a process, whatever ends that, so that no lock is ever left behind. Whoever only reads needs
+none.
+
+Notes
+-----
+The lock is that of `flock`. On a network file system it is as good as its locks are: NFS needs its
+lock service, and a mount with `nolock` or `local_lock` knows only the commands of one machine.
 """
 
+import errno
+import fcntl
 import os
+import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from recourse_audit.bundle.lock import held, keep_private
-from recourse_audit.bundle.plain_files import (
-    BUNDLE,
-    MARKER,
-    is_marked,
-    is_ours,
-    marker_of,
-    read_plain,
-    refuse_irregular,
-    refuse_others,
-    remove_empty,
-    remove_folder,
-    sync,
-    write_all,
-    write_plain,
-)
-from recourse_audit.bundle.soundness import DAMAGE
+from recourse_audit.bundle.store import DAMAGE
 from recourse_audit.errors import InputError
 from recourse_audit.settings.section import exists, is_folder
+
+MARKER = ".recourse-audit"
+OWNER_ONLY = 0o077
+BUNDLE = "bundle"
+
+
+def irregular(folder: Path, within: Collection[str] | None = None) -> Iterator[str]:
+    """Entries that are neither files nor folders, at any depth, as "name: is a symbolic link".
+
+    With `within`, of the folders in it only those with these names are searched.
+    """
+    yield from _irregular(folder, "", within)
+
+
+def _irregular(folder: Path, before: str, within: Collection[str] | None) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        name = f"{before}{entry.name}"
+        if entry.is_symlink():
+            yield f"{name}: is a symbolic link"
+        elif entry.is_dir(follow_symlinks=False):
+            if within is None or entry.name in within:
+                yield from _irregular(folder / entry.name, f"{name}/", within)
+        elif not entry.is_file(follow_symlinks=False):
+            yield f"{name}: is not a regular file"
+
+
+def refuse_irregular(folder: Path, within: Collection[str] | None = None) -> None:
+    """Refuse a folder in which anything is a link, a pipe or a device."""
+    try:
+        problem = next(irregular(folder, within), None)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be read ({error.strerror}); correct its permissions"
+        ) from None
+    if problem is not None:
+        raise InputError(
+            f"{folder}/{problem}, and no bundle holds one; remove it, or restore the bundle"
+        )
+
+
+def read_plain(path: Path) -> bytes | None:
+    """What is in a file; None if there is none, or if it is a link, a pipe or a device."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(handle, "rb") as file:  # noqa: PTH123
+        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def write_plain(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read; a link in its place is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    handle = os.open(path, flags, 0o600)
+    try:
+        write_all(handle, content)
+    finally:
+        os.close(handle)
+
+
+def write_all(handle: int, content: bytes) -> None:
+    """Write everything, however little the system takes at once."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or which files a folder holds, would outlive a power loss."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some file systems cannot sync folders
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def for_the_owner() -> Iterator[None]:
+    """Only the owner can read files that this process, and those it starts, make meanwhile."""
+    before = os.umask(OWNER_ONLY)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def marker_of(what: str) -> bytes:
+    """The content of the file that says that a folder was made by this program."""
+    return (
+        f"recourse-audit {what}, format 1\n"
+        "This folder was made by recourse-audit, which replaces or deletes what is in it.\n"
+    ).encode()
+
+
+def is_marked(folder: Path, what: str) -> bool:
+    """Whether a folder has our marker."""
+    return read_plain(folder / MARKER) == marker_of(what)
+
+
+def is_ours(folder: Path, what: str) -> bool:
+    """Whether a folder has our marker, or nothing in it but the beginning of one.
+
+    The latter is left if a command is killed just as it begins.
+    """
+    if is_marked(folder, what):
+        return True
+    if any(entry != MARKER for entry in os.listdir(folder)):  # noqa: PTH208
+        return False
+    begun = read_plain(folder / MARKER)
+    if begun is None:
+        return not os.path.lexists(folder / MARKER)
+    return marker_of(what).startswith(begun)
+
+
+def refuse_others(folder: Path, what: str) -> None:
+    """Refuse to touch a folder that is there and that this program did not make."""
+    if folder.is_dir() and not is_ours(folder, what):
+        raise InputError(
+            f"{folder}: was not made by this program (it has no {MARKER} file); move it elsewhere"
+        )
+
+
+def remove_folder(folder: Path, what: str) -> None:
+    """Remove a folder that this program made, if it is there; its marker last."""
+    refuse_others(folder, what)
+    try:
+        entries = [*os.scandir(folder)]
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        elif entry.name != MARKER:
+            os.unlink(entry.path)  # noqa: PTH108
+    (folder / MARKER).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder if it is there and nothing is in it."""
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+
+
+# A file system that is read only, or somebody else's bundle, can be locked all the same.
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def held(folder: Path, *, new: bool = False) -> Iterator[int]:
+    """Hold the lock of a bundle; gives the handle of its marker.
+
+    Only the owner can read what is written meanwhile. With `new` the marker may be missing, and is
+    then made, empty: whoever holds the lock says whether the folder may become a bundle.
+    """
+    try:
+        handle = _opened(folder / MARKER, new=new)
+    except OSError as error:
+        raise _no_lock(folder, error) from None
+    try:
+        _lock(handle, folder)
+        with for_the_owner():
+            yield handle
+    finally:
+        os.close(handle)
+
+
+def _opened(marker: Path, *, new: bool) -> int:
+    flags = os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if new else 0)
+    try:
+        return os.open(marker, flags, 0o600)
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
+    return os.open(marker, os.O_RDONLY | os.O_NOFOLLOW)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"{folder}: another command is writing into it; wait for it to end, or choose another "
+            "folder"
+        ) from None
+    except OSError as error:
+        raise _no_lock(folder, error) from None
+
+
+def _no_lock(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{folder}: cannot be locked ({error.strerror}), so nothing is written; choose a folder on "
+        "a disk where you may write and that has locks"
+    )
+
+
+def keep_private(folder: Path) -> None:
+    """Let only the owner into a folder, where the file system knows owners."""
+    with suppress(PermissionError):
+        folder.chmod(0o700)
+
 
 # "damaged" is a bundle of which files are missing, so that it cannot be resumed.
 State = Literal["new", "unfinished", "finished", "damaged"]

@@ -6,21 +6,29 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from recourse_audit.bundle.checkpoint import open_checkpoint
-from recourse_audit.bundle.layout import CHECKSUMS, GROUP_REPORT, SETTINGS, STORE, BundleFolder
-from recourse_audit.bundle.lock import held
-from recourse_audit.bundle.log import days_of
-from recourse_audit.bundle.manifest import read_manifest
-from recourse_audit.bundle.plain_files import (
+from recourse_audit.bundle.checkpoint import days_of, open_checkpoint
+from recourse_audit.bundle.layout import (
     BUNDLE,
+    CHECKSUMS,
+    GROUP_REPORT,
     MARKER,
+    SETTINGS,
+    STORE,
+    BundleFolder,
+    held,
     is_marked,
     read_plain,
     refuse_irregular,
 )
-from recourse_audit.bundle.seal import digest
-from recourse_audit.bundle.soundness import DAMAGE, check_attributes
-from recourse_audit.bundle.store import Result, fill_store, meta_of, open_store
+from recourse_audit.bundle.manifest import digest, read_manifest
+from recourse_audit.bundle.store import (
+    DAMAGE,
+    Result,
+    check_attributes,
+    fill_store,
+    meta_of,
+    open_store,
+)
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import COLUMNS, Fingerprint, Manifest, SummaryRow
 from recourse_audit.records.codec import (

@@ -6,6 +6,7 @@ Each problem is one line that begins with the file it is about.
 from collections.abc import Iterator
 from pathlib import Path
 
+from recourse_audit.bundle.checkpoint import is_unbroken
 from recourse_audit.bundle.derived_folder import derived_problems, leftovers
 from recourse_audit.bundle.layout import (
     FILES,
@@ -15,11 +16,10 @@ from recourse_audit.bundle.layout import (
     SIGNATURE,
     STORE,
     BundleFolder,
+    irregular,
+    read_plain,
 )
-from recourse_audit.bundle.log import is_unbroken
-from recourse_audit.bundle.manifest import chunk_digests, counts_of, parse_manifest
-from recourse_audit.bundle.plain_files import irregular, read_plain
-from recourse_audit.bundle.seal import SealedFolder
+from recourse_audit.bundle.manifest import SealedFolder, chunk_digests, counts_of, parse_manifest
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError

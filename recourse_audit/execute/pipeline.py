@@ -1,12 +1,15 @@
 """The audit of many: subjects are chosen, cut into chunks, worked on, and kept in a bundle.
 
 Killed at any moment, the same call resumes: chunks that were finished are not done again, and the
-files are written from them once all are there.
+files are written from them once all are there. What an audit is of is known by digests of
+everything that its results depend on, so that it is never resumed with something else. `replay`
+works out some subjects of a bundle again: a second auditor's check of the evidence.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,32 +26,46 @@ from recourse_audit.audit.population import (
     ties_of,
 )
 from recourse_audit.audit.reporter import Reporter, repeated_answers
-from recourse_audit.bundle.checkpoint import Checkpoint
-from recourse_audit.bundle.layout import GROUP_REPORT, SETTINGS, BundleFolder, writing
-from recourse_audit.bundle.log import RunLog
+from recourse_audit.bundle.checkpoint import Checkpoint, RunLog
+from recourse_audit.bundle.layout import GROUP_REPORT, SETTINGS, BundleFolder, remove_empty, writing
 from recourse_audit.bundle.manifest import (
     Evidence,
     counts_of,
+    digest,
+    digest_of,
     fingerprint_digest,
     hashed_ids,
     make_manifest,
     read_manifest,
     seal,
+    versions,
 )
-from recourse_audit.bundle.plain_files import remove_empty
-from recourse_audit.bundle.reader import StoredAudit
+from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.bundle.store import meta_of, open_store
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
-from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, chunks_of
-from recourse_audit.execute.executors import Executor, NoProgress, Progress
-from recourse_audit.execute.fingerprint import changes, command_of, fingerprint_of, inputs_of
-from recourse_audit.execute.worker import prepare_job
+from recourse_audit.execute.chunks import (
+    ChunkQueue,
+    Executor,
+    FinishedChunk,
+    NoProgress,
+    Part,
+    Progress,
+    chunks_of,
+)
+from recourse_audit.execute.worker import digest_of_graph, prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.records.bundle import Fingerprint, LogLine
+from recourse_audit.records.bundle import (
+    Command,
+    Fingerprint,
+    InputFile,
+    Inputs,
+    LogLine,
+    ModelDigest,
+)
 from recourse_audit.records.codec import (
     AGREEMENT,
     COMMUNITIES,
@@ -59,7 +76,77 @@ from recourse_audit.records.codec import (
 )
 from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import RecourseStatus
-from recourse_audit.settings import settings_text
+from recourse_audit.settings import fingerprint_text, settings_text
+from recourse_audit.settings.section import is_file
+
+IN_MEMORY = "memory"
+WORDS = {
+    "versions": "the versions of the program or its packages",
+    "model": "the model",
+    "preprocessing": "the pipeline of preprocessing",
+    "graph": "the graph",
+    "candidates": "the file of candidates",
+    "settings": "the settings",
+    "seed": "the seed",
+    "subjects": "the subjects",
+}
+
+
+def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerprint:
+    """Digests of what an audit of these subjects depends on; `folder` is that of the settings."""
+    candidates = audit.settings.recourse.candidates
+    return Fingerprint(
+        versions=versions(),
+        model=audit.model.digest(),
+        preprocessing="" if audit.preprocessing is None else audit.preprocessing.digest(),
+        graph=_graph_digests(audit),
+        candidates="" if candidates is None else digest(candidates),
+        settings=digest_of(fingerprint_text(audit.settings, folder)),
+        seed=audit.scope.seed,
+        subjects=hashlib.sha256(subjects.astype("<i8").tobytes()).hexdigest(),
+    )
+
+
+def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
+    """What is not as it was, in words."""
+    return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
+
+
+def inputs_of(audit: LoadedAudit) -> Inputs:
+    """Every file that an audit reads, with its digest."""
+    candidates = audit.settings.recourse.candidates
+    files, preprocessing = audit.settings.graph.files, audit.preprocessing
+    return Inputs(
+        model=ModelDigest(
+            sha256=audit.model.digest(),
+            files=audit.model.digests,
+        ),
+        preprocessing=None
+        if preprocessing is None
+        else ModelDigest(sha256=preprocessing.digest(), files=preprocessing.digests),
+        graph={
+            key: InputFile(file=files[key].name if key in files else "", sha256=value)
+            for key, value in _graph_digests(audit).items()
+        },
+        candidates=None if candidates is None else digest(candidates),
+    )
+
+
+def command_of(selection: Selection) -> Command:
+    """Whom the audit was asked to be about; a file of ids by its name alone."""
+    listed = is_file(Path(selection.subjects))
+    return Command(
+        subjects=Path(selection.subjects).name if listed else selection.subjects,
+        sample=selection.sample,
+        stratify=selection.stratify,
+    )
+
+
+def _graph_digests(audit: LoadedAudit) -> dict[str, str]:
+    """Digests of the files of the graph; of its arrays, if it was never in a file."""
+    if not audit.graph_from_files:
+        return {IN_MEMORY: digest_of_graph(audit.graph)}
+    return {name: digest(path) for name, path in audit.settings.graph.files.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,4 +443,53 @@ def _summary(
         statuses=statuses,
         finished_before=finished_before,
         warnings=plan.audit.warnings,
+    )
+
+
+SALT = 31
+
+
+def replay(
+    folder: Path, audit: LoadedAudit, settings: Path, count: int, seed: int
+) -> Iterator[str]:
+    """Draw subjects, work them out again, and name what differs, one line each.
+
+    `settings` is the file that the audit was loaded from, with the seed of the bundle's manifest.
+    """
+    with open_stored_audit(folder) as stored:
+        documents = stored.documents()
+        before = stored.fingerprint
+    subjects = np.array(list(documents), np.int64)
+    different = changes(fingerprint_of(audit, settings.parent, subjects), before)
+    yield from (f"{settings}: {words} is not what was audited" for words in different)
+    if different:
+        return
+    drawn = np.random.default_rng((seed, SALT)).permutation(subjects)[:count]
+    for subject, document in _again(audit, subjects, set(drawn.tolist())):
+        if document != documents[subject]:
+            yield f"store.sqlite: {audit.graph.ids[subject]}: a replay finds something else"
+
+
+def _again(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
+    """The documents of some subjects, as a worker makes them."""
+    audit.model.reseed(audit.scope.seed)
+    reporter = Reporter(*repeated_answers(audit, np.arange(audit.graph.node_count)))
+    for chunk in chunks_of(audit, subjects):
+        wanted = drawn.intersection(chunk.subjects)
+        if not wanted:
+            continue
+        # Answers of a random model depend on all that was asked since the seed was set.
+        part = _only(chunk, wanted) if audit.probes.deterministic else chunk
+        audit.model.reseed(audit.scope.seed)
+        for subject, report in reporter.on_block(part.block):
+            if subject in wanted:
+                yield subject, SUBJECT.write(report)
+
+
+def _only(chunk: Part, wanted: set[int]) -> Part:
+    kept = [place for place, subject in enumerate(chunk.subjects) if subject in wanted]
+    return replace(
+        chunk,
+        subjects=tuple(chunk.subjects[place] for place in kept),
+        bounds=tuple(chunk.bounds[place] for place in kept),
     )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.audit.load import LoadedAudit, assemble
 from recourse_audit.audit.reporter import Reporter
-from recourse_audit.bundle.seal import versions
+from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.bundle.layout import BundleFolder
-from recourse_audit.bundle.lock import held
-from recourse_audit.bundle.plain_files import MARKER
+from recourse_audit.bundle.layout import MARKER, BundleFolder, held
 from recourse_audit.bundle.verification import verify_bundle as verify
 from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline

@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.verification import verify_bundle
-from recourse_audit.execute.executors import InProcess
+from recourse_audit.execute.chunks import InProcess
 from recourse_audit.execute.pipeline import run_audit
 from tests.audits import quick_audit
 from tests.bundles import LOG, contents, request, run_here

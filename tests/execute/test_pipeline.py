@@ -357,7 +357,7 @@ def test_what_changed_since_is_named_and_refused(
     with (tmp_path / "edges.csv").open("a", encoding="utf-8") as file:
         file.write("\n")
     assert refused() == "the graph"
-    monkeypatch.setattr("recourse_audit.execute.fingerprint.versions", dict)
+    monkeypatch.setattr("recourse_audit.execute.pipeline.versions", dict)
     assert refused() == "the versions of the program or its packages and the graph"
     assert contents(out) == before
 

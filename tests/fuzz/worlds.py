@@ -13,11 +13,9 @@ import numpy as np
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from recourse_audit.bundle.manifest import chain_of, chunk_digests, read_manifest
-from recourse_audit.bundle.seal import digest
+from recourse_audit.bundle.manifest import chain_of, chunk_digests, digest, read_manifest
 from recourse_audit.errors import AuditError
-from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk
-from recourse_audit.execute.executors import InProcess
+from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, InProcess
 from recourse_audit.execute.process_pool import Say
 from recourse_audit.execute.worker import AuditJob
 from recourse_audit.records.bundle import OutputFile

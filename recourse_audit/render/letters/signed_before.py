@@ -11,9 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from recourse_audit.bundle.derived_folder import DerivedFolder
-from recourse_audit.bundle.layout import MANIFEST
-from recourse_audit.bundle.plain_files import read_plain
-from recourse_audit.bundle.seal import digest
+from recourse_audit.bundle.layout import MANIFEST, read_plain
+from recourse_audit.bundle.manifest import digest
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import DerivedManifest, SignedLetter
 from recourse_audit.records.codec import DERIVED_MANIFEST, SIGNED_LETTER

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-from recourse_audit.bundle.seal import digest_of
+from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import SignedLetter
 from recourse_audit.records.subject import SubjectReport

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from recourse_audit.execute.executors import NoProgress, Progress
+from recourse_audit.execute.chunks import NoProgress, Progress
 from recourse_audit.render.text import number, plain
 
 SECONDS_BEFORE = 1.0
