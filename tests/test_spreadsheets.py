@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recourse_audit.groups.csv_table import groups_csv
-from recourse_audit.records.texts import FULL_WIDTH, csv_lines, guarded, unguarded
+from recourse_audit.records.texts import FULL_WIDTH, csv_lines, guard, unguard
 from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
 from tests import audits
 from tests.audits import small_audit
@@ -23,12 +23,12 @@ IDS = ["=1+1", "'=1+1", "-x", "+x", "@SUM(1)", "\tx", "\rx", "-5", "'quoted'", "
 
 @pytest.mark.parametrize("first", FORMULAS)
 def test_a_text_that_begins_like_a_formula_gets_an_apostrophe(first: str) -> None:
-    assert guarded(f"{first}x") == f"'{first}x"
+    assert guard(f"{first}x") == f"'{first}x"
 
 
 @pytest.mark.parametrize("text", ["", "P0001", "a=b", "'quoted'", "-5", "+4.5", "-1e-05", "20-34"])
 def test_other_texts_and_numbers_stay(text: str) -> None:
-    assert guarded(text) == text
+    assert guard(text) == text
 
 
 @given(st.text() | st.text(alphabet="'=+-@\t\r\n1x"))
@@ -36,15 +36,15 @@ def test_other_texts_and_numbers_stay(text: str) -> None:
 @example("''-1")
 @example("-1")
 def test_what_was_written_is_read_again(text: str) -> None:
-    assert unguarded(guarded(text)) == text
-    assert not guarded(text).startswith(("=", "@", "\t", "\r", "\n"))
+    assert unguard(guard(text)) == text
+    assert not guard(text).startswith(("=", "@", "\t", "\r", "\n"))
 
 
 @given(st.lists(st.text(alphabet="'=-\t\r\n\v\x85,\";x", min_size=1), min_size=1))
 def test_rows_are_as_many_as_were_written_whatever_is_in_them(texts: list[str]) -> None:
     file = io.StringIO("".join(csv_lines([texts, [1, -2.5, True, None]])), newline="")
     first, second = csv.reader(file)
-    assert [unguarded(cell) for cell in first] == texts
+    assert [unguard(cell) for cell in first] == texts
     assert second == ["1", "-2.5", "true", ""]
 
 

@@ -123,7 +123,7 @@ def starting_settings(
         The column of nodes with what came true later.
     """
     check_given(model, "MODEL")
-    files = _checked_files(graph_files)
+    files = _check_files(graph_files)
     if preprocessing is not None:
         check_given(preprocessing, "--preprocessing")
     settings = ModelSettings(path=model, preprocessing=preprocessing)
@@ -163,7 +163,7 @@ def starting_settings(
     )
 
 
-def _checked_files(given: Mapping[str, Path | None]) -> dict[str, Path]:
+def _check_files(given: Mapping[str, Path | None]) -> dict[str, Path]:
     """Refuse anything but one complete graph, and paths that are not files."""
     files = {key: path for key, path in given.items() if path is not None}
     if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}):

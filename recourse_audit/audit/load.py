@@ -44,7 +44,7 @@ from recourse_audit.records.model import (
     PreprocessingReport,
     ProbeReport,
 )
-from recourse_audit.records.texts import unguarded
+from recourse_audit.records.texts import unguard
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
@@ -450,7 +450,7 @@ def _ids(path: Path, column: str) -> list[str]:
     names = list(rows.fieldnames or [])
     if column not in names:
         raise InputError(f"{path}: there is no column {column!r}; {near_matches(column, names)}")
-    return [unguarded(row[column]) for row in rows]
+    return [unguard(row[column]) for row in rows]
 
 
 def _draw(audit: LoadedAudit, chosen: Ints, count: int, stratify: str | None) -> Ints:

@@ -34,7 +34,7 @@ _CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ]
 _WORD = re.compile(r"[^\W_]+")
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The text in lower case, without accents and invisible characters: "Fiancée" is "fiancee"."""
     composed = normalize("NFKC", text)
     seen = "".join(c for c in composed if category(c) != "Cf" and c not in _UNSEEN)
@@ -44,7 +44,7 @@ def folded(text: str) -> str:
 
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text, folded; whatever is neither a letter nor a digit separates words."""
-    return tuple(_WORD.findall(folded(text)))
+    return tuple(_WORD.findall(fold(text)))
 
 
 def split_words_of(text: str) -> tuple[str, ...]:
@@ -69,15 +69,15 @@ _FORMULA = re.compile(f"'*[=+\\-@\t\r\n{FULL_WIDTH}]")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
-def guarded(text: str) -> str:
+def guard(text: str) -> str:
     """A text as a cell; one that is only a number, such as the group -1, does no harm."""
     if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
 
 
-def unguarded(cell: str) -> str:
-    """The text of a cell that `guarded` made; a cell that somebody wrote without it stays."""
+def unguard(cell: str) -> str:
+    """The text of a cell that `guard` made; a cell that somebody wrote without it stays."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -93,7 +93,7 @@ def csv_lines(rows: Iterable[Iterable[Cell]]) -> Iterator[str]:
 def _written(cell: Cell) -> Cell:
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    return guarded(cell) if isinstance(cell, str) else cell
+    return guard(cell) if isinstance(cell, str) else cell
 
 
 class _Echo:

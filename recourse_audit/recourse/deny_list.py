@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from recourse_audit.records.texts import folded, split_words_of, words_of
+from recourse_audit.records.texts import fold, split_words_of, words_of
 
 TABLE = tomllib.loads(Path(__file__).with_name("denied_words.toml").read_text(encoding="utf-8"))
 _DIGITS = re.compile(r"[0-9]+")
@@ -50,7 +50,7 @@ def denied_topic(kind: str) -> str | None:
 def _letters(text: str) -> str:
     """A folded text as a regular expression in which umlauts may be one letter or two."""
     umlauts = {"ä": "ae?", "ö": "oe?", "ü": "ue?"}
-    return "".join(umlauts.get(letter) or re.escape(folded(letter)) for letter in text)
+    return "".join(umlauts.get(letter) or re.escape(fold(letter)) for letter in text)
 
 
 def _word(pattern: str, endings: str) -> str:
@@ -85,6 +85,6 @@ _ORDINARY = re.compile(rf"\b(?:{'|'.join(TABLE['ordinary']['phrases']).replace('
 _ORDINARY_WORDS = frozenset(
     spelling
     for word in TABLE["ordinary"]["words"].split()
-    for plain in (folded(word), folded(word.replace("ä", "ae").replace("ö", "oe")))
+    for plain in (fold(word), fold(word.replace("ä", "ae").replace("ö", "oe")))
     for spelling in (plain, f"{plain}s", f"{plain}n", f"{plain}en")
 )

@@ -17,7 +17,7 @@ from unicodedata import category
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import Review, SignedLetter
-from recourse_audit.records.texts import unguarded
+from recourse_audit.records.texts import unguard
 from recourse_audit.render.letters.letter import (
     AddressLine,
     LetterInputs,
@@ -95,7 +95,7 @@ def read_ids(path: Path) -> tuple[str, ...]:
         raise _unreadable(path, error) from None
     if lines and "id" in next(csv.reader(lines[:1]), []):
         return tuple(dict.fromkeys(own for _, own, _ in _csv(path, "", optional=True)))
-    ids = (unguarded(line.strip()) for line in lines)
+    ids = (unguard(line.strip()) for line in lines)
     return tuple(dict.fromkeys(own for own in ids if own))
 
 
@@ -128,7 +128,7 @@ def read_reviews(path: Path) -> dict[str, Review]:
         if own in reviews:
             raise InputError(f"{path}{place}: has a second review of {own}; keep one of them")
         draft = texts.get("draft", "")
-        reviews[own] = Review(reviewer=unguarded(reviewer), day=day, draft=draft)
+        reviews[own] = Review(reviewer=unguard(reviewer), day=day, draft=draft)
     return reviews
 
 
@@ -199,7 +199,7 @@ def _rows(
                         "put text that contains a comma in quotation marks"
                     )
                 texts = {name: _text(path, row[name] or "") for name in chosen}
-                yield f", line {table.line_num}", unguarded(row["id"]), texts
+                yield f", line {table.line_num}", unguard(row["id"]), texts
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
 
