@@ -72,7 +72,22 @@ class OptionGraph:
         return replace(self._for_each(count), replaced=replaced, features=features)
 
     def _for_each(self, count: int) -> Edits:
-        return join_edits([self.option] * count)
+        """The option alone, so many times; all versions have its row of features."""
+
+        def repeat(table: Ints) -> Ints:
+            rows = np.tile(table, count)
+            rows[0] = np.repeat(np.arange(count), table.shape[1])
+            return rows
+
+        option = self.option
+        return Edits(
+            count=count,
+            dropped=repeat(option.dropped),
+            added=repeat(option.added),
+            replaced=repeat(option.replaced),
+            features=option.features,
+            asked=repeat(option.asked),
+        )
 
 
 class RobustnessTest:
