@@ -1,16 +1,18 @@
 """How the cost per subject grows from a graph of ten thousand nodes to one of a million.
 
-    python -m benchmarks.scale [--subjects N] [--nodes N --ties N] [--near N] [--apart]
+    python -m benchmarks.scale [--subjects N] [--nodes N --ties N] [--near N] [--apart] [--groups]
 
 Audits two graphs of the same mean degree, with people drawn from the lending sample, each in a
 whole run with two workers, small explanations and single changes. Ties lead anywhere, or with
 `--near` to one of the N people on either side in a circle, whose order the ids do not show.
-With `--apart` hardly anybody has the features of somebody else.
+With `--apart` hardly anybody has the features of somebody else. With `--groups` men and women are
+compared at the end.
 
 Prints the ratio of the seconds per subject, from the first subject to the last; the ratio of the
 processor time per subject, which other programs on the machine affect much less, from the first
 chunk to the last; and the peak memory of all processes together, with shared memory counted once:
-over the whole run, while the graph is read, until the model has answered for everyone, and after.
+over the whole run, while the graph is read, until the model has answered for everyone, while
+subjects are worked on, and while groups are compared.
 """
 
 import argparse
@@ -33,7 +35,7 @@ from recourse_audit.execute.pipeline import Request, run_audit
 from recourse_audit.settings import load_settings
 
 TIMEOUT = 3600.0
-PHASES = ("making", "read", "answer", "work")
+PHASES = ("making", "read", "answer", "work", "groups")
 SMALL = 100  # how many times smaller the small graph is, unless told
 SETTINGS = """
 [model]
@@ -45,9 +47,7 @@ features = {features}
 [decision]
 classes = ["denied", "approved"]
 favourable = ["approved"]
-[groups]
-attributes = ["gender"]
-[search]
+{groups}[search]
 max_nodes = 3
 [recourse]
 max_changes = 1
@@ -98,6 +98,11 @@ class Recorder:
         self._busy = sum(_busy(worker) for worker in psutil.Process().children())
         self._first = self._first or (self._subjects, self._busy)
 
+    def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
+        del done, total
+        if doing == "Comparing groups" and self._phase != "groups":
+            self.enter("groups")
+
     def say(self, text: str) -> None:
         print(f"# {text}")
 
@@ -127,7 +132,14 @@ def _busy(process: psutil.Process) -> float:
 
 
 def make_files(
-    folder: Path, nodes: int, ties: int, seed: int, *, near: int = 0, apart: bool = False
+    folder: Path,
+    nodes: int,
+    ties: int,
+    seed: int,
+    *,
+    near: int = 0,
+    apart: bool = False,
+    groups: bool = False,
 ) -> Path:
     """Write a graph of people drawn from the lending sample, and its settings."""
     generator = np.random.default_rng(seed)
@@ -149,7 +161,9 @@ def make_files(
     pq.write_table(table, folder / "edges.parquet")
     sample = load_settings(SAMPLE / "audit.toml")
     text = SETTINGS.format(
-        model=sample.model.path.resolve().as_posix(), features=list(sample.graph.features)
+        model=sample.model.path.resolve().as_posix(),
+        features=list(sample.graph.features),
+        groups='[groups]\nattributes = ["gender"]\n' if groups else "",
     )
     path = folder / "audit.toml"
     path.write_text(text, encoding="utf-8")
@@ -163,7 +177,7 @@ def measured(given: argparse.Namespace, smaller: int) -> tuple[float, Recorder]:
         making = multiprocessing.get_context("spawn").Process(
             target=make_files,
             args=(Path(name), nodes, ties, 0),
-            kwargs={"near": given.near, "apart": given.apart},
+            kwargs={"near": given.near, "apart": given.apart, "groups": given.groups},
         )
         making.start()
         making.join()
@@ -197,6 +211,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--ties", type=int, default=10_000_000)
     parser.add_argument("--near", type=int, default=0)
     parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--groups", action="store_true")
     parser.add_argument("--smaller", type=int, default=SMALL)
     given = parser.parse_args(argv)
     small, small_run = measured(given, given.smaller)

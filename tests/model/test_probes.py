@@ -98,7 +98,7 @@ def test_every_form_of_a_sound_model_passes_every_probe(
 def test_the_depth_is_the_number_of_layers(
     layers: int, activation: str, reduction: str, tmp_path: Path
 ) -> None:
-    for seed in range(4):
+    for seed in range(2):
         path = sum_network(
             tmp_path / "model.onnx",
             layers=layers,
@@ -135,9 +135,8 @@ def test_last_bits_that_a_softmax_blows_up_do_not_fail_a_probe(tmp_path: Path) -
     assert probed(path, seed=104).failed == ("packing",)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 30])
-@pytest.mark.parametrize("value", [0.0, 1.0, -40.0, 5000.0])
-@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize(("value", "rows"), [(0.0, 1), (1.0, 30), (-40.0, 2), (5000.0, 30)])
+@pytest.mark.parametrize("layers", [1, 3])
 def test_the_depth_is_found_where_all_nodes_have_the_same_features(
     layers: int, value: float, rows: int, tmp_path: Path
 ) -> None:
