@@ -26,14 +26,13 @@ from recourse_audit.bundle.store import (
     PERSON,
     TIES,
     Findings,
-    Result,
     check_attributes,
     check_tables,
     insert_rows,
 )
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import LogLine, Member, Person, TieBlock
-from recourse_audit.records.codec import LOG_LINE, SUBJECT
+from recourse_audit.records.codec import LOG_LINE
 
 
 class RunLog:
@@ -127,70 +126,8 @@ SCHEMA = (
 )
 
 
-class CheckpointReader:
+class CheckpointReader(Findings):
     """What can be read from a checkpoint, whoever has opened it."""
-
-    def __init__(self, store: sqlite3.Connection) -> None:
-        self._store = store
-
-    def meta(self) -> dict[str, str]:
-        """What the audit was begun with; empty if it has just begun."""
-        return dict(self._store.execute("SELECT key, value FROM meta"))
-
-    def people(self) -> Iterator[Person]:
-        """Everybody, in order."""
-        rows = self._store.execute(
-            f"SELECT {', '.join(PERSON)} FROM people ORDER BY number"  # noqa: S608
-        )
-        for number, name, decision, favourable, community, alone, outcome, score in rows:
-            yield Person(
-                number=number,
-                id=name,
-                decision=decision,
-                favourable=None if favourable is None else bool(favourable),
-                community=community,
-                favourable_alone=None if alone is None else bool(alone),
-                outcome=None if outcome is None else bool(outcome),
-                score=score,
-            )
-
-    def members(self) -> Iterator[Member]:
-        """Everybody's groups, in order."""
-        rows = self._store.execute(
-            "SELECT person, attribute, value FROM members ORDER BY person, attribute"
-        )
-        # `yield from` would close the cursor of a store that may be closed already, loudly.
-        for row in rows:  # noqa: UP028
-            yield row
-
-    def ties(self) -> Iterator[TieBlock]:
-        """Who is tied to whom, in blocks."""
-        rows = self._store.execute("SELECT block, pairs FROM ties ORDER BY block")
-        for row in rows:  # noqa: UP028
-            yield row
-
-    def groups(self, person: int) -> dict[str, str]:
-        """One person's groups by attribute."""
-        find = "SELECT attribute, value FROM members WHERE person = ?"
-        return dict(self._store.execute(find, (person,)))
-
-    def results(self) -> Iterator[Result]:
-        """All results, in the order of subjects; each document is parsed once."""
-        rows = self._store.execute("SELECT subject, chunk, document FROM results ORDER BY subject")
-        for subject, chunk, document in rows:
-            report = SUBJECT.read(document)
-            yield Result(subject=subject, chunk=chunk, document=document, report=report)
-
-    def findings(self) -> Findings:
-        """All that the files of a bundle are written from."""
-        return Findings(
-            meta=self.meta(),
-            people=self.people,
-            members=self.members,
-            ties=self.ties,
-            groups=self.groups,
-            results=self.results,
-        )
 
     def chunks(self) -> dict[int, set[int]]:
         """The subjects of every finished chunk."""

@@ -26,8 +26,8 @@ from recourse_audit.bundle.store import (
     Result,
     check_attributes,
     fill_store,
-    meta_of,
     open_store,
+    read_meta,
 )
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import COLUMNS, Fingerprint, Manifest, SummaryRow
@@ -75,11 +75,11 @@ class StoredAudit:
     @property
     def agreement(self) -> Agreement | None:
         """How the decisions on record agree with the model's; None if none are on record."""
-        found = meta_of(self.connection).get("agreement")
+        found = read_meta(self.connection).get("agreement")
         return AGREEMENT.read(found) if isinstance(found, str) else None
 
     def _meta(self, key: str) -> str:
-        found = meta_of(self.connection).get(key)
+        found = read_meta(self.connection).get(key)
         if not isinstance(found, str):
             raise InputError(
                 f"{self.folder}: the store says nothing about its {key}, so it is damaged; restore "
@@ -270,7 +270,7 @@ def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[Settings, 
             settings = load_bundle_settings(bundle.folder)
             checkpoint.check()
             checkpoint.check_attributes(settings.groups.attributes)
-            fill_store(store, checkpoint.findings())
+            fill_store(store, checkpoint)
             return settings, *checkpoint.progress()
     except sqlite3.OperationalError as error:
         if "locked" in str(error):

@@ -15,17 +15,17 @@ is damaged itself does, so that both are reported in the same way.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.bundle import COLUMNS, Member, Person, TieBlock, Value, summary_of
+from recourse_audit.records.bundle import COLUMNS, Value, summary_of
+from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.group_figures import GRADES
 from recourse_audit.records.recourse import (
     OUTCOMES,
@@ -176,20 +176,36 @@ class Result:
     report: SubjectReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What is known about an audit, about everybody, and about the subjects that are done.
+    """What a checkpoint says of an audit, of everybody, and of the subjects that are done.
 
     All rows come in the order of their numbers. They are read anew each time, because those of a
     million people do not fit into memory.
     """
 
-    meta: dict[str, str]
-    people: Callable[[], Iterator[Person]]
-    members: Callable[[], Iterator[Member]]
-    ties: Callable[[], Iterator[TieBlock]]
-    groups: Callable[[int], dict[str, str]]
-    results: Callable[[], Iterator[Result]]
+    def __init__(self, checkpoint: sqlite3.Connection) -> None:
+        self._store = checkpoint
+
+    def meta(self) -> dict[str, str]:
+        """What the audit was begun with; empty if it has just begun."""
+        return read_meta(self._store)
+
+    def copy(self, store: sqlite3.Connection, table: str) -> None:
+        """Copy a table that a store has as well."""
+        rows = self._store.execute(f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608
+        insert_rows(store, table, rows)
+
+    def groups(self, person: int) -> dict[str, str]:
+        """One person's groups by attribute."""
+        find = "SELECT attribute, value FROM members WHERE person = ?"
+        return dict(self._store.execute(find, (person,)))
+
+    def results(self) -> Iterator[Result]:
+        """All results, in the order of subjects; each document is parsed once."""
+        rows = self._store.execute("SELECT subject, chunk, document FROM results ORDER BY subject")
+        for subject, chunk, document in rows:
+            report = SUBJECT.read(document)
+            yield Result(subject=subject, chunk=chunk, document=document, report=report)
 
 
 # Changes whenever a table or the format of documents does; a store of another version is refused.
@@ -249,17 +265,15 @@ class StoreWriter:
 
     def __init__(self, store: sqlite3.Connection, findings: Findings) -> None:
         self._store = store
-        self._listed: tuple[CommonAction, ...] | None = None
+        self._actions: tuple[CommonAction, ...] | None = None
         store.execute("PRAGMA page_size = 4096")
         store.execute("PRAGMA journal_mode = OFF")
         store.execute(f"PRAGMA user_version = {VERSION}")
         store.execute("BEGIN")
         for statement in SCHEMA.split(";"):
             store.execute(statement)
-        insert_rows(store, "meta", sorted(findings.meta.items()))
-        insert_rows(store, "people", map(attrgetter(*PERSON), findings.people()))
-        insert_rows(store, "members", findings.members())
-        insert_rows(store, "ties", findings.ties())
+        for table in ("meta", "people", "members", "ties"):
+            findings.copy(store, table)
 
     def add(self, result: Result) -> None:
         """Write the rows of one subject."""
@@ -283,33 +297,33 @@ class StoreWriter:
             self._store,
             "droppable",
             (
-                (subject, place, one.kind, *self._ends(one.tie))
-                for place, one in enumerate(report.recourse.droppable)
+                (subject, place, droppable.kind, *self._ends(droppable.tie))
+                for place, droppable in enumerate(report.recourse.droppable)
             ),
         )
         self._add_common(subject, report.recourse.common_actions)
 
-    def _add_common(self, subject: int, found: tuple[CommonOutcome, ...]) -> None:
+    def _add_common(self, subject: int, outcomes: tuple[CommonOutcome, ...]) -> None:
         """The list of actions once, and what each that applies does for the subject."""
-        listed = tuple(one.action for one in found)
-        if not listed:
+        actions = tuple(outcome.action for outcome in outcomes)
+        if not actions:
             return
-        if self._listed is None:
-            self._listed = listed
+        if self._actions is None:
+            self._actions = actions
             rows = (
-                (number, one.do, one.what, one.ties, one.by, one.to, one.unit)
-                for number, one in enumerate(listed)
+                (number, action.do, action.what, action.ties, action.by, action.to, action.unit)
+                for number, action in enumerate(actions)
             )
             insert_rows(self._store, "common_actions", rows)
-        if listed != self._listed:
+        if actions != self._actions:
             raise DocumentError("two reports of one audit have different common actions")
         insert_rows(
             self._store,
             "common_outcomes",
             (
-                (subject, number, one.outcome, one.cost)
-                for number, one in enumerate(found)
-                if one.outcome != "does_not_apply"
+                (subject, number, outcome.outcome, outcome.cost)
+                for number, outcome in enumerate(outcomes)
+                if outcome.outcome != "does_not_apply"
             ),
         )
 
@@ -386,7 +400,7 @@ def _check_once(path: Path, *_state: int) -> None:
         check_tables(store, SCHEMA.split(";"))
 
 
-def meta_of(store: sqlite3.Connection) -> dict[str, str]:
+def read_meta(store: sqlite3.Connection) -> dict[str, str]:
     """What the store says about the audit, by key."""
     return dict(store.execute("SELECT key, value FROM meta"))
 

@@ -1,10 +1,10 @@
 """Subjects as files that other programs read: JSON lines, CSV and Parquet, written in one pass."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.bundle.store import Findings, Result, StoreWriter
@@ -25,28 +25,25 @@ if TYPE_CHECKING:
 ROWS_TOGETHER = 10_000
 
 
-class ResultWriter(Protocol):
-    """Writes one result after the other, in the order of subjects."""
-
-    def add(self, result: Result) -> None: ...
-
-
 def write_tables(findings: Findings, settings: Settings, files: dict[str, Path]) -> None:
     """Write `subjects.jsonl`, `subjects.csv`, `subjects.parquet` and the store.
 
     Every document is read once, however many files are written from it. `files` has the path of
     each file by the ending of its name.
     """
-    with ExitStack() as stack:
-        writers: list[ResultWriter] = [
-            stack.enter_context(closing(_Lines(files["jsonl"]))),
-            stack.enter_context(closing(_Csv(files["csv"], findings, settings))),
-            stack.enter_context(closing(_Parquet(files["parquet"], findings, settings))),
-            stack.enter_context(_store(files["sqlite"], findings)),
-        ]
+    with (
+        files["jsonl"].open("w", encoding="utf-8", newline="\n") as lines,
+        files["csv"].open("w", encoding="utf-8", newline="") as csv,
+        _parquet(files["parquet"], settings) as add_row,
+        _store(files["sqlite"], findings) as store,
+    ):
+        csv.writelines(csv_lines([columns_of(settings)]))
         for result in findings.results():
-            for writer in writers:
-                writer.add(result)
+            row = row_of(result, findings.groups(result.subject), settings)
+            lines.write(f"{result.document}\n")
+            csv.writelines(csv_lines([row.values()]))  # guarded against formulas
+            add_row(row)
+            store.add(result)
 
 
 def columns_of(settings: Settings) -> dict[str, ColumnType]:
@@ -73,68 +70,32 @@ def arrow_schema(settings: Settings) -> "pa.Schema":
     return pa.schema([(name, types[kind]) for name, kind in columns_of(settings).items()])
 
 
-class _Lines:
-    """One document per line, as `explain --json` prints it."""
+@contextmanager
+def _parquet(path: Path, settings: Settings) -> Iterator[Callable[[dict[str, Value]], None]]:
+    """Write rows with types, many at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="\n")
+    schema = arrow_schema(settings)
+    rows: list[dict[str, Value]] = []
+    with closing(pq.ParquetWriter(path, schema)) as writer:
 
-    def add(self, result: Result) -> None:
-        self._file.write(f"{result.document}\n")
+        def flush() -> None:
+            if rows:
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+                rows.clear()
 
-    def close(self) -> None:
-        self._file.close()
+        def add(row: dict[str, Value]) -> None:
+            rows.append(row)
+            if len(rows) == ROWS_TOGETHER:
+                flush()
 
-
-class _Csv:
-    """One row per subject, guarded against formulas."""
-
-    def __init__(self, path: Path, findings: Findings, settings: Settings) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="")
-        self._findings = findings
-        self._settings = settings
-        self._file.writelines(csv_lines([columns_of(settings)]))
-
-    def add(self, result: Result) -> None:
-        row = row_of(result, self._findings.groups(result.subject), self._settings)
-        self._file.writelines(csv_lines([row.values()]))
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _Parquet:
-    """The same rows, with types."""
-
-    def __init__(self, path: Path, findings: Findings, settings: Settings) -> None:
-        import pyarrow.parquet as pq
-
-        self._schema = arrow_schema(settings)
-        self._writer = pq.ParquetWriter(path, self._schema)
-        self._findings = findings
-        self._settings = settings
-        self._rows: list[dict[str, Value]] = []
-
-    def add(self, result: Result) -> None:
-        groups = self._findings.groups(result.subject)
-        self._rows.append(row_of(result, groups, self._settings))
-        if len(self._rows) == ROWS_TOGETHER:
-            self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
-
-    def _flush(self) -> None:
-        import pyarrow as pa
-
-        if self._rows:
-            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-            self._rows = []
+        yield add
+        flush()
 
 
 @contextmanager
-def _store(path: Path, findings: Findings) -> Iterator[ResultWriter]:
+def _store(path: Path, findings: Findings) -> Iterator[StoreWriter]:
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as store:
         writer = StoreWriter(store, findings)

@@ -42,7 +42,7 @@ from recourse_audit.bundle.manifest import (
 )
 from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
-from recourse_audit.bundle.store import meta_of, open_store
+from recourse_audit.bundle.store import open_store, read_meta
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
 from recourse_audit.execute.chunks import (
@@ -393,7 +393,7 @@ def _seal(
         "store.sqlite": bundle.work / "new.sqlite",
     }
     files = {path.suffix[1:]: path for path in new.values()}
-    write_tables(checkpoint.findings(), plan.audit.settings, files)
+    write_tables(checkpoint, plan.audit.settings, files)
     for name, path in new.items():
         bundle.put(name, path)
     with open_store(bundle.store) as store:
@@ -418,7 +418,7 @@ def _finished_before(bundle: BundleFolder, plan: _Plan, request: Request) -> Run
     if bundle.work.is_dir():  # empty, of a run that was killed in its last moment
         remove_empty(bundle.work)
     with open_store(bundle.store) as store:
-        _refuse_changes(bundle, plan, meta_of(store))
+        _refuse_changes(bundle, plan, read_meta(store))
         statuses = counts_of(store).statuses
         ids = None if request.id_key is None else hashed_ids(store, request.id_key)
     manifest = read_manifest(bundle.folder)

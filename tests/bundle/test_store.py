@@ -55,7 +55,7 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings
     )
     for number, report in reports_on(audit, subjects):
         work.add(number, {number: SUBJECT.write(report)})
-    return work.findings()
+    return work
 
 
 @pytest.fixture(scope="module")
@@ -190,14 +190,16 @@ def test_reading_that_is_given_up_says_nothing_when_the_checkpoint_closes(
     audit: LoadedAudit, tmp_path: Path
 ) -> None:
     """As on a full disk: rows are left over when the database is closed, and then forgotten."""
-    known = found(tmp_path, audit, most=1)
-    work: Any = known.members.__self__  # type: ignore[attr-defined]  # a method of the checkpoint
+    work = found(tmp_path, audit, most=2)
+    assert isinstance(work, Checkpoint)
     loud: list[object] = []
-    with patch("sys.unraisablehook", loud.append):
-        begun: list[Any] = [known.members(), known.people(), known.results()]
-        for rows_left in begun:
-            next(rows_left)
+    with patch("sys.unraisablehook", loud.append), closing(sqlite3.connect(":memory:")) as full:
+        full.execute("CREATE TABLE people (number INTEGER)")  # takes no row of a person
+        with pytest.raises(sqlite3.OperationalError):
+            work.copy(full, "people")
+        results = work.results()
+        next(results)
         work.close()
-        del begun, rows_left
+        del results
         gc.collect()
     assert not loud
