@@ -108,6 +108,7 @@ class Templates:
             AttributeError,
             LookupError,
             ArithmeticError,
+            NameError,  # of a number that Python writes as "inf"
         ) as error:
             place = self._place(error) or (None if compiled else name)
             if place is None:

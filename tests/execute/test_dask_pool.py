@@ -134,6 +134,7 @@ def heard() -> Iterator[list[logging.LogRecord]]:
         logger.removeHandler(handler)
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_killed_is_one_sentence_and_the_rerun_ends_with_the_same_bytes(
     folder: Path, tmp_path: Path, heard: list[logging.LogRecord]
 ) -> None:
@@ -165,6 +166,7 @@ def crash_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:
     return work_on(job, part, timeout)
 
 
+@pytest.mark.long
 def test_only_the_subject_who_kills_workers_gets_an_error(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +204,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(
         run_audit(asked, pool, now=lambda: "now")
 
 
+@pytest.mark.long
 def test_a_scheduler_that_does_not_answer_is_one_sentence_and_loses_nothing(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = text.replace("max_nodes = 4", "max_nodes = 3").replace(
         "max_changes = 3", "max_changes = 1"
     )
+    groups = 'attributes = ["gender", "age_band"]'
+    assert groups in text
+    text = text.replace(groups, 'attributes = ["gender"]\nredraws = 100')
     (folder / "audit.toml").write_text(text, encoding="utf-8")
     (folder / "ids.txt").write_text(f"{OVERRULED}\n{REFUSED}\n", encoding="utf-8")
     strict = text.replace(
