@@ -23,7 +23,7 @@ def demo(
     from recourse_audit.api.audit import Audit
     from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
     from recourse_audit.render.terminal.model_brief import show_model_briefly
-    from recourse_audit.render.terminal.subject_brief import show_subject_briefly
+    from recourse_audit.render.terminal.subject import show_subject
 
     folder = prepare_demo(out)
     settings = folder / "audit.toml"
@@ -33,7 +33,7 @@ def demo(
     say("")
     favourable = audit.loaded.settings.decision.favourable
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
-        show_subject_briefly(view(), report, favourable=favourable)
+        show_subject(view(), report, favourable=favourable)
     with resumable(folder / "bundle"):
         bundle = audit.run(
             folder / "bundle", sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True

@@ -36,7 +36,6 @@ def explain(
     """Explain decisions: what each rests on, and what the person could change."""
     from recourse_audit.api.audit import Audit
     from recourse_audit.render.terminal.subject import show_subject
-    from recourse_audit.render.terminal.subject_brief import show_subject_briefly
     from recourse_audit.render.text import plain
 
     audit = Audit.from_toml(settings, timeout=timeout, progress=True)
@@ -47,7 +46,7 @@ def explain(
         warn(audit.warnings)
     else:
         prefer, classes = audit.loaded.settings.search.prefer, audit.loaded.settings.decision
-        show = partial(show_subject, prefer=prefer) if full else show_subject_briefly
+        show = partial(show_subject, full=full, prefer=prefer)
         for place, report in enumerate(reports):
             warnings = () if place else audit.warnings
             show(view(), report, warnings, favourable=classes.favourable)

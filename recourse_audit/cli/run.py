@@ -165,7 +165,7 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
 def say_results(bundle: "Bundle") -> None:
     """Print how many subjects have which status, after what must be known before that."""
     from recourse_audit.render.agreement import agreement_sentences
-    from recourse_audit.render.status import STATUS_WORDS
+    from recourse_audit.render.page_words import status_name
     from recourse_audit.render.text import number
 
     agreement, repeats, statuses = bundle.agreement, bundle.repeats, bundle.statuses
@@ -180,4 +180,4 @@ def say_results(bundle: "Bundle") -> None:
     counts = {name: f"{count:,}" for name, count in statuses.items() if count}
     wide = max(map(len, counts.values()), default=0)
     for name, count in counts.items():
-        say(f"  {count:>{wide}}  {STATUS_WORDS[name].name}")
+        say(f"  {count:>{wide}}  {status_name(name)}")

@@ -41,13 +41,13 @@ def exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) ->
 
     Shares are of the subjects who need options: those decided on favourably do not count.
     """
-    from recourse_audit.render.status import STATUS_WORDS
+    from recourse_audit.render.page_words import status_name
 
     needy = sum(statuses.values()) - statuses["already_favourable"]
     for name, limit in limits.items():
         count = statuses[STATUS[name]]
         if count > limit * needy:
-            words = STATUS_WORDS[STATUS[name]].name
+            words = status_name(STATUS[name])
             yield (
                 f"{name} ({words}): {count:,} of {needy:,} subjects, more than a share of {limit:g}"
             )

@@ -62,6 +62,12 @@ RecourseStatus = Literal[
     "model_disagrees",
     "error",
 ]
+# The statuses of subjects for whom options were searched for.
+SEARCHED: tuple[RecourseStatus, ...] = (
+    "verified",
+    "certified_infeasible",
+    "not_found_within_budget",
+)
 
 AskedOn = Literal["neighbourhood", "whole graph"]
 

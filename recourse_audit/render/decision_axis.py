@@ -64,7 +64,7 @@ class DecisionAxis:
         return self._from_probabilities(alone.probabilities)
 
     def _from_probabilities(self, probabilities: Mapping[str, float]) -> float | None:
-        if not probabilities:
+        if not probabilities or not self.favourable_classes:
             return None
         good, bad = (
             [chance for name, chance in probabilities.items() if (name in classes) is wanted]

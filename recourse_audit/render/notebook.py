@@ -41,12 +41,12 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
     """The terminal view of a record, if it has one; imported here, since few records are shown."""
     match record:
         case SubjectReport():
-            from recourse_audit.render.terminal.subject_brief import show_subject_briefly
+            from recourse_audit.render.terminal.subject import show_subject
 
             warnings = tuple(record.probes.notes.values())
-            return lambda console: show_subject_briefly(console, record, warnings, more=MORE)
+            return lambda console: show_subject(console, record, warnings, more=MORE)
         case WhatIf():
-            from recourse_audit.render.terminal.recourse import show_what_if
+            from recourse_audit.render.terminal.what_if import show_what_if
 
             return lambda console: show_what_if(console, record)
         case StabilityReport():

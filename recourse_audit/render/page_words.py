@@ -1,5 +1,7 @@
 """What pages say in one language: the words of one kind of page, and those that all pages share."""
 
+from functools import cache
+
 from recourse_audit.records.group_figures import Verdict
 from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, Robustness
 from recourse_audit.render.templates import Templates
@@ -45,6 +47,12 @@ class PageWords(Wording):
     def strength(self, found: Robustness) -> str:
         """How well an option stands changes around it: holds in most tests."""
         return self.say(f"strength.{strength(found.held_share)}")
+
+
+@cache
+def status_name(status: RecourseStatus) -> str:
+    """A status as the command line says it: has an option."""
+    return english().status(status)
 
 
 def english(*catalogues: str) -> PageWords:

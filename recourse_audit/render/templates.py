@@ -116,6 +116,10 @@ class Templates:
             raise TemplateError(f"{place}: {error}") from None
         return text
 
+    def macros(self, name: str, **values: object) -> object:
+        """The macros of one of our own templates, as functions that return markup."""
+        return self._environment.get_template(name).make_module(values)
+
     def piece(self, name: str) -> bytes:
         """The content of one file of the templates."""
         path = self._found(name)

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import psutil
@@ -24,7 +24,8 @@ from recourse_audit.execute import chunks, pipeline
 from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
 from recourse_audit.execute.process_pool import Failed, Say
 from recourse_audit.execute.worker import NO_MEMORY, AuditJob, Worker
-from recourse_audit.render.status import STATUS_WORDS
+from recourse_audit.records.recourse import RecourseStatus
+from recourse_audit.render.page_words import status_name
 from tests.audits import quick_audit, small_audit
 from tests.bundles import (
     Remembered,
@@ -320,7 +321,7 @@ def test_a_finished_bundle_is_left_as_it_is(folder: Path) -> None:
     assert finished.code == 0
     first, *counted = finished.err.splitlines()
     assert first.startswith(f"{out}: was finished before, nothing was changed: 64 subjects")
-    words = {one.name for one in STATUS_WORDS.values()}
+    words = {status_name(status) for status in get_args(RecourseStatus)}
     counts = [line.strip().split("  ", maxsplit=1) for line in counted]
     assert {name for _, name in counts} <= words
     assert sum(int(count) for count, _ in counts) == SAMPLE, "one line per status, in words"
@@ -493,7 +494,7 @@ def test_findings_over_a_threshold_end_with_3(folder: Path) -> None:
     words = words_for(folder, folder / "bundle", SAMPLE)
     finished = command(*words, "--fail-on", "infeasible=0.1", "--fail-on", "errors")
     assert finished.code == 3
-    infeasible = STATUS_WORDS["certified_infeasible"].name
+    infeasible = status_name("certified_infeasible")
     assert f"infeasible ({infeasible}): " in finished.err.splitlines()[-1]
     assert "errors" not in finished.err.splitlines()[-1]
     assert command(*words, "--fail-on", "infeasible=1").code == 0
@@ -511,5 +512,5 @@ def test_errors_for_some_subjects_end_with_4(tmp_path: Path) -> None:
     assert finished.code == 4
     broken = [name for name, found in documents(out).items() if found["error"]]
     assert 0 < len(broken) < len(documents(out))
-    failed = STATUS_WORDS["error"].name
+    failed = status_name("error")
     assert finished.err.splitlines()[-1].split(maxsplit=1) == [str(len(broken)), failed]

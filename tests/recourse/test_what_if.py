@@ -10,7 +10,7 @@ from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.npz import from_arrays
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
-from recourse_audit.render.terminal.recourse import what_if_notes
+from recourse_audit.render.terminal.what_if import what_if_lines
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -178,7 +178,7 @@ def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     [number, _] = found.outside
     assert number.value == -5000
     assert number.lowest == pytest.approx(100 * income.min())
-    said = " ".join(what_if_notes(found))
+    said = " ".join(text for text, _ in what_if_lines(found))
     assert (
         "Nobody in the graph has a value like income = \N{MINUS SIGN}5,000: the lowest is " in said
     )

@@ -10,17 +10,18 @@ import pytest
 
 from recourse_audit.groups.cut_off import options_by_subject
 from recourse_audit.records.codec import SUBJECT
-from recourse_audit.records.recourse import Certificate, LeftOut, Move, Recourse, SetAction
+from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetAction
 from recourse_audit.render.letters.sentences import unworded
 from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.status import certificate_sentence
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.recourse import worded
+from recourse_audit.render.terminal.what_if import change_words
 from recourse_audit.settings import parse_settings
 from tests.command import command
 from tests.recourse.random_worlds import toml
 from tests.recourse.raw_worlds import CONDITIONS, RawWorld, raw_world
 from tests.render.letters import LETTERS, TABLES, option, report, written
+from tests.render.subject_pages import read
+from tests.render.subject_reports import made_report, with_recourse
 
 SPACE = "\N{NO-BREAK SPACE}"
 HOUSING = {"name": "housing", "moves": [["rent", "own_flat"]]}
@@ -75,7 +76,7 @@ def test_categories_without_a_word_are_listed() -> None:
 
 
 def test_the_terminal_names_categories() -> None:
-    assert worded(TO_OWN) == "housing rent → own_flat (so street 1 → 2)"
+    assert change_words(TO_OWN) == "housing rent → own_flat (so street 1 → 2)"
 
 
 def test_a_category_that_looks_like_a_number_stays_text() -> None:
@@ -108,16 +109,16 @@ def test_a_kind_of_change_is_a_category_with_its_value() -> None:
 @pytest.mark.parametrize(
     ("left_out", "tried", "words"),
     [
-        (LeftOut(), 10, "All 10 combinations (up to 2 changes) were tried."),
+        (LeftOut(), 10, "all 10 combinations of up to 2 permitted changes were tried."),
         (
             LeftOut(implications=1, conditions=3, why=("income <= 3: 3",)),
             6,
-            "were tried and the others left out. Left out: 1 because something that moves along",
+            "combinations of up to 2 permitted changes 6 were tried, the other 4 are ruled out",
         ),
-        (LeftOut(conditions=4, why=("x <= 3: 4",)), 6, "4 by the policy's conditions (x <= 3: 4)."),
-        (LeftOut(conditions=None, formulas=None), 6, "an unknown number by the policy's"),
-        (LeftOut(formulas=2), 8, "2 because a derived column would have no value"),
-        (LeftOut(formulas=2), 5, "the others, apart from those left out, contain one that already"),
+        (LeftOut(implications=1), 9, "1 combination was left out because something that moves"),
+        (LeftOut(conditions=4, why=("x <= 3: 4",)), 6, "By condition: x <= 3: 4"),
+        (LeftOut(conditions=None, formulas=None), 6, "conditions; there are too many to count."),
+        (LeftOut(formulas=2), 8, "left out because a derived column would have no value."),
     ],
 )
 def test_a_certificate_says_what_was_left_out(left_out: LeftOut, tried: int, words: str) -> None:
@@ -129,8 +130,10 @@ def test_a_certificate_says_what_was_left_out(left_out: LeftOut, tried: int, wor
         complete_up_to=2,
         left_out=left_out,
     )
-    found = Recourse(status="certified_infeasible", certificate=certificate)
-    assert words in certificate_sentence(found)
+    report = with_recourse(
+        made_report(), status="certified_infeasible", certificate=certificate, options=()
+    )
+    assert words in read(report).section("What could change the decision")
 
 
 RULES = (

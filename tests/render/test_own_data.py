@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.records.subject import RANDOM_ANSWERS, OwnData, SubjectReport
-from recourse_audit.render.own_data import REASONS, own_data_sentences
 from recourse_audit.render.page_words import LANGUAGES, PageWords
 from recourse_audit.render.pages.redaction import Level
-from recourse_audit.render.pages.subject import SubjectPage
+from recourse_audit.render.pages.subject import REASONS, SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.subject import show_subject
+from tests.render.subject_pages import read
 from tests.render.subject_reports import facts, made_report, own_data
 
 NOT_A_CAUSE = "not say what the cause of the decision was."
@@ -22,12 +22,12 @@ SECTION = "Own data alone"
 
 
 def words(**changes: Any) -> str:
-    return " ".join(own_data_sentences(made_report(own_data=own_data(**changes))))
+    return read(made_report(own_data=own_data(**changes))).annex(SECTION)
 
 
 def shown(report: SubjectReport, width: int = 120) -> str:
     console = Console(file=io.StringIO(), width=width)
-    show_subject(console, report)
+    show_subject(console, report, full=True)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -45,18 +45,16 @@ def test_what_is_decided_without_ties_is_said_and_no_cause_is_claimed() -> None:
     assert "the model would decide approved instead of denied." in words(alone=other)
     none = replace(alone, decision="", probabilities={}, value=None)
     assert "With all ties removed, the model gives no usable answer." in words(alone=none)
-    only = own_data_sentences(made_report(own_data=OwnData(alone=alone)))
-    assert only[-1] == (
+    assert words(alone=alone).endswith(
         f"This is the model{APOSTROPHE}s answer to a changed question; it does {NOT_A_CAUSE}"
     )
 
 
 def test_what_was_not_asked_is_said_with_the_reason() -> None:
     report = made_report(own_data=OwnData(reason=RANDOM_ANSWERS))
-    [sentence] = own_data_sentences(report)
-    assert sentence == f"Not everything was asked: the model{APOSTROPHE}s answers are random."
-    assert sentence in shown(report)
-    assert own_data_sentences(made_report(own_data=None)) == []
+    sentence = f"Not everything was asked: the model{APOSTROPHE}s answers are random."
+    assert sentence in " ".join(shown(report).split())
+    assert sentence in read(report).annex(SECTION)
     assert SECTION not in shown(made_report(own_data=None))
     assert SECTION not in page(made_report(own_data=None))
     assert SECTION in page(report)
@@ -80,7 +78,9 @@ def test_a_class_with_a_hostile_name_is_shown_as_text() -> None:
 def test_every_reason_for_not_asking_is_said_in_every_language(reason: str) -> None:
     report = made_report(own_data=OwnData(reason=reason))
     said = {
-        language: own_data_sentences(report, PageWords(language, Templates(), "subject"))[-1]
+        language: read(report, words=PageWords(language, Templates(), "subject")).texts(
+            ".//details/p"
+        )[-1]
         for language in LANGUAGES
     }
     assert len(set(said.values())) == len(LANGUAGES)

@@ -31,13 +31,12 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import NO_TIES, AnswerAlone, DecisionLine, SubjectReport
-from recourse_audit.render.status import STATUS_WORDS
+from recourse_audit.render.page_words import status_name
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import NO_ATTRIBUTE, show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left
 from recourse_audit.render.terminal.model_brief import show_model_briefly
 from recourse_audit.render.terminal.subject import show_subject
-from recourse_audit.render.terminal.subject_brief import CAUTION, show_subject_briefly
 from recourse_audit.settings import LetterSettings
 from tests.render.group_reports import (
     column_report,
@@ -133,15 +132,15 @@ def test_a_subject_of_every_status_fits_a_terminal(status: RecourseStatus, names
     name = NAMES[names]
     kind = name(7)
     report = with_status(status, name=name, kind=kind, attribute=kind)
-    text = fits(printed(show_subject_briefly, report))
-    assert f"Status: {STATUS_WORDS[status].name}." in text
+    text = fits(printed(show_subject, report))
+    assert f"Status: {status_name(status)}." in text
     assert "\x1b" not in text
-    assert "as decided" in text
+    assert "As decided" in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_a_subject_fits_a_terminal_of_any_width(width: int) -> None:
-    text = printed(show_subject_briefly, with_status("verified"), width=width)
+    text = printed(show_subject, with_status("verified"), width=width)
     fits(text, columns=min(width, 80))
 
 
@@ -164,10 +163,11 @@ def test_of_everything_at_once_no_sentence_is_cut() -> None:
     )
     report = replace(own_ties(replace(report, decision=line), 60), what_if=tried)
     warnings = ["The same question gets different answers: " + 20 * "a warning " for _ in range(5)]
-    text = fits(printed(show_subject_briefly, report, warnings))
-    for words in (*warnings, "What if", "more: --full", CAUTION, REASONS_OF_FAMILY):
+    text = fits(printed(show_subject, report, warnings))
+    caution = "A change that moves the answer need not be its cause."
+    for words in (*warnings, "What if", "more: --full", caution, REASONS_OF_FAMILY):
         assert " ".join(words.split()) in " ".join(text.split())
-    assert "Worse for others: option 1 (2 people), " in text
+    assert text.count("Worse for P1 and P2.") == 8
 
 
 def test_the_headline_says_what_own_data_alone_would_give() -> None:
@@ -176,23 +176,24 @@ def test_the_headline_says_what_own_data_alone_would_give() -> None:
             decision="approved", favourable=True, probabilities=probabilities(0.4), value=0.6
         )
     )
-    lines = printed(show_subject_briefly, made_report(own_data=other)).splitlines()
-    assert lines[0] == "P0000: denied. On own data alone the model would approve."
-    lines = printed(show_subject_briefly, made_report()).splitlines()
-    assert lines[0] == "P0000: denied. On own data alone the model would also deny."
+    lines = printed(show_subject, made_report(own_data=other)).splitlines()
+    assert lines[0] == "P0000: denied. On own data alone the model would decide approved."
+    lines = printed(show_subject, made_report()).splitlines()
+    assert lines[0] == "P0000: denied. On own data alone the model would decide the same."
     classes = ("high_risk", "low_risk")
-    lines = printed(show_subject_briefly, made_report(classes=classes)).splitlines()
-    assert lines[0] == "P0000: high_risk. On own data alone the model would also decide high_risk."
+    lines = printed(show_subject, made_report(classes=classes)).splitlines()
+    assert lines[0] == "P0000: high_risk. On own data alone the model would decide the same."
     silent = own_data(alone=AnswerAlone(decision="", favourable=False, probabilities={}))
-    lines = printed(show_subject_briefly, made_report(own_data=silent)).splitlines()
-    assert lines[0].endswith("On own data alone the model gives no usable answer.")
+    lines = printed(show_subject, made_report(own_data=silent)).splitlines()
+    assert lines[0] == "P0000: denied."
+    assert "Without any ties the model gives no usable answer." in " ".join(lines)
 
 
 def test_every_row_of_the_ladder_has_its_figure_and_the_line_is_drawn_at_one_place() -> None:
-    text = printed(show_subject_briefly, own_ties(made_report(), 4))
-    rows = [line for line in text.splitlines() if re.match("  (as decided|own data|without)", line)]
+    text = printed(show_subject, own_ties(made_report(), 4))
+    rows = [line for line in text.splitlines() if re.match("  (As decided|Own data|N0)", line)]
     assert len(rows) == 6
-    figures = [re.search(r" (0\.\d{3})  denied", row) for row in rows]
+    figures = [re.search(r" (0\.\d{3})  (?:still )?denied", row) for row in rows]
     assert [found and found[1] for found in figures] == [
         *("0.100", "0.200", "0.500", "0.300", "0.233", "0.200")
     ]
@@ -204,55 +205,45 @@ def test_every_row_of_the_ladder_has_its_figure_and_the_line_is_drawn_at_one_pla
 
 @pytest.mark.parametrize(("first", "side"), [(0.492, "▶"), (0.508, "┼▶")])
 def test_an_answer_close_to_the_line_is_drawn_on_its_side(first: float, side: str) -> None:
-    text = printed(show_subject_briefly, own_ties(made_report(), 1, spread=first - 0.1))
-    [row] = [line for line in text.splitlines() if "without tie N000" in line]
+    text = printed(show_subject, own_ties(made_report(), 1, spread=first - 0.1))
+    [row] = [line for line in text.splitlines() if line.startswith("  N000")]
     assert row.rstrip().endswith(f"─{side}" if first > 0.5 else f"─{side}│")
 
 
 def test_ties_that_do_not_move_the_figure_share_a_row() -> None:
-    text = printed(show_subject_briefly, own_ties(made_report(), 30, spread=0.0))
-    assert "without any one of 30 ties" in text
-    full = printed(show_subject, own_ties(made_report(), 30, spread=0.0))
-    assert full.count("  without tie N0") == 30, "and each has one in full"
+    text = printed(show_subject, own_ties(made_report(), 30, spread=0.0))
+    assert "Without any one of 30 ties" in text
+    assert "  N0" not in text
 
 
 def test_ties_after_the_first_are_counted_and_in_the_full_view() -> None:
     report = own_ties(made_report(), 40)
-    text = fits(printed(show_subject_briefly, report))
-    [more] = re.findall(r"… (\d+) more: --full", text)
-    assert text.count("  without tie N") == 40 - int(more)
-    assert printed(show_subject, report).count("  without tie N0") == 40
-
-
-def test_a_report_that_kept_no_figure_of_some_ties_says_of_how_many() -> None:
-    report = own_ties(made_report(), 3)
-    assert report.carriers is not None
-    old = replace(report, carriers=replace(report.carriers, own=(), front=report.carriers.own[:1]))
-    text = printed(show_subject_briefly, old)
-    assert "without tie N000" in text
-    assert "Recorded for 1 of 3 own ties." in text
+    text = fits(printed(show_subject, report))
+    assert text.count("\n  N0") == 8
+    assert "32 more own ties, which move the answer less, are in annex" in " ".join(text.split())
+    assert printed(show_subject, report, full=True).count("\n  N0") == 40
 
 
 LINES: dict[str, tuple[DecisionLine, str]] = {
     "cut-off": (
         DecisionLine(rule="cut_off", cut_off=0.65, score=0.1, margin=-0.55),
-        "Probability of approved on the whole graph",
+        "Probability of approved: 0.100; the line is 0.650.",
     ),
     "quota": (
         DecisionLine(rule="quota", cut_off=0.7, score=0.1, margin=-0.6, places=20, rank=90),
-        "The 20 with the best probability of the favourable classes get a favourable decision.",
+        "20 places go to the best; probability of approved: 0.100, rank 90.",
     ),
     "score": (
         DecisionLine(rule="cut_off", cut_off=-3.5, score=-12.25, margin=-8.75, better="higher"),
-        "Score, higher is better on the whole graph",
+        "favourable from −3.50 on.",  # noqa: RUF001
     ),
     "lower score": (
         DecisionLine(rule="cut_off", cut_off=1200.0, score=4500.0, margin=-3300.0, better="lower"),
-        "Score, lower is better on the whole graph",
+        "Score 4,500; favourable up to 1,200.",
     ),
     "quota without a line": (
         DecisionLine(rule="quota", score=0.1, places=20),
-        "The 20 with the best",
+        "20 places go to the best;",
     ),
 }
 
@@ -266,7 +257,7 @@ def test_every_rule_is_drawn_on_its_own_axis(rule: str) -> None:
         moved = tuple(replace(one, score=0.5, probabilities={}) for one in report.recourse.options)
         subject = replace(report.subject, probabilities={})
         report = with_recourse(replace(report, subject=subject), options=moved)
-    text = fits(printed(show_subject_briefly, own_ties(report, 5)))
+    text = fits(printed(show_subject, own_ties(report, 5)))
     assert words in " ".join(text.split())
     assert ("│" in text) == (line.cut_off is not None)
     assert not re.search(r"(?<![\w-])-\d", text), "a minus is a real one"
@@ -277,14 +268,14 @@ def test_every_rule_is_drawn_on_its_own_axis(rule: str) -> None:
 def test_several_classes_are_drawn_by_their_margin_with_its_line_at_zero() -> None:
     classes = ("no", "maybe", "yes")
     report = own_ties(made_report(classes=classes), 3)
-    text = fits(printed(show_subject_briefly, report, favourable=("yes",)))
-    assert "Margin of the best favourable class on the whole graph" in text
-    [decided] = [line for line in text.splitlines() if line.startswith("  as decided")]
-    assert f"{MINUS}0.800" in decided
-    [first] = [line for line in text.splitlines() if line.startswith("  without tie N000")]
+    text = fits(printed(show_subject, report, favourable=("yes",)))
+    assert "Lead of the favourable classes over the others" in text
+    [decided] = [line for line in text.splitlines() if line.startswith("  As decided")]
+    assert f"{MINUS}0.850" in decided
+    [first] = [line for line in text.splitlines() if line.startswith("  N000")]
     assert f"{MINUS}0.250" in first, "0.25 for yes, 0.5 for no"
     unknown = replace(report, ego_network=None)
-    assert "without tie" not in printed(show_subject_briefly, unknown), "maybe may be favourable"
+    assert "  N0" not in printed(show_subject, unknown), "maybe may be favourable"
 
 
 def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
@@ -294,23 +285,22 @@ def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
     assert second.robustness is not None
     weak = replace(second.robustness, ties=replace(second.robustness.ties, count=25, share=0.5))
     report = with_recourse(report, options=(first, replace(second, robustness=weak)))
-    lines = printed(show_subject_briefly, report).splitlines()
-    assert any(
-        re.fullmatch(r"1  savings 100→600 +0\.100→0\.700  holds 40/50", one) for one in lines
-    )
-    assert any(
-        re.fullmatch(r"2  drop guarantor P0001 - P0002 +0\.100→0\.700  fragile 25/50", one)
-        for one in lines
-    )
+    text = " ".join(printed(show_subject, report).replace("\N{NO-BREAK SPACE}", " ").split())
+    assert (
+        "1 Savings from 100 euros to 600 euros 0.100 → 0.700, 0.200 past the cut-off; effort 0.5; "
+        "Holds in most tests (40 of 50)"
+    ) in text
+    assert "2 End the guarantor tie between P0001 and P0002 0.100 → 0.700" in text
+    assert "▲ Fragile: fails in half of the tests or more (25 of 50)" in text
     letters = LetterSettings()
     assert (letters.steady_share, letters.fragile_share) == (STEADY, FRAGILE), "as in letters"
     unmeasured = with_recourse(report, options=(replace(first, robustness=None),))
-    assert "not tested" in printed(show_subject_briefly, unmeasured)
+    assert "not tested" in printed(show_subject, unmeasured)
 
 
 def test_no_ties_is_a_sentence_and_no_ladder_of_ties() -> None:
     report = made_report(nx.empty_graph(1), note=NO_TIES, ego_network=None, search=None)
-    text = fits(printed(show_subject_briefly, report))
+    text = fits(printed(show_subject, report))
     assert "P0000 has no ties; the decision rests on own data alone." in text
     assert "without" not in text
 
@@ -318,19 +308,20 @@ def test_no_ties_is_a_sentence_and_no_ladder_of_ties() -> None:
 def test_no_option_says_how_many_combinations_were_tried() -> None:
     every = Certificate(max_changes=3, tried=3860, possible=3860, exhaustive=True)
     report = with_recourse(with_status("certified_infeasible"), certificate=every)
-    text = " ".join(printed(show_subject_briefly, report).split())
+    text = " ".join(printed(show_subject, report).split())
     assert (
         "No option exists within the limits: all 3,860 combinations of up to 3 permitted changes "
         "were tried."
     ) in text
     nothing = Certificate(max_changes=3, exhaustive=True)
-    report = with_recourse(report, certificate=nothing, reason="The policy permits no change.")
-    assert "The policy permits no change." in printed(show_subject_briefly, report)
+    report = with_recourse(report, certificate=nothing)
+    assert "the policy permits this person no change." in " ".join(
+        printed(show_subject, report).split()
+    )
     some = Certificate(max_changes=3, tried=4899, possible=5198)
     report = with_recourse(with_status("not_found_within_budget"), certificate=some)
-    assert "No option found yet: 4,899 of 5,198 combinations tried." in printed(
-        show_subject_briefly, report
-    )
+    text = " ".join(printed(show_subject, report).split())
+    assert "No option found yet: 4,899 of 5,198 combinations of up to 3 permitted" in text
 
 
 GROUPS: dict[str, Callable[[], Any]] = {

@@ -12,12 +12,6 @@ from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, Whol
 from recourse_audit.records.subject import DecisionLine, SubjectReport
 from recourse_audit.render.pages.redaction import LEVELS, Level, redacted
 from recourse_audit.render.terminal.subject import show_subject
-from recourse_audit.render.whole_graph import (
-    CARRIERS,
-    carriers_coverage,
-    carriers_sentence,
-    disagreement,
-)
 from tests.audits import lending_audit
 from tests.command import command
 from tests.render.subject_pages import read
@@ -50,10 +44,6 @@ def card(report: SubjectReport, level: Level = "auditor") -> str:
     return read(report, level=level).cards[0]
 
 
-def sentence(report: SubjectReport) -> str:
-    return disagreement(report.counterfactuals[0], report)
-
-
 AGREE: list[tuple[tuple[float, float], float]] = [
     ((0.90, 0.60), 0.70),
     ((0.90, 0.60), 0.82),  # over a quarter as far
@@ -62,15 +52,19 @@ AGREE: list[tuple[tuple[float, float], float]] = [
     ((0.90, 0.90), 0.90),
     ((0.90, 0.95), 0.94),
 ]
+HARDLY = "On the whole graph it hardly moves the answer."
+LESS = "On the whole graph it moves the answer far less than in the explanation."
+OPPOSITE = "On the whole graph it moves the answer the other way."
+REVERSES = "Within the explanation it reverses the answer; on the whole graph it does not."
 DISAGREE: list[tuple[tuple[float, float], float, str]] = [  # inside, whole, what is said
-    ((0.90, 0.60), 0.897, "on the whole graph it hardly moves it (0.900 → 0.897)"),
-    ((0.90, 0.60), 0.830, "on the whole graph it moves it far less (0.900 → 0.830)"),
-    ((0.90, 0.60), 0.905, "on the whole graph it hardly moves it (0.900 → 0.905)"),
-    ((0.90, 0.80), 0.960, "on the whole graph it moves it the other way (0.900 → 0.960)"),
-    ((0.95, 0.99), 0.800, "on the whole graph it moves it the other way"),
-    ((0.90, 0.88), 0.600, "on the whole graph it moves it far more (0.900 → 0.600)"),
-    ((0.90, 0.40), 0.600, "on the whole graph it moves it as well (0.900 → 0.600)"),
-    ((0.90, 0.60), 0.400, "and the decision changes to approved."),
+    ((0.90, 0.60), 0.897, HARDLY),
+    ((0.90, 0.60), 0.830, LESS),
+    ((0.90, 0.60), 0.905, HARDLY),
+    ((0.90, 0.80), 0.960, OPPOSITE),
+    ((0.95, 0.99), 0.800, OPPOSITE),
+    ((0.90, 0.88), 0.600, "On the whole graph it moves the answer far more than in the expl"),
+    ((0.90, 0.40), 0.600, REVERSES),
+    ((0.90, 0.60), 0.400, "On the whole graph it changes the decision; within the explanation"),
 ]
 
 
@@ -79,28 +73,23 @@ def test_nothing_is_said_where_the_explanation_and_the_whole_graph_agree(
     inside: tuple[float, float], after: float
 ) -> None:
     report = told(inside, after)
-    assert sentence(report) == ""
-    assert not any("on the whole graph it" in one.lower() for one in card(report))
-    assert "Inside the explanation" not in terminal(report)
+    for text in (card(report), terminal(report, full=True)):
+        assert "on the whole graph it" not in text.lower()
 
 
 @pytest.mark.parametrize(("inside", "after", "words"), DISAGREE)
-def test_one_sentence_with_both_figures_says_that_they_disagree(
+def test_page_and_terminal_say_in_one_sentence_how_they_disagree(
     inside: tuple[float, float], after: float, words: str
 ) -> None:
     report = told(inside, after)
-    said = sentence(report)
-    assert words in said
-    assert f"from {inside[0]:.3f} to {inside[1]:.3f}" in said
-    assert (", which changes the decision there;" in said) == (inside[1] < 0.5)
-    assert said.count(". ") == 0
-    for level in LEVELS[:2]:
-        assert card(report, level).lower().count("on the whole graph it") == 1
-    assert " ".join(said.replace("these ties", "the ties marked ✂").split()) in terminal(report)
+    for text in (card(report), card(report, "reviewer"), terminal(report, full=True)):
+        assert words in text
+        assert text.lower().count("on the whole graph it") == 1
+    assert words not in terminal(report), "the brief view has no counterfactuals"
 
 
 def test_what_was_not_asked_is_compared_with_nothing() -> None:
-    assert sentence(made_report()) == ""
+    assert "on the whole graph it" not in card(made_report()).lower()
 
 
 def scored(inside: tuple[float, float], after: float, **changes: Any) -> SubjectReport:
@@ -129,20 +118,27 @@ def scored(inside: tuple[float, float], after: float, **changes: Any) -> Subject
     )
 
 
-def test_scores_are_compared_in_their_own_units_and_with_their_line() -> None:
-    assert sentence(scored((500, 560), 540)) == ""
-    assert sentence(scored((500, 500.5), 499.8)) == ""
-    flipped = sentence(scored((500, 650), 540))
-    assert "moves the score from 500.0 to 650.0, which changes the decision there;" in flipped
-    assert "moves it as well (500.0 → 540.0), and the decision stays denied." in flipped
-    assert "hardly moves it" in sentence(scored((500, 560), 500.5))
-    assert "far less" in sentence(scored((500, 560), 510))
-    assert "the other way" in sentence(scored((500, 560), 470))
+@pytest.mark.parametrize(
+    ("inside", "after", "words"),
+    [
+        ((500, 560), 540, ""),
+        ((500, 500.5), 499.8, ""),
+        ((500, 650), 540, REVERSES),
+        ((500, 560), 500.5, HARDLY),
+        ((500, 560), 510, LESS),
+        ((500, 560), 470, OPPOSITE),
+    ],
+)
+def test_scores_are_compared_in_their_own_units_and_with_their_cut_off(
+    inside: tuple[float, float], after: float, words: str
+) -> None:
+    text = card(scored(inside, after))
+    assert (words in text) if words else ("on the whole graph it" not in text.lower())
 
 
-def test_a_copy_that_hides_the_line_says_nothing_of_the_decision_inside() -> None:
+def test_a_copy_that_hides_the_cut_off_says_nothing_of_the_decision_inside() -> None:
     hidden = scored((500, 650), 540, rule="quota", cut_off=None, margin=None)
-    assert sentence(hidden) == ""
+    assert "reverses" not in card(hidden)
 
 
 SECRET = ("P0001", "P9876")
@@ -199,31 +195,22 @@ def test_the_ties_that_carry_the_decision_are_shown_with_their_figures() -> None
         "sets of 1 and 2 of the subject’s own 3 ties."  # noqa: RUF001
     )
     assert coverage in page.annex("Sets of ties")
-    shown = terminal(carried())
-    for words in (CARRIERS, "0.900 → 0.450", "changes to approved", coverage):
+    shown = terminal(carried(), full=True)
+    for words in ("Sets of ties on the whole graph", "0.550, then approved", coverage):
         assert words in shown
 
 
 def test_that_nothing_carries_the_decision_or_changes_it_is_said() -> None:
     nothing = carried(())
     assert nothing.carriers is not None
-    assert "none moves the probability of denied away" in carriers_sentence(
-        nothing, nothing.carriers
-    )
+    assert "none moves the answer away from the decision" in terminal(nothing, full=True)
     sets = read(nothing).annex("Sets of ties")
     assert "The best set of each size" not in sets
     assert "none moves the answer away from the decision" in sets
     one = carried(FRONT[:1], coverage="exhaustive")
     assert one.carriers is not None
-    assert "No set that was tried changes the decision." in carriers_sentence(one, one.carriers)
     assert "No set of up to 4 ties that was tried changes the decision." in read(one).text()
-    assert carriers_coverage(one.carriers) == (
-        "All 32 sets of up to 4 of the 12 ties within reach tried."
-    )
-    later = carried((FRONT[0], carrying((SECRET, ("P0000", "P0001")), 0.6)), smallest_flip=FRONT[1])
-    assert later.carriers is not None
-    said = carriers_sentence(later, later.carriers)
-    assert "The smallest set found that changes the decision (to approved) has 2 ties: 0.9" in said
+    assert "All 32 sets of up to 4 of the 12 ties within reach tried." in read(one).text()
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -246,8 +233,9 @@ def test_the_setting_decides_what_the_terminal_shows_first(tmp_path: Path) -> No
     text = text.replace("[search]", '[search]\nprefer = "whole_graph"')
     settings.write_text(text, encoding="utf-8")
     other = command("explain", settings, "P0004", "--full").out
-    assert paper.index("Diverse counterfactuals") < paper.index(CARRIERS)
-    assert other.index(CARRIERS) < other.index("Diverse counterfactuals")
+    sets, found = "Sets of ties on the whole graph", "from the search"
+    assert paper.index(found) < paper.index(sets)
+    assert other.index(sets) < other.index(found)
     assert sorted(paper.split()) == sorted(other.split())
 
 

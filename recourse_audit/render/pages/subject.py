@@ -11,6 +11,7 @@ from recourse_audit.audit.rollout import roll_out
 from recourse_audit.records.model import NO_ROOM, NOTES
 from recourse_audit.records.recourse import (
     FRAGILE,
+    SEARCHED,
     Action,
     Move,
     Option,
@@ -26,9 +27,11 @@ from recourse_audit.records.search import (
     Tie,
 )
 from recourse_audit.records.subject import (
+    DEPENDS_ON_OTHERS,
     FIRST_MOVES_NOTHING,
     NO_TIE_MOVES,
     NO_TIES,
+    RANDOM_ANSWERS,
     TIES_DO_NOT_MATTER,
     AdjustedEffect,
     Caveat,
@@ -40,20 +43,22 @@ from recourse_audit.render.charts.rollout import LIMIT_DEPTH, LIMIT_NODES, fits,
 from recourse_audit.render.charts.strips import Axis, Strip, axis_row
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.decision_axis import decision_axis
-from recourse_audit.render.own_data import own_data_sentences
 from recourse_audit.render.page_words import SUBJECT_WORDS, PageWords, english
 from recourse_audit.render.pages.neighbourhood import Neighbourhood, is_favourable
 from recourse_audit.render.pages.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
 from recourse_audit.render.pages.tables import AuditFacts
-from recourse_audit.render.status import SEARCHED
 from recourse_audit.render.text import PROBE_MEANINGS, plain
-from recourse_audit.render.whole_graph import NOTHING, carriers_coverage, comparison
 
 MOST_TIES = 8  # rows of single ties in the ladder
+FEWEST_TOGETHER = 3  # so many ties that leave the figure as it is share a row
 MOST_NODES = 12  # people in the small picture of an explanation
 NAMES_SHOWN = 4
 SMALL = 150.0
+# Effects on a probability below this say nothing; of a score, below this share of its margin.
+NOTHING = 0.01
+MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
 LEAST_SHOWN = 0.0005  # smaller moves would be +0.000
+REASONS = {RANDOM_ANSWERS: "random", DEPENDS_ON_OTHERS: "depends"}
 NOTE_KEYS = {
     NO_TIES: "no_ties",
     NO_TIE_MOVES: "no_tie_moves",
@@ -101,6 +106,8 @@ class SubjectPage:
         self.groups = [plain(value) for value in (members or {}).values() if value]
         self.shows_others = level != "subject"
         self.note = NOTE_KEYS.get(report.note, "")
+        reason = report.own_data.reason if report.own_data is not None else ""
+        self.own_data_reason = REASONS.get(reason, "")
         self.without_ties = report.note == NO_TIES
         self.left_to_the_auditor = LEFT_TO_THE_AUDITOR
         self.probe_names = tuple(PROBE_MEANINGS)
@@ -137,17 +144,35 @@ class SubjectPage:
     # ------------------------------------------------------------------ the ladder
 
     @property
+    def moving_ties(self) -> list[CarryingSet]:
+        """The own ties whose removal can be seen in the answer, the largest moves first."""
+        still = self.still_ties
+        return [tie for tie in self._own_ties if not any(tie is other for other in still)]
+
+    @property
+    def still_ties(self) -> list[CarryingSet]:
+        """The own ties that leave the figure as it is, if there are several: they share a row."""
+        axis = self.axis
+        still = [
+            tie
+            for tie in self._own_ties
+            if not tie.flips and axis.figure(axis.value(tie)) == axis.figure(axis.decided)
+        ]
+        return still if len(still) >= FEWEST_TOGETHER else []
+
+    @property
     def ladder_ties(self) -> list[CarryingSet]:
         """The own ties that move the answer farthest, the most favourable move first."""
-        shown = list(self._own_ties[:MOST_TIES])
-        return sorted(
-            shown, key=lambda tie: -(self.axis.gain(self.axis.decided, self.axis.value(tie)) or 0.0)
-        )
+
+        def loss(tie: CarryingSet) -> float:
+            return -(self.axis.gain(self.axis.decided, self.axis.value(tie)) or 0.0)
+
+        return sorted(self.moving_ties[:MOST_TIES], key=loss)
 
     @property
     def further_ties(self) -> Sequence[CarryingSet]:
         """The own ties that the ladder has no room for."""
-        return self._own_ties[MOST_TIES:]
+        return self.moving_ties[MOST_TIES:]
 
     @property
     def _own_ties(self) -> Sequence[CarryingSet]:
@@ -295,9 +320,9 @@ class SubjectPage:
 
     def counts(self, gain: float | None) -> str:
         """Whether removed ties count for the subject or against, if it is worth a sentence."""
-        line = self.report.decision
-        least = NOTHING * abs(line.margin or 0.0) if line.scored else NOTHING
-        return "" if gain is None or abs(gain) < least else "against" if gain > 0 else "for"
+        if gain is None or abs(gain) < self._least_effect:
+            return ""
+        return "against" if gain > 0 else "for"
 
     def compare(self, found: Counterfactual) -> str:
         """How the explanation and the whole graph disagree: the key of a sentence, or nothing."""
@@ -305,7 +330,32 @@ class SubjectPage:
         whole = found.whole_graph
         if all(inside) and inside[0] != inside[1] and whole and not whole.flips:
             return "reverses"
-        return comparison(found, self.report)
+        return self._disagreement(found)
+
+    def _disagreement(self, found: Counterfactual) -> str:
+        """Whether the whole graph moves the other way, or less than a quarter as far, or flips."""
+        whole, axis = found.whole_graph, self.axis
+        if whole is None:
+            return ""
+        inside = axis.gain(axis.value(found.explanation), axis.value(found)) or 0.0
+        there = axis.gain(axis.decided, axis.value(whole)) or 0.0
+        larger = max(abs(inside), abs(there))
+        if larger >= self._least_effect and larger:
+            if abs(there) < MUCH_SMALLER * larger:
+                return "hardly" if abs(there) < self._least_effect else "less"
+            if abs(inside) < MUCH_SMALLER * larger:
+                return "more"
+            if inside * there < 0:
+                return "opposite"
+        before, after = (self.decision_inside(answer) for answer in (found.explanation, found))
+        known = bool(before and after)
+        return "decision" if known and (before != after) != whole.flips else ""
+
+    @property
+    def _least_effect(self) -> float:
+        """The smallest effect that is worth a sentence."""
+        line = self.report.decision
+        return NOTHING * abs(line.margin or 0.0) if line.scored else NOTHING
 
     def decision_inside(self, answer: Explanation | Counterfactual) -> str:
         """What the rule decides on an explanation alone; empty where a copy does not tell."""
@@ -452,14 +502,3 @@ class SubjectPage:
             front_size=report.front_size,
             choices=[place(pair) for pair in self.counterfactuals],
         )
-
-    @property
-    def own_data_sentences(self) -> list[str]:
-        """What the model decides without ties, or why it was not asked."""
-        return own_data_sentences(self.report, self.words)
-
-    @property
-    def sets_coverage(self) -> str:
-        """How far the search for sets of ties went."""
-        assert self.report.carriers is not None
-        return carriers_coverage(self.report.carriers, self.words)

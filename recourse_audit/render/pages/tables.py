@@ -1,10 +1,11 @@
 """Tables, lists and the facts about an audit as a page shows them; every cell is finished text."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from recourse_audit.records.bundle import Fingerprint
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.settings import Settings
 
@@ -112,4 +113,33 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         prefer=settings.search.prefer,
         names=settings.letters.words,
         currencies=settings.letters.currencies,
+    )
+
+
+def facts_of_report(report: SubjectReport, favourable: Collection[str] = ()) -> AuditFacts:
+    """What a report alone tells of its audit; classes of which it does not tell are left open."""
+    subject, near, own = report.subject, report.ego_network, report.own_data
+    known = dict.fromkeys(favourable, True)
+    if not favourable:
+        options = report.recourse.options if report.recourse else ()
+        known = {option.decision: True for option in options}
+        known |= {node.decision: node.favourable for node in (near.nodes if near else ())}
+        known[subject.decision] = subject.favourable
+        if own is not None and own.alone is not None:
+            known[own.alone.decision] = own.alone.favourable
+        known.pop("", None)  # no decision
+    classes = tuple(subject.probabilities) or tuple(known)
+    if len(classes) == 2 and len(known) == 1:  # then the other class is the other kind
+        [(name, good)] = known.items()
+        known |= {other: not good for other in classes if other != name}
+    told = bool(favourable) or set(classes) <= set(known)
+    return AuditFacts(
+        classes=classes,
+        favourable=tuple(name for name, good in known.items() if good) if told else (),
+        protected=(),
+        model="",
+        graph={},
+        settings="",
+        seed=0,
+        versions={},
     )

@@ -3,7 +3,6 @@
 import re
 
 from recourse_audit.records.group_figures import Interval, Rate
-from recourse_audit.render import answers
 
 MINUS = "\N{MINUS SIGN}"
 NOBODY = "nobody"
@@ -22,7 +21,9 @@ def probability(value: float) -> str:
 
 def amount(value: float) -> str:
     """A score in its own units, with a real minus."""
-    return minus(answers.amount(value))
+    size = abs(value)
+    decimals = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return minus(f"{value:,.{decimals}f}")
 
 
 def signed(value: float, decimals: int = 3) -> str:

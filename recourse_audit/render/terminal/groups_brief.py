@@ -14,7 +14,7 @@ from recourse_audit.records.group_figures import DecisionCounts, Outcomes
 from recourse_audit.records.groups import Finding, GroupReport
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.status import STATUS_WORDS
+from recourse_audit.render.page_words import status_name
 from recourse_audit.render.terminal.comparison_rows import (
     LONGEST_NAME,
     MARKS,
@@ -162,7 +162,7 @@ def found_words(found: Outcomes) -> str:
         "not_found_within_budget": found.not_found_within_budget,
     }
     parts = [
-        f"{STATUS_WORDS[name].name} {count:,}" + (f" ({percent(count / of)})" if of else "")
+        f"{status_name(name)} {count:,}" + (f" ({percent(count / of)})" if of else "")
         for name, count in counts.items()
         if count is not None
     ]

@@ -6,9 +6,8 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from recourse_audit.records.model import ListedOutput, ModelReport, ProbeReport
+from recourse_audit.records.model import ListedOutput, ModelReport, ProbeReport, RuleReport
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.answers import decision_sentence
 from recourse_audit.render.terminal.preprocessing import show_preprocessing
 from recourse_audit.render.text import PROBE_MEANINGS, columns, plain, sender_degree_words
 
@@ -93,3 +92,21 @@ def _probes(probes: ProbeReport) -> RenderableType:
 def shape_words(shape: tuple[int | str | None, ...]) -> str:
     """The shape of a port: [people, 7]."""
     return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def decision_sentence(found: RuleReport) -> str:
+    """The rule over everybody, and how many it lets in."""
+    unit = "score" if found.better else "probability of the favourable classes"
+    how = {
+        "argmax": "The class with the highest probability is decided",
+        "quota": f"The {found.places or 0:,} with the best {unit} get a favourable decision",
+    }.get(found.rule)
+    if how is None:
+        until = "up to" if found.better == "lower" else "at least"
+        lines = (
+            f"{line:g}{f' ({plain(value)})' if value else ''}"
+            for value, line in found.cut_offs.items()
+        )
+        how = f"Favourable if the {unit} is {until} {', '.join(lines)}"
+    none = f", {found.undecided:,} without an answer" if found.undecided else ""
+    return f"{how}: {found.favourable:,} favourable, {found.refused:,} refused{none}."

@@ -6,9 +6,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from recourse_audit.records.model import ModelReport, PreprocessingReport, ProbeReport
+from recourse_audit.records.model import (
+    ModelReport,
+    PreprocessingReport,
+    ProbeReport,
+)
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.answers import decision_sentence
 from recourse_audit.render.terminal.figures import tidy
 from recourse_audit.render.terminal.lines import (
     MORE,
@@ -20,7 +23,7 @@ from recourse_audit.render.terminal.lines import (
     width_of,
     wrapped,
 )
-from recourse_audit.render.terminal.model import outputs_matter, shape_words
+from recourse_audit.render.terminal.model import decision_sentence, outputs_matter, shape_words
 from recourse_audit.render.terminal.preprocessing import MEANINGS as PIPELINE_MEANINGS
 from recourse_audit.render.text import PROBE_MEANINGS, number, plain
 

@@ -1,0 +1,76 @@
+"""Changes chosen by hand: what the model decides with them, and what speaks against them."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from recourse_audit.records.recourse import Action, Move, SetAction, WhatIf
+from recourse_audit.records.subject import Decision
+from recourse_audit.render.terminal.figures import (
+    amount,
+    minus,
+    probability,
+    signed,
+    signed_amount,
+)
+from recourse_audit.render.text import plain
+
+
+def show_what_if(console: Console, tried: WhatIf) -> None:
+    """What the model decides after changes chosen by hand, and whether the policy permits them."""
+    for text, style in what_if_lines(tried):
+        console.print(Padding(Text(text, style=style), (0, 2)))
+
+
+def what_if_lines(tried: WhatIf, now: Decision | None = None) -> Iterator[tuple[str, str]]:
+    """The changes with what is decided, then what speaks against them; each with its style."""
+    changes = "; ".join(change_words(action) for action in tried.actions)
+    decided = f"What if {changes}: decided {plain(tried.decision)}{_answer(tried, now)}"
+    yield decided, "bold green" if tried.favourable else "bold"
+    for sentence in tried.forbidden:
+        yield f"The policy would not suggest this: {plain(sentence)}.", "yellow"
+    for number in tried.outside:
+        end = ("lowest", number.lowest) if number.side == "below" else ("highest", number.highest)
+        unit = f" {plain(number.unit)}" if number.unit else ""
+        value = f"{plain(number.attribute)} = {amount(number.value)}"
+        nobody = (
+            f"Nobody in the graph has a value like {value}: the {end[0]} is "
+            f"{amount(end[1])}{unit}. The model's answer there is an extrapolation."
+        )
+        yield nobody, "yellow"
+
+
+def change_words(action: Action) -> str:
+    """One change in plain words."""
+    if isinstance(action, SetAction):
+        implied = ", ".join(_move_words(move) for move in action.implied)
+        return f"{_move_words(action)}{f' (so {implied})' if implied else ''}"
+    one, other = (plain(end) for end in action.tie)
+    return f"{action.do} the {plain(action.kind)} tie {one} - {other}"
+
+
+def _answer(tried: WhatIf, now: Decision | None) -> str:
+    """The answer after the changes and before them, and the margins."""
+    if not tried.probabilities and tried.score is not None and tried.score_before is not None:
+        return (
+            f" with a score of {amount(tried.score)} (now {amount(tried.score_before)}), margin "
+            f"{signed_amount(tried.margin)} (now {signed_amount(tried.margin_before)})"
+        )
+    before = ""
+    if now is not None:
+        before = f" (now {probability(now.probabilities.get(tried.decision, 0.0))})"
+    return (
+        f" with probability {probability(tried.probabilities[tried.decision])}{before}, margin "
+        f"{signed(tried.margin)} (now {signed(tried.margin_before)})"
+    )
+
+
+def _move_words(move: SetAction | Move) -> str:
+    unit = f" {plain(move.unit)}" if move.unit else ""
+    before, after = (
+        plain(value) if isinstance(value, str) else minus(f"{value:,.12g}")
+        for value in (move.before, move.after)
+    )
+    return f"{plain(move.attribute)} {before} → {after}{unit}"
