@@ -230,7 +230,7 @@ class _SubjectView:
     def caution(self) -> Iterator[Text]:
         """What no row of the ladder says, and where the rest of a brief view is."""
         yield Text("")
-        if self._axis.decided is not None and self._report.carriers is not None:
+        if len([*self._rungs()]) > 1:
             yield from self._lines(self._words.say("subject.ladder.note"), "italic")
         if not self._full and (self._report.search is not None or self._report.own_data):
             yield from self._lines(self._words.say("subject.terminal.more", more=self._more), "dim")
