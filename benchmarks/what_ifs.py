@@ -25,7 +25,7 @@ from benchmarks.recourse import DROP, LENDING_ATTRIBUTES, World, open_world
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import load_audit
-from recourse_audit.audit.reporter import Reporter
+from recourse_audit.audit.report import Reporter
 from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.edited_graph import EditedGraph, Way

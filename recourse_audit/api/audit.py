@@ -145,7 +145,7 @@ class Audit:
         progress
             Whether to show a bar on stderr.
         """
-        from recourse_audit.audit.reporter import explain
+        from recourse_audit.audit.report import explain
         from recourse_audit.render.terminal.progress import steps_on_stderr
 
         ids = _ids(subjects)
@@ -172,7 +172,7 @@ class Audit:
         >>> audit.what_if("P0004", changes).decision
         'approved'
         """
-        from recourse_audit.audit.reporter import try_by_hand
+        from recourse_audit.audit.report import try_by_hand
 
         [identifier] = _ids([subject])
         return try_by_hand(self.loaded, identifier, _changes(changes))

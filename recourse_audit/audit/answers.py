@@ -8,7 +8,7 @@ gives the whole graph's answer.
 
 import numpy as np
 
-from recourse_audit.audit.large_graphs import LIMITS, Askable, BlockLimits, large_answers, union_of
+from recourse_audit.audit.large_graphs import LIMITS, Askable, BlockLimits, large_answers
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.model.batching import CLOSE, noise_of, same_answer
@@ -60,7 +60,7 @@ def _on_receptive_fields(audit: Askable, rows: Ints) -> Floats | None:
     try:
         for place, node in enumerate(rows.tolist()):
             field = receptive_field(graph, node, depth)
-            answers[place] = batcher.ask(union_of(field), field.place(np.array([node])))[0]
+            answers[place] = batcher.ask(field.union, field.place(np.array([node])))[0]
     except RoomError:
         return None
     noise = noise_of(batcher)

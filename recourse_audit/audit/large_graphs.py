@@ -174,7 +174,7 @@ class BlockFields:
         field = with_every_tie(self._graph, full, block)
         if _beyond(most, len(field.sources)):
             return None
-        return BlockQuery(nodes=block, union=union_of(field), rows=field.place(block))
+        return BlockQuery(nodes=block, union=field.union, rows=field.place(block))
 
     def _core(self, block: Ints, most: int | None) -> Ints | None:
         """The nodes within depth - 1 hops of a block, against the arcs; None if beyond `most`."""
@@ -237,18 +237,6 @@ class BlockFields:
 
 def _beyond(most: int | None, arcs: int) -> bool:
     return most is not None and arcs > most
-
-
-def union_of(field: Field) -> Union:
-    """A receptive field as a query."""
-    return Union(
-        nodes=field.nodes,
-        node_starts=np.array([0, len(field.nodes)]),
-        sources=field.sources,
-        targets=field.targets,
-        ties=field.ties,
-        arc_starts=np.array([0, len(field.sources)]),
-    )
 
 
 def arrivals(graph: Graph) -> Indices:
@@ -547,7 +535,7 @@ class LargeGraph:
         return None if query is None else receptive_field(self._graph, node, self._depth)
 
     def _alone(self, node: int, field: Field) -> Floats:
-        answer: Floats = self._batcher.ask(union_of(field), field.place(np.array([node])))[0]
+        answer: Floats = self._batcher.ask(field.union, field.place(np.array([node])))[0]
         return answer
 
     def _same(self, near: Floats, far: Floats) -> bool:

@@ -25,7 +25,7 @@ from recourse_audit.audit.population import (
     people_of,
     ties_of,
 )
-from recourse_audit.audit.reporter import Reporter, repeated_answers
+from recourse_audit.audit.report import Reporter, repeated_answers
 from recourse_audit.bundle.checkpoint import Checkpoint, RunLog
 from recourse_audit.bundle.layout import GROUP_REPORT, SETTINGS, BundleFolder, remove_empty, writing
 from recourse_audit.bundle.manifest import (

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.audit.load import LoadedAudit, assemble
-from recourse_audit.audit.reporter import Reporter
+from recourse_audit.audit.report import Reporter
 from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.errors import SettingsError, SubjectError
 from recourse_audit.records.subject import NO_TIE_MOVES, NO_TIES, TIES_DO_NOT_MATTER
 from tests.audits import IDS, small_audit

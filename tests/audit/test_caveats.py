@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.audit.caveats import LETTER_DEPENDS, LETTERS, UNBOUNDED, removal_of
 from recourse_audit.audit.load import load_audit
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.audit.rollout import roll_out
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import Counterfactual

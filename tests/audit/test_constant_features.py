@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.audit.load import load_audit
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.records.subject import SubjectReport
 from tests.audits import FEATURES, IDS, small_audit
 from tests.onnx_models import degree_network, sum_network

@@ -12,7 +12,7 @@ import pytest
 
 from recourse_audit.audit.inspect import inspect_model
 from recourse_audit.audit.load import load_audit, open_audit
-from recourse_audit.audit.reporter import try_by_hand
+from recourse_audit.audit.report import try_by_hand
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.readers import from_arrays, from_networkx
 from recourse_audit.records.codec import INSPECTION

@@ -17,7 +17,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.population import communities_of, members_of, people_of, ties_of
-from recourse_audit.audit.reporter import reports_on
+from recourse_audit.audit.report import reports_on
 from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.store import VERSION, Findings, open_store
 from recourse_audit.bundle.tables import write_tables

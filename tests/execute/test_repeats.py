@@ -9,7 +9,7 @@ import pytest
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.own_data import OwnDataReports
-from recourse_audit.audit.reporter import explain, repeated_answers
+from recourse_audit.audit.report import explain, repeated_answers
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.model.batching import Repeater

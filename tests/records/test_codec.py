@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recourse_audit.audit.load import load_audit
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.errors import DocumentError
 from recourse_audit.records import codec
 from recourse_audit.records.base import Record

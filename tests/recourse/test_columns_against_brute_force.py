@@ -7,7 +7,7 @@ import pytest
 
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit
-from recourse_audit.audit.reporter import recourse_search
+from recourse_audit.audit.report import recourse_search
 from recourse_audit.records.recourse import Option, Recourse, SetAction
 from recourse_audit.recourse.search import RecourseSearch
 from tests.recourse.raw_worlds import FEATURES, RawWorld, Truth, raw_world, written_out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.records.recourse import CommonAction, CommonOutcome, Recourse
 from recourse_audit.recourse import common_changes as module
 from recourse_audit.recourse.actions import action_table

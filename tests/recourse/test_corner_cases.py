@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.records.recourse import Action, Recourse, TieAction
 from tests.command import command
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.records.subject import SubjectReport
 from tests.onnx_models import sum_network

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.load import load_audit
-from recourse_audit.audit.reporter import explain
+from recourse_audit.audit.report import explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way

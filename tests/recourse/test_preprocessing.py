@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 
 from recourse_audit.audit.load import load_audit
-from recourse_audit.audit.reporter import explain, try_by_hand
+from recourse_audit.audit.report import explain, try_by_hand
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.recourse import Option, SetAction, TieAction
 from recourse_audit.records.subject import SubjectReport

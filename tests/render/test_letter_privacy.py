@@ -15,7 +15,7 @@ import pytest
 
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import Selection, load_audit, select_subjects
-from recourse_audit.audit.reporter import reports_on
+from recourse_audit.audit.report import reports_on
 from recourse_audit.records.codec import plain_data
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.letters import letter as letters
