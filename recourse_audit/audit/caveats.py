@@ -178,39 +178,45 @@ class Effects:
         The effect is None where nothing confounds, or an answer is not a number. All questions of
         a round of draws are packed together.
         """
-        found = [
-            Drawing(removal=one, confounders=confounding_nodes(self._graph, one, self._depth))
-            for one in removals
+        drawings = [
+            Drawing(
+                removal=removal, confounders=confounding_nodes(self._graph, removal, self._depth)
+            )
+            for removal in removals
         ]
-        open_ = [one for one in found if len(one.confounders)]
+        open_ = [drawing for drawing in drawings if len(drawing.confounders)]
         for draws in rounds(self._settings.draws):
             open_ = self.draw_on(open_, draws)
-        return [(one.confounders, one.effect) for one in found]
+        return [(drawing.confounders, drawing.effect) for drawing in drawings]
 
     def draw_on(self, open_: Sequence["Drawing"], draws: int) -> list["Drawing"]:
         """Draw on, up to so many draws of each; those that are still not settled."""
         if not open_:
             return []
-        questions = [one for each in open_ for one in self._questions(each, draws)]
-        unions, rows = [union for union, _ in questions], [row for _, row in questions]
+        queries = [query for drawing in open_ for query in self._queries(drawing, draws)]
+        unions, rows = [union for union, _ in queries], [row for _, row in queries]
         answers = self._batcher.ask(*side_by_side(unions, rows))
         asked = answers.reshape(len(open_), 2, -1, answers.shape[-1])
-        for number, one in enumerate(open_):
-            self._take(one, self._decisions.rule.watched(asked[number], one.removal.decision))
-        return [one for one in open_ if one.effect and one.effect.grade == "not_settled"]
+        for number, drawing in enumerate(open_):
+            self._take(
+                drawing, self._decisions.rule.watched(asked[number], drawing.removal.decision)
+            )
+        return [
+            drawing for drawing in open_ if drawing.effect and drawing.effect.grade == "not_settled"
+        ]
 
-    def _questions(self, one: "Drawing", draws: int) -> Iterator[tuple[Union, Ints]]:
+    def _queries(self, drawing: "Drawing", draws: int) -> Iterator[tuple[Union, Ints]]:
         """The explanation, then what is kept of it: each once for every further draw.
 
         In the first round, before all draws, with the features as they are.
         """
-        removal, first = one.removal, not one.watched.size
-        donors = self._donors(removal.subject, len(one.confounders), draws)[one.draws :]
+        removal, first = drawing.removal, not drawing.watched.size
+        donors = self._donors(removal.subject, len(drawing.confounders), draws)[drawing.draws :]
         kept = _kept_nodes(self._graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
             union = with_pairs(self._graph, nodes, pairs)
             members = np.repeat(union.nodes[None], len(donors) + first, axis=0)
-            members[int(first) :, np.searchsorted(nodes, one.confounders)] = donors
+            members[int(first) :, np.searchsorted(nodes, drawing.confounders)] = donors
             row = int(np.searchsorted(nodes, removal.subject))
             yield repeat_graph(union, members), np.arange(len(members)) * len(nodes) + row
 
@@ -226,17 +232,17 @@ class Effects:
         alike = np.flatnonzero(self._stratum == self._stratum[subject])
         return alike[generator.integers(len(alike), size=shape)]
 
-    def _take(self, one: "Drawing", watched: Floats) -> None:
+    def _take(self, drawing: "Drawing", watched: Floats) -> None:
         """Add what the model answered, and grade the effect by all draws so far."""
-        one.watched = np.concatenate((one.watched, watched), axis=1)
-        one.effect = None
-        if np.isfinite(one.watched).all():
-            before, after = one.watched
+        drawing.watched = np.concatenate((drawing.watched, watched), axis=1)
+        drawing.effect = None
+        if np.isfinite(drawing.watched).all():
+            before, after = drawing.watched
             resolved = self._resolution(before, after)
             moves = np.where(np.abs(after - before) > resolved, after - before, 0.0)
             # A probability has 1 for a unit, a score its standard deviation.
             smallest = self._settings.smallest_effect * self._decisions.spread
-            one.effect = adjusted_effect(
+            drawing.effect = adjusted_effect(
                 float(moves[0]), moves[1:], smallest=smallest, resolved=float(resolved.max())
             )
 

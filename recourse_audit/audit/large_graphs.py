@@ -123,7 +123,7 @@ class BlockFields:
         The cost is that of the arcs in the query, or of `most` arcs if there are more.
         """
         if ring == "tied":
-            return self._tied(block, most)
+            return self._query_with_ties(block, most)
         core = self._core(block, most)
         if core is None:
             return None
@@ -163,7 +163,7 @@ class BlockFields:
         )
         return BlockQuery(nodes=block, union=union, rows=rows)
 
-    def _tied(self, block: Ints, most: int | None) -> BlockQuery | None:
+    def _query_with_ties(self, block: Ints, most: int | None) -> BlockQuery | None:
         full = block
         for _ in range(self._depth):
             if _beyond(most, int(self.arriving[full].sum())):

@@ -67,7 +67,7 @@ class ModelFiles:
         return hashlib.sha256(b"".join(bytes.fromhex(digest) for digest in digests)).hexdigest()
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[bytes, Path]]:
+    def open_private(self) -> Iterator[tuple[bytes, Path]]:
         """The model's bytes, and a private folder that holds its data files and nothing else.
 
         Files that are not what was opened before are refused.

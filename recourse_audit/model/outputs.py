@@ -247,17 +247,17 @@ def _reach(shares: Floats, farthest: int) -> Reach:
     return Reach(hops=limit, steady=bool(shares[hops] >= STEADY))
 
 
-def unexplained(one: Floats, by: Floats) -> float:
+def unexplained(moves: Floats, by: Floats) -> float:
     """The share of one output's changes that is no linear function of another's.
 
     Near 0 where the first is computed from the second, row by row; a head that is smooth is
     linear for changes as small as these.
     """
-    total = float(np.square(one).sum())
-    if total == 0.0 or not np.isfinite(one).all() or not np.isfinite(by).all():
+    total = float(np.square(moves).sum())
+    if total == 0.0 or not np.isfinite(moves).all() or not np.isfinite(by).all():
         return float("nan")
-    fitted = by @ np.linalg.lstsq(by, one, rcond=1e-4)[0]
-    return float(np.square(one - fitted).sum()) / total
+    fitted = by @ np.linalg.lstsq(by, moves, rcond=1e-4)[0]
+    return float(np.square(moves - fitted).sum()) / total
 
 
 UNLIMITED = 1_000
@@ -349,8 +349,8 @@ class _Choice:
             return self._take(candidates[0], "the only output with one row of scores per node")
         return self._deepest(candidates)
 
-    def _fits(self, one: _Candidate) -> bool:
-        return one.fits(self._classes, score=self._settings.output == "score")
+    def _fits(self, candidate: _Candidate) -> bool:
+        return candidate.fits(self._classes, score=self._settings.output == "score")
 
     def _candidates(self, ports: list[OutputPort]) -> list[_Candidate]:
         """Outputs with one row per node; those that hold the same decision become one."""
@@ -360,17 +360,17 @@ class _Choice:
             finite = answers[np.isfinite(answers).all(axis=1)]
             kind = guess_kind(finite)[0] if len(finite) else "logits"
             new = _Candidate(port=port, kind=kind, answers=answers)
-            same = next((one for one in found if _same_decision(one, new)), None)
+            same = next((candidate for candidate in found if _same_decision(candidate, new)), None)
             if same is None:
                 found.append(new)
             else:
                 found[found.index(same)] = self._merge(same, new)
         return found
 
-    def _merge(self, one: _Candidate, other: _Candidate) -> _Candidate:
+    def _merge(self, candidate: _Candidate, other: _Candidate) -> _Candidate:
         order = [self._settings.output, *_PREFERRED]
-        first, second = sorted((one, other), key=lambda form: order.index(form.kind))
-        return replace(first, others=(*one.others, *other.others, second.port.name))
+        first, second = sorted((candidate, other), key=lambda form: order.index(form.kind))
+        return replace(first, others=(*candidate.others, *other.others, second.port.name))
 
     def _check_other_subjects(self, scores: list[OutputPort], nodes: list[_Candidate]) -> None:
         """Refuse where the decision may be about graphs or ties, with node rows on the way to it.
@@ -399,24 +399,30 @@ class _Choice:
                 "the model answers at random, so that what comes last cannot be measured",
             )
         candidates, reaches = self._measure_reach(candidates)
-        far = {one.port.name: _distance(reaches[one.port.name]) for one in candidates}
+        far = {
+            candidate.port.name: _distance(reaches[candidate.port.name]) for candidate in candidates
+        }
         farthest = max(far.values())
-        last = [one for one in candidates if self._fits(one) and far[one.port.name] == farthest]
+        last = [
+            candidate
+            for candidate in candidates
+            if self._fits(candidate) and far[candidate.port.name] == farthest
+        ]
         if len(last) != 1:
             raise self._doubt(candidates, "none comes demonstrably after all others")
         [chosen] = last
-        for one in candidates:
-            if one is chosen:
+        for candidate in candidates:
+            if candidate is chosen:
                 continue
-            if far[one.port.name] < farthest:
-                later = not reaches[one.port.name].steady
+            if far[candidate.port.name] < farthest:
+                later = not reaches[candidate.port.name].steady
             else:
-                later = self._may_follow(chosen, one)
-            likelier = self._fits(one) and one.certain and not chosen.certain
+                later = self._may_follow(chosen, candidate)
+            likelier = self._fits(candidate) and candidate.certain and not chosen.certain
             if later or likelier:
                 raise self._doubt(
                     candidates,
-                    f"{_quote(one.port.name)} may come after {_quote(chosen.port.name)}",
+                    f"{_quote(candidate.port.name)} may come after {_quote(chosen.port.name)}",
                 )
         return self._take(chosen, self._reason(chosen))
 
@@ -439,13 +445,14 @@ class _Choice:
         self, candidates: list[_Candidate]
     ) -> tuple[list[_Candidate], dict[str, Reach]]:
         """The candidates with the hops that reach them, which are recorded in the listing too."""
-        reaches = self._survey.reaches([one.port.name for one in candidates])
+        reaches = self._survey.reaches([candidate.port.name for candidate in candidates])
         hops = {name: reach.hops for name, reach in reaches.items()}
         self._model.with_outputs(
             tuple(replace(port, hops=hops.get(port.name)) for port in self._outputs)
         )
         seen = [
-            replace(one, port=replace(one.port, hops=hops[one.port.name])) for one in candidates
+            replace(candidate, port=replace(candidate.port, hops=hops[candidate.port.name]))
+            for candidate in candidates
         ]
         return seen, reaches
 
@@ -468,8 +475,10 @@ class _Choice:
         )
 
     def _choices(self, candidates: list[_Candidate]) -> str:
-        listed = ", ".join(_described(one.port) for one in candidates)
-        lines = " or ".join(f"output_name = {_quote(one.port.name)}" for one in candidates)
+        listed = ", ".join(_described(candidate.port) for candidate in candidates)
+        lines = " or ".join(
+            f"output_name = {_quote(candidate.port.name)}" for candidate in candidates
+        )
         return (
             f"ask whoever exported the model which output the decision is read from ({listed}), "
             f"and write into [model]: {lines}"
@@ -478,8 +487,8 @@ class _Choice:
     def _not_nodes(self, ports: list[OutputPort]) -> str:
         """Call a model that does not decide on nodes what it is."""
         names = " and ".join(_quote(port.name) for port in ports)
-        one = len(ports) == 1
-        what = f"the output {names} has" if one else f"the outputs {names} have"
+        single = len(ports) == 1
+        what = f"the output {names} has" if single else f"the outputs {names} have"
         kinds = {port.rows for port in ports}
         rest = (
             "Decisions on nodes can be audited, and nothing else: `inspect` lists the inputs and "
@@ -496,17 +505,17 @@ class _Choice:
         return f"no output has one row of scores per node ({tables}). {rest}"
 
 
-def _same_decision(one: _Candidate, other: _Candidate) -> bool:
+def _same_decision(candidate: _Candidate, other: _Candidate) -> bool:
     """Whether two outputs give the same probabilities, as scores and their softmax do.
 
     Rows in which every probability is 0 or 1 show nothing, so some rows must lie between.
     """
-    first, second = (as_answers(form.answers, form.kind) for form in (one, other))
+    first, second = (as_answers(form.answers, form.kind) for form in (candidate, other))
     if first.shape != second.shape:
         return False
     usable = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
     first, second = np.exp(first[usable]), np.exp(second[usable])
-    half = "float16" in (one.port.dtype, other.port.dtype)
+    half = "float16" in (candidate.port.dtype, other.port.dtype)
     between = (first > 1e-3).sum(axis=1) > 1
     close = np.abs(first - second) <= (5e-3 if half else 1e-4)
     return bool(between.sum() >= max(3, 0.1 * len(first)) and close.all())

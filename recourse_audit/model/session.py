@@ -151,7 +151,7 @@ class Session:
         options.enable_cpu_mem_arena = keeps_memory
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
-        with self.files.opened() as (content, folder):
+        with self.files.open_private() as (content, folder):
             options.add_session_config_entry(_DATA_FOLDER, str(folder))
             try:
                 return self.limits.open(

@@ -264,15 +264,15 @@ class PairTable:
         """Each pair's ties and removed ties, both sorted and padded with NO_TIE."""
         explanation, mask = self.places(pairs)
         every = self.ties[:, explanation]
-        return np.sort(every, axis=0), np.sort(_removed(every, mask), axis=0)
+        return np.sort(every, axis=0), np.sort(_removed_ties(every, mask), axis=0)
 
     def removed_ties(self, pairs: Ints) -> Indices:
         """Each pair's removed ties in order of growth; NO_TIE stands for the kept ones."""
         explanation, mask = self.places(pairs)
-        return _removed(self.ties[:, explanation], mask)
+        return _removed_ties(self.ties[:, explanation], mask)
 
 
-def _removed(ties: Indices, mask: Ints) -> Indices:
+def _removed_ties(ties: Indices, mask: Ints) -> Indices:
     place = np.arange(len(ties))[:, None]
     return np.where(mask >> place & 1, NO_TIE, ties)
 
@@ -287,7 +287,7 @@ def pair_table(
     """
     levels = [level for level in levels if len(level)]
     blocks = _blocks(levels)
-    kept, index = _kept(levels, blocks, pairs, roots)
+    kept, index = _kept_subtrees(levels, blocks, pairs, roots)
     relevance, key = np.empty(len(kept)), np.empty(len(kept))
     for block in blocks:
         own = simulatability[roots:][block.explanations]
@@ -302,7 +302,7 @@ def pair_table(
                 if block.ties - mask.bit_count() > 1:
                     row /= block.ties - mask.bit_count()
                 comparable(np.abs(row, out=stepped), out=stepped)
-    root = _joined([level.root for level in levels[1:]])
+    root = _join([level.root for level in levels[1:]])
     distance = comparable(-simulatability[roots:])
     spread = _spread(roots, distance, key)
     offset = root * spread
@@ -362,7 +362,7 @@ def _blocks(levels: Sequence[Level]) -> tuple[PairBlock, ...]:
     return tuple(blocks)
 
 
-def _joined(parts: Sequence[Indices]) -> Indices:
+def _join(parts: Sequence[Indices]) -> Indices:
     return np.concatenate([np.empty(0, np.int32), *parts])
 
 
@@ -377,7 +377,7 @@ def _ties(levels: Sequence[Level]) -> Indices:
     return ties
 
 
-def _kept(
+def _kept_subtrees(
     levels: Sequence[Level], blocks: Sequence[PairBlock], pairs: Indices, roots: int
 ) -> tuple[Indices, "SubtreeIndex"]:
     """The number of the subtree that every mask of every explanation keeps; -1 for a gap."""
