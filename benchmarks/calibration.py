@@ -35,7 +35,7 @@ from benchmarks.engines import decisions_of
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.inference import GapTest, Inference
-from recourse_audit.groups.network import Network
+from recourse_audit.groups.redraws import Network
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel

@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.readers import from_arrays
-from recourse_audit.groups.network import Network
+from recourse_audit.groups.redraws import Network
 
 # These hold word counts. As in PyG, only whether a word occurs is used.
 WORD_COUNTS = ("amazon_", "coauthor_")

@@ -1,6 +1,7 @@
 """The program: which commands there are, and how our errors become exit codes."""
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -83,6 +84,8 @@ _add(demo)
 
 def main() -> None:
     """Run a command; turn our errors into one line and an exit code."""
+    # Products of matrices are small here: threads would wait for each other longer than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="look-alikes")  # a terminal may not know ✂ or ν

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.families import holm
-from recourse_audit.groups.inference import GapTest, below, detectable
+from recourse_audit.groups.inference import GapTest, below, detectable, holm
 from recourse_audit.records.group_actions import ActionGap
 from recourse_audit.records.group_figures import Verdict
 from recourse_audit.settings import GroupSettings

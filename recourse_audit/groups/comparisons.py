@@ -3,11 +3,16 @@
 from dataclasses import dataclass, replace
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.community_errors import CommunityError
-from recourse_audit.groups.families import cohens_h
-from recourse_audit.groups.inference import GapTest, Inference, below, detectable
+from recourse_audit.groups.inference import (
+    CommunityError,
+    GapTest,
+    Inference,
+    below,
+    cohens_h,
+    detectable,
+    mid_ranks,
+)
 from recourse_audit.groups.measures import quartiles_of
-from recourse_audit.groups.ranks import mid_ranks
 from recourse_audit.records.group_figures import (
     ByColumn,
     Comparison,

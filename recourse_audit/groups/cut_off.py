@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
-from recourse_audit.groups.community_errors import FEWEST_COMMUNITIES, log_ratio_reach
+from recourse_audit.groups.inference import FEWEST_COMMUNITIES, log_ratio_reach
 from recourse_audit.groups.notes import NO_TIE_DROPPED
 from recourse_audit.groups.people import VERIFIED, Attribute, Population
 from recourse_audit.records.group_figures import Interval

@@ -1,6 +1,6 @@
 """Every group of a table compared with the reference group, in every measure."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,17 +52,16 @@ def gaps(
     members: Members,
     reference: int,
     inference: Inference,
+    tick: Callable[[], None],
 ) -> Iterator[Comparison]:
     """All comparisons of a table; crossed ones are compared in what is concluded from only.
 
     Groups that are unknown or withheld are never compared, and no detail is where details are
-    withheld.
+    withheld. `tick` is called after every pair.
     """
     family: Family = "single" if len(table_set.tables[place].attributes) == 1 else "crossed"
     cells, withheld = table_set.tables[place], table_set.withheld
-    left_out = DETAILS if withheld.undetailed[place] else ()
-    measures = (*PRIMARY, *EXPLORATORY) if family == "single" else PRIMARY
-    for measure in (one for one in measures if one not in left_out):
+    for measure in _measures(table_set, place):
         other = _values(population, measure, members, reference)
         for cell in compared_cells(table_set, place, measure, reference):
             one = _values(population, measure, members, cell)
@@ -85,6 +84,22 @@ def gaps(
                 if withheld.without_quartiles[place] and measure in MEDIANS:
                     found = replace(found, value=None, reference_value=None)
                 yield found
+            tick()
+
+
+def count_pairs(table_set: TableSet, place: int, reference: int | None) -> int:
+    """How many comparisons a table has, those that turn out to be of too few included."""
+    if reference is None:
+        return 0
+    measures = _measures(table_set, place)
+    return sum(len(compared_cells(table_set, place, measure, reference)) for measure in measures)
+
+
+def _measures(table_set: TableSet, place: int) -> list[Measure]:
+    left_out = DETAILS if table_set.withheld.undetailed[place] else ()
+    single = len(table_set.tables[place].attributes) == 1
+    measures = (*PRIMARY, *EXPLORATORY) if single else PRIMARY
+    return [measure for measure in measures if measure not in left_out]
 
 
 def compared_cells(table_set: TableSet, place: int, measure: Measure, reference: int) -> list[int]:

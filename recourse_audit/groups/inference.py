@@ -11,20 +11,27 @@ is the variance of the gap if people were independent. V1 adds the products of t
 people, weighed by how close they are in the graph. D is the mean of gap²/V1 over redrawn labels, at
 least 1; so D V1 is the variance of the gap on this graph, D V1 / V0 the *inflation*, and the number
 of people over the inflation the *effective* number. Differences, ratios and tests all rest on it.
+
+Where a column names everybody's community, the same gap is tested a second time: people of one
+community may be alike in unknown ways, people of different ones are taken for independent (the
+jackknife over communities, CV3 of MacKinnon, Nielsen and Webb 2023, with Student's t). It finds
+more than redrawn labels where communities are what they seem, and is wrong where labels cross their
+borders along ties; so it decides alone only where few ties do.
+
+This module alone imports statsmodels and `scipy.stats`, when they are needed: both load slowly.
 """
 
 import math
-from collections.abc import Hashable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.community_errors import CommunityError, community_error
-from recourse_audit.groups.families import fisher
-from recourse_audit.groups.network import UNREACHED, Network
+from recourse_audit.groups.arrays import ArrayKey, Floats, Ints, Mask, added
+from recourse_audit.groups.intervals import Shares, difference_interval, ratio_interval
 from recourse_audit.groups.notes import (
     ALIKE,
     FEW_CASES,
@@ -34,20 +41,22 @@ from recourse_audit.groups.notes import (
     NO_TIES,
     UNLIKE,
 )
-from recourse_audit.groups.recent import Recent, digest
-from recourse_audit.groups.redraws import Effort, Labels, Packed, Redrawing, Redraws
-from recourse_audit.groups.score_intervals import Shares, difference_interval, ratio_interval
-from recourse_audit.records.group_figures import Interval
+from recourse_audit.groups.redraws import UNREACHED, Effort, Labels, Network, Redrawing, Redraws
+from recourse_audit.records.group_figures import Comparison, Interval, Measure
 
 # Distances between more people than this, or through more ties than this, are not looked at.
 MOST_NEAR, MOST_WORK = 5_000, 2_000_000_000
-KEPT = 32
-SQUARES_KEPT = 4_096
+# Among more people than this, closeness is kept as a product of this rank.
+MOST_DENSE, RANK, POWERS, LEAST_EIGENVALUE = 400, 128, 3, 1e-3
+COMPARISONS_KEPT, LARGE_COMPARISONS_KEPT = 80, 4
+NUMBERS_AT_ONCE = 1_000_000
 FEWEST_EXPECTED, FEW_EXPECTED = 1, 5
 WORST_FIT = 4.0
-LARGE = Effort(weighed=4, redraws=40, permutations=40, tolerance=0.02)
-VERY_LARGE, HUGE = 50_000, Effort(weighed=1, redraws=40, permutations=40, tolerance=0.02)
-WEIGHED, PERMUTATIONS = 50, 200
+LARGE = Effort(pilot=4, more=0, redraws=8_000, rows=40, permutations=40, tolerance=0.02)
+VERY_LARGE, HUGE = 50_000, replace(LARGE, pilot=1)
+FEWEST_COMMUNITIES, FEWEST_ON_A_SIDE = 6, 3
+# A column of communities decides alone if no more of the ties than this lead out of them.
+MOST_LEAVING = 0.2
 POWER = 0.8
 NOTHING = 1e-18
 
@@ -62,14 +71,33 @@ class Ordinary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityError:
+    """The p value over communities, and the inflation of the gap's variance that goes with it.
+
+    Both are None where the groups are in too few communities. `leaving` is the share of all ties
+    that lead out of a community.
+    """
+
+    communities: int
+    leaving: float
+    p: float | None = None
+    inflation: float | None = None
+
+    def decides(self, p: float) -> bool:
+        """Whether it counts instead of the p value of redrawn labels."""
+        return self.p is not None and (self.leaving <= MOST_LEAVING or self.p > p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GapTest:
     """A gap, group minus reference, and how sure it is.
 
     `error` is its standard error on this graph. Where a gap was not tested, `p` is None and
     `reason` says why; where nothing is known about its error, `error` and the intervals are None
     too. `redrawn` is how much larger squared gaps of redrawn labels are than their variance allows
-    for (D), and `fit` how far the observed labels clump unlike the redrawn ones. `by_column` says
-    whether the error is that over communities.
+    for (D), and `redrawn_deviation` how much that varies over the settings of redraws; `fit` is how
+    far the observed labels clump unlike the redrawn ones. `by_column` says whether the error is
+    that over communities.
     """
 
     difference: float
@@ -80,6 +108,7 @@ class GapTest:
     effective: float | None = None
     inflation: float | None = None
     redrawn: float | None = None
+    redrawn_deviation: float | None = None
     fit: float | None = None
     redraws: int = 0
     communities: CommunityError | None = None
@@ -97,18 +126,19 @@ class Inference:
         *,
         seed: int,
         alpha: float = 0.05,
-        redraws: int = 400,
+        redraws: int = 2_000,
         communities: Ints | None = None,
     ) -> None:
         self._network = network
         self._alpha = alpha
-        effort = Effort(weighed=WEIGHED, redraws=redraws, permutations=PERMUTATIONS)
+        effort = Effort(redraws=redraws)
         if network.people > MOST_NEAR:
             effort = LARGE if network.people <= VERY_LARGE else HUGE
         self._redrawing = Redrawing(network, seed, effort)
-        self._redraws: Recent[Redraws] = Recent(KEPT)
-        self._near: Recent[Floats | None] = Recent(2)
-        self._squares: Recent[float] = Recent(SQUARES_KEPT)
+        kept = COMPARISONS_KEPT if network.people <= MOST_NEAR else LARGE_COMPARISONS_KEPT
+        self._redraws = lru_cache(kept)(self._redraw)
+        self._near = lru_cache(2)(self._weigh_pairs)
+        self._near_roughly = lru_cache(kept)(self._weigh_pairs_roughly)
         self._communities = communities
 
     def test(self, values: Floats, member: Mask, people: Ints) -> GapTest:
@@ -122,29 +152,36 @@ class Inference:
         independent = float(values.var()) * (1 / ones + 1 / others)
         if independent <= NOTHING:
             return GapTest(difference=difference, reason=ALIKE)
-        ordinary = self._ordinary(values, member, difference, independent)
+        interval, ratio = self._intervals(values, member, difference, math.sqrt(independent), 1.0)
+        ordinary = Ordinary(
+            p=_two_sided(difference, math.sqrt(independent)),
+            interval=interval,
+            ratio_interval=ratio,
+        )
         plain = GapTest(difference=difference, ordinary=ordinary)
         if self._network.tied < FEWEST_TIED:
             return replace(plain, reason=NO_TIES)
-        who = digest(people)
-        redraws = self._redraws.get(
-            (who, digest(member)), lambda: self._redrawing.of(member, people)
-        )
+        who = ArrayKey(people)
+        redraws = self._redraws(who, ArrayKey(member))
         if redraws.fit > WORST_FIT:
             return replace(plain, fit=redraws.fit, reason=UNLIKE)
-        near = self._near.get(who, lambda: self._nearness(people))
-        redrawn = self._redrawn(values, redraws, near, (who, ones, digest(values)))
-        _, _, variance = _gaps(values, member[:, None], near)
+        redrawn, deviation = excess_of(values, redraws, self._near_roughly(who))
+        _, variance = _gaps(values, member[None], self._near(who))
         inflation = redrawn * float(variance[0]) / independent
         p = _two_sided(difference, math.sqrt(inflation * independent))
-        by_column = self._by_column(values, member, people, independent)
+        by_column = None
+        if self._communities is not None:
+            community, leaving = self._communities[people], self._share_leaving
+            by_column = community_error(
+                values, member, community, independent, leaving, self._alpha
+            )
         decides = by_column is not None and by_column.decides(p)
         if by_column is not None and decides:
             assert by_column.inflation is not None
             assert by_column.p is not None
             inflation, p = by_column.inflation, by_column.p
         error = math.sqrt(inflation * independent)
-        reason, p_value = self._tested(values, member, inflation, p)
+        reason, p_value = _check(values, member, inflation, p)
         interval, ratio = self._intervals(values, member, difference, error, inflation)
         return GapTest(
             difference=difference,
@@ -155,87 +192,53 @@ class Inference:
             effective=values.size / inflation,
             inflation=inflation,
             redrawn=redrawn,
+            redrawn_deviation=deviation,
             fit=redraws.fit,
-            redraws=redraws.count,
+            redraws=redraws.along_walks,
             communities=by_column,
             by_column=decides,
             ordinary=ordinary,
             reason=reason,
         )
 
-    def _ordinary(
-        self, values: Floats, member: Mask, difference: float, independent: float
-    ) -> Ordinary:
-        error = math.sqrt(independent)
-        interval, ratio = self._intervals(values, member, difference, error, 1.0)
-        return Ordinary(p=_two_sided(difference, error), interval=interval, ratio_interval=ratio)
+    def _redraw(self, people: ArrayKey, member: ArrayKey) -> Redraws:
+        return self._redrawing.redraw(member.array, people.array)
 
-    def _nearness(self, people: Ints) -> Floats | None:
-        """How much the errors of two people go together: less with each step between them."""
-        if people.size > MOST_NEAR or people.size * self._network.ties.nnz > MOST_WORK:
+    def _weigh_pairs(self, people: ArrayKey) -> "Nearness | None":
+        count = people.array.size
+        if count > MOST_NEAR or count * self._network.ties.nnz > MOST_WORK:
             return None
-        steps = self._network.distances(people)
-        apart = steps[(steps > 0) & (steps < UNREACHED)]
-        if not apart.size:
-            return None
-        width = max(1.5, 4 / 3 * float(apart.mean()))
-        near: Floats = np.maximum(0, 1 - steps.astype(np.float32) / np.float32(width))
-        near[steps == UNREACHED] = 0
-        return near
+        if self._network.people > MOST_NEAR:
+            return nearness_of(self._network.distances(people.array))
+        return nearness_of(self._steps[np.ix_(people.array, people.array)])
 
-    def _redrawn(
-        self, values: Floats, redraws: Redraws, near: Floats | None, key: tuple[Hashable, ...]
-    ) -> float:
-        """By how much squared gaps of redrawn labels exceed their variance; at least 1."""
-
-        def square(packed: Packed) -> float:
-            return _mean_square(values, redraws.unpacked(packed), near)
-
-        along = [
-            self._squares.get((*key, place), partial(square, labels))
-            for place, labels in zip(redraws.settings, redraws.labels, strict=True)
-        ]
-        by_parts = [square(labels) for labels in redraws.by_parts]
-        return max(1.0, float(np.dot(redraws.weights, along)), *by_parts)
-
-    def _by_column(
-        self, values: Floats, member: Mask, people: Ints, independent: float
-    ) -> CommunityError | None:
-        if self._communities is None:
-            return None
-        return community_error(
-            values,
-            member,
-            self._communities[people],
-            independent=independent,
-            leaving=self._leaving,
-            alpha=self._alpha,
-        )
+    def _weigh_pairs_roughly(self, people: ArrayKey) -> "Nearness | None":
+        near = self._near(people)
+        if near is None or people.array.size <= MOST_DENSE:
+            return near
+        if self._network.people > MOST_NEAR:
+            return near.low_rank(leading_columns(near.matrix))
+        return near.low_rank(self._leading[people.array])
 
     @cached_property
-    def _leaving(self) -> float:
+    def _leading(self) -> Floats:
+        """The leading columns of everybody's nearness; good enough for any of them."""
+        near = nearness_of(self._steps)
+        assert near is not None
+        return leading_columns(near.matrix)
+
+    @cached_property
+    def _steps(self) -> NDArray[np.uint8]:
+        """The steps between any two people of a graph that is not large."""
+        return self._network.distances(np.arange(self._network.people))
+
+    @cached_property
+    def _share_leaving(self) -> float:
         """The share of ties that lead out of their community."""
         assert self._communities is not None
         low, high = self._network.low, self._network.high
         crossing = self._communities[low] != self._communities[high]
         return float(crossing.mean()) if crossing.size else 0.0
-
-    def _tested(
-        self, values: Floats, member: Mask, inflation: float, p: float
-    ) -> tuple[str, float | None]:
-        """Why the gap is not tested, if it is not; the p value otherwise."""
-        ones = int(member.sum())
-        if min(ones, member.size - ones) / inflation < FEWEST_EFFECTIVE:
-            return FEW_EFFECTIVE, None
-        if not _is_yes_or_no(values):
-            return "", p
-        share = float(values.mean())
-        expected = min(ones, member.size - ones) * min(share, 1 - share)
-        if expected < FEWEST_EXPECTED:
-            return FEW_CASES, None
-        if expected < FEW_EXPECTED:
-            return "", max(p, fisher(values, member))
-        return "", p
 
     def _intervals(
         self, values: Floats, member: Mask, difference: float, error: float, inflation: float
@@ -250,6 +253,18 @@ class Inference:
             return difference_interval(shares, self._alpha), ratio_interval(shares, self._alpha)
         reach = float(ndtri(1 - self._alpha / 2)) * error
         return Interval(low=difference - reach, high=difference + reach), None
+
+
+def _check(values: Floats, member: Mask, inflation: float, p: float) -> tuple[str, float | None]:
+    """Why the gap is not tested, if it is not; the p value otherwise."""
+    fewer = min(int(member.sum()), int((~member).sum()))
+    if fewer / inflation < FEWEST_EFFECTIVE:
+        return FEW_EFFECTIVE, None
+    share = float(values.mean())
+    expected = fewer * min(share, 1 - share)
+    if not _is_yes_or_no(values) or expected >= FEW_EXPECTED:
+        return "", p
+    return (FEW_CASES, None) if expected < FEWEST_EXPECTED else ("", max(p, fisher(values, member)))
 
 
 def detectable(error: float, level: float) -> float:
@@ -270,27 +285,195 @@ def _is_yes_or_no(values: Floats) -> bool:
     return bool(np.isin(values, (0.0, 1.0)).all())
 
 
-def _mean_square(values: Floats, labels: Labels, near: Floats | None) -> float:
-    """The mean of squared gaps over their variances; labels of one kind only are left out."""
-    ones = labels.sum(axis=0)
-    mixed = (ones > 0) & (ones < values.size)
-    if not mixed.any():
-        return 1.0
-    gap, _, variance = _gaps(values, labels[:, mixed], near)
-    return float((gap**2 / variance).mean())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearness:
+    """How much the errors of two people go together: less with each step between them.
+
+    `matrix` has it for every pair; or, of low rank, `matrix` @ diag(`signs`) @ `matrix`.T has it
+    for pairs of different people, roughly, and lacks `own` for everyone with themselves.
+    """
+
+    matrix: Floats
+    signs: Floats | None = None
+    own: Floats | None = None
+
+    def together(self, parts: Floats) -> Floats:
+        """The quadratic form of each row."""
+        products = parts @ self.matrix
+        if self.signs is None or self.own is None:
+            together: Floats = np.einsum("ij,ij->i", products, parts)
+        else:
+            together = np.einsum("ij,ij,j->i", products, products, self.signs)
+            together += np.einsum("ij,ij,j->i", parts, parts, self.own)
+        return together
+
+    def low_rank(self, columns: Floats) -> "Nearness":
+        """Nystrom's approximation from columns that span about the same space."""
+        image = self.matrix @ columns
+        values, vectors = np.linalg.eigh((columns.T @ image).astype(np.float64))
+        large = np.abs(values) > LEAST_EIGENVALUE * np.abs(values).max()
+        vectors = vectors[:, large] / np.sqrt(np.abs(values[large]))
+        matrix = image @ vectors.astype(np.float32)
+        signs = np.sign(values[large]).astype(np.float32)
+        return Nearness(matrix=matrix, signs=signs, own=1 - matrix**2 @ signs)
 
 
-def _gaps(values: Floats, labels: Labels, near: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """For each column of labels, the gap, V0 and V1."""
+def nearness_of(steps: NDArray[np.uint8]) -> Nearness | None:
+    """Bartlett weights of steps, with a reach of 4/3 of their mean; None if nobody is tied."""
+    counts = np.bincount(steps.ravel(), minlength=UNREACHED + 1)
+    apart = counts[1:UNREACHED]
+    if not apart.any():
+        return None
+    width = max(1.5, 4 / 3 * float(apart @ np.arange(1, UNREACHED)) / int(apart.sum()))
+    by_steps = np.maximum(0, 1 - np.arange(UNREACHED + 1) / width)
+    by_steps[UNREACHED] = 0
+    return Nearness(matrix=by_steps.astype(np.float32)[steps])
+
+
+def leading_columns(matrix: Floats) -> Floats:
+    """Columns that span about the space of the largest eigenvalues."""
+    generator = np.random.default_rng(0)
+    columns = generator.standard_normal((len(matrix), RANK), dtype=np.float32)
+    for _ in range(POWERS):
+        columns, _ = np.linalg.qr(matrix @ columns)
+    return columns
+
+
+def excess_of(values: Floats, redraws: Redraws, near: Nearness | None) -> tuple[float, float]:
+    """By how much squared gaps of redrawn labels exceed their variance, and how much that varies.
+
+    The first is at least 1. The second is a standard deviation over settings, less what is due to
+    the number of redraws.
+    """
+    rows, squares = max(1, NUMBERS_AT_ONCE // values.size), []
+    for first in range(0, len(redraws.labels), rows):
+        gap, variance = _gaps(values, redraws.unpack(slice(first, first + rows)), near)
+        squares.append(gap**2 / variance)
+    by_kind = np.split(np.concatenate(squares), np.cumsum(redraws.counts)[:-1])
+    means = np.array([float(kind.mean()) if kind.size else 1.0 for kind in by_kind])
+    weights, settings = redraws.weights, len(redraws.settings)
+    along = means[:settings]
+    mean = float(weights @ along)
+    noise = np.array([kind.var() / kind.size for kind in by_kind[:settings]])
+    variance = weights @ (along - mean) ** 2 - weights @ ((1 - weights) * noise)
+    return max(1.0, mean, *means[settings:].tolist()), math.sqrt(max(0.0, float(variance)))
+
+
+def _gaps(values: Floats, labels: Labels, near: Nearness | None) -> tuple[Floats, Floats]:
+    """For each row of labels, the gap and its variance V1."""
     member = labels.astype(np.float32)
-    ones = labels.sum(axis=0).astype(np.float64)
+    ones = member.sum(axis=1).astype(np.float64)
     others = values.size - ones
-    total = values.astype(np.float32) @ member
-    mean, rest = total / ones, (values.sum() - total) / others
+    centred = (values - values.mean()).astype(np.float32)
+    total = (member @ centred).astype(np.float64)
+    mean, rest = total / ones, -total / others
     independent = values.var() * (1 / ones + 1 / others)
     if near is None:
-        return mean - rest, independent, independent
-    column = values[:, None]
-    parts = np.where(labels, (column - mean) / ones, (rest - column) / others).astype(np.float32)
-    together = (parts * (near @ parts)).sum(axis=0)
-    return mean - rest, independent, np.maximum(independent, together)
+        return mean - rest, independent
+
+    def column(figures: Floats) -> Floats:
+        return figures.astype(np.float32)[:, None]
+
+    # (y - mean) / n in the group, minus the same in the reference, in as few passes as can be.
+    parts = column(1 / ones + 1 / others) * centred - column(mean / ones + rest / others)
+    parts *= member
+    parts += column(rest / others) - column(1 / others) * centred
+    return mean - rest, np.maximum(independent, near.together(parts))
+
+
+def community_error(
+    values: Floats, member: Mask, community: Ints, independent: float, leaving: float, alpha: float
+) -> CommunityError:
+    """The error of a gap over communities; `independent` is its variance without them."""
+    _, place = np.unique(community, return_inverse=True)
+    size = 2 * (int(place.max()) + 1)
+    at = 2 * place + member
+    people = np.bincount(at, minlength=size).reshape(-1, 2)
+    total = added(at, values, size).reshape(-1, 2)
+    count = len(people)
+    if count < FEWEST_COMMUNITIES or (people > 0).sum(axis=0).min() < FEWEST_ON_A_SIDE:
+        return CommunityError(communities=count, leaving=leaving)
+    means = (total.sum(axis=0) - total) / (people.sum(axis=0) - people)
+    without = means[:, 1] - means[:, 0]
+    gap = float(np.subtract(*(total.sum(axis=0) / people.sum(axis=0))[::-1]))
+    error = jackknife_error(gap, without)
+    reach = error * _quantile(alpha, count) / float(ndtri(1 - alpha / 2))
+    p = float(2 * stdtr(count - 1, -abs(gap) / error)) if error else float(gap == 0)
+    return CommunityError(
+        communities=count, leaving=leaving, p=p, inflation=max(reach**2 / independent, 1e-12)
+    )
+
+
+def jackknife_error(value: float, without: Floats) -> float:
+    """The standard error of an estimate, from the estimates that leave one community out."""
+    count = without.size
+    return math.sqrt((count - 1) / count * float(((without - value) ** 2).sum()))
+
+
+def log_ratio_reach(ratio: float, without: Floats, alpha: float) -> float | None:
+    """How far the interval of a ratio reaches on the log scale; None if any is zero or infinite."""
+    values = np.append(without, ratio)
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        return None
+    error = jackknife_error(math.log(ratio), np.log(without))
+    return error * _quantile(alpha, without.size)
+
+
+def _quantile(alpha: float, communities: int) -> float:
+    """Student's t for a two-sided interval over communities."""
+    return float(stdtrit(communities - 1, 1 - alpha / 2))
+
+
+def largest_inflation(
+    compared: Iterable[Comparison], measure: Measure, group: str | None
+) -> float | None:
+    """By how much ties inflate the variance of a group's share, from its comparisons.
+
+    The reference group (None) is in all of them. Groups that are compared with nobody have none.
+    """
+    inflations = [
+        comparison.precision.inflation
+        for comparison in compared
+        if comparison.measure == measure
+        and comparison.precision is not None
+        and group in (None, comparison.group)
+    ]
+    return max(inflations, default=None)
+
+
+def mid_ranks(values: Floats) -> Floats:
+    """Ranks from 0 to 2; equal values share the middle of their ranks.
+
+    The difference of mean ranks between two groups is the chance that somebody of the one has more
+    than somebody of the other, minus the chance of less.
+    """
+    from scipy.stats import rankdata
+
+    ranks: Floats = 2 * rankdata(values) / values.size
+    return ranks
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p values of a family."""
+    from statsmodels.stats.multitest import multipletests
+
+    if not p_values:
+        return []
+    adjusted: list[float] = multipletests(p_values, method="holm")[1].tolist()
+    return adjusted
+
+
+def cohens_h(share: float, other: float) -> float:
+    """The effect size of two rates."""
+    from statsmodels.stats.proportion import proportion_effectsize
+
+    return float(proportion_effectsize(share, other))
+
+
+def fisher(values: Floats, member: Mask) -> float:
+    """Fisher's exact test that members say yes (1) as often as the others."""
+    from scipy.stats import fisher_exact
+
+    sides = (values[member], values[~member])
+    table = np.array([[side.sum(), (1 - side).sum()] for side in sides])
+    return float(fisher_exact(table).pvalue)

@@ -1,61 +1,154 @@
-"""Labels of groups redrawn on the same graph, so that they clump as the observed ones do.
+"""The graph as the test between groups sees it, and labels redrawn on it.
 
+Two people are tied or not: kinds, weights and directions of ties play no part here, nor do loops.
 A label is 1 for a person of the group and 0 for one of the reference. Redrawn labels have as many
-ones, but nothing to do with what became of people; so a gap between them shows how large gaps are
-by chance, where people who are tied are alike both in their group and in what becomes of them.
+ones and clump as the observed ones do, but have nothing to do with what became of people; so a gap
+between them shows how large gaps are by chance, where people who are tied are alike both in their
+group and in what becomes of them.
 
 Notes
 -----
-Random normals, smoothed by some steps of a walk and mixed with noise, are cut where they have as
-many ones as the observed labels. Two walks, six numbers of steps and four shares of noise, and
-labels dealt at random, make 49 settings. How labels clump is measured by ten numbers: how alike the
-labels of two people are who are 1, 2, 4, 8 or 16 steps of either walk apart. A setting weighs as
-much as its redraws have the numbers of the observed labels (after Viladomat et al. 2014, who redraw
-one of two maps in the same spirit). Parts of the graph that exchange their shares of ones are two
-further ways of redrawing, for labels that go with places rather than ties.
+Two walks lead along the ties. The *plain* one goes to oneself or to any neighbour alike; the
+*damped* one stays as often, and shuns neighbours with many ties. Random normals, smoothed by some
+steps of a walk and mixed with noise, are cut where they have as many ones as the observed labels.
+Two walks, six numbers of steps and four shares of noise, and labels dealt at random, make 49
+settings. How labels clump is measured by ten numbers: how alike the labels of two people are who
+are 1, 2, 4, 8 or 16 steps of either walk apart. A setting weighs as much as its redraws have the
+numbers of the observed labels (after Viladomat et al. 2014, who redraw one of two maps in the same
+spirit). Parts of the graph that exchange their shares of ones are two further ways of redrawing,
+for labels that go with places rather than ties.
+
+Sparse products with many columns at once are nearly all of the work, so a step costs the number of
+ties, however many people there are. Measuring one label takes 32 steps, so a few redraws of every
+setting tell which ones matter, and only those get more.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.network import Network
-from recourse_audit.groups.recent import Recent, digest
+from recourse_audit.groups.arrays import ArrayKey, Floats, Ints, Mask
 
 STEPS = (1, 2, 4, 8, 16, 32)
 SIGNALS = (0.25, 0.5, 0.75, 0.95)
 APART = (1, 2, 4, 8, 16)
 PARTS = (8, 16)
 SHARPNESS = 0.3
-LEAST_WEIGHT = 0.005
+# Settings that weigh less are given up after the pilot, and at last.
+LEAST_IN_PILOT, LEAST_WEIGHT = 0.002, 0.005
+SHARED, NEAREST = 4_000, 3
 # What is cached of a graph: smoothed fields up to this many numbers.
-MOST_CACHED = 60_000_000
-COLUMNS = 500
-SALT_FIELDS, SALT_NOISE, SALT_PERMUTED, SALT_SHARED = 1, 2, 3, 4
-
-COMPARISONS_KEPT = 32
+MOST_CACHED, FEWEST_ROWS = 60_000_000, 40
+COLUMNS = 128
+UNREACHED = 255
+SOURCES = 256
+# Above this, a field smoothed by so many steps stands in for the slowest change over the graph.
+MOST_SOLVED, SMOOTHING_STEPS = 50_000, 1_000
+SALT_WEIGHED, SALT_JUDGED, SALT_PERMUTED = 1, 2, 3
+# Redraws of different settings begin at different rows of the normals that they share.
+SHIFT_FIELD, SHIFT_NOISE = 97, 211
+NOISE = 2  # in place of a walk
 
 Labels = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 Packed = NDArray[np.uint8]
 Setting = tuple[int, int, float] | None  # walk, steps, signal; None deals labels at random
 SETTINGS: tuple[Setting, ...] = (*product((0, 1), STEPS, SIGNALS), None)
+FIELDS = 2 * len(STEPS) + 1
+
+
+@dataclass(frozen=True, slots=False, kw_only=True)
+class Network:
+    """The pairs of people who are tied, each once: `low` and `high` are their numbers."""
+
+    people: int
+    low: Ints
+    high: Ints
+    _parts: dict[int, Ints] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def ties(self) -> csr_array:
+        """1 where two people are tied."""
+        rows = np.concatenate([self.low, self.high])
+        columns = np.concatenate([self.high, self.low])
+        ones = np.ones(rows.size, dtype=np.float32)
+        return csr_array(coo_array((ones, (rows, columns)), shape=(self.people, self.people)))
+
+    @cached_property
+    def degree(self) -> Floats:
+        """How many people each is tied to."""
+        return np.diff(self.ties.indptr).astype(np.float64)
+
+    @property
+    def tied(self) -> int:
+        """How many people have ties."""
+        return int((self.degree > 0).sum())
+
+    @cached_property
+    def walks(self) -> tuple[csr_array, csr_array]:
+        """The plain and the damped walk: where somebody is after one step, by rows."""
+        stay = 1 / (self.degree + 1)
+        plain = diags_array(stay) @ (self.ties + eye_array(self.people))
+        shunned = np.divide(1, self.degree, out=np.zeros(self.people), where=self.degree > 0)
+        drawn = self.ties @ diags_array(shunned)
+        total = drawn @ np.ones(self.people)
+        leave = np.divide(1 - stay, total, out=np.zeros(self.people), where=total > 0)
+        damped = diags_array(stay) + diags_array(leave) @ drawn
+        return csr_array(plain, dtype=np.float32), csr_array(damped, dtype=np.float32)
+
+    def distances(self, people: Ints) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+        """The number of steps between any two of some people; `UNREACHED` where no way leads."""
+        found = np.full((people.size, people.size), UNREACHED, dtype=np.uint8)
+        for first in range(0, people.size, SOURCES):
+            sources = people[first : first + SOURCES]
+            columns = np.arange(sources.size)
+            reached = np.zeros((self.people, sources.size), dtype=bool)
+            reached[sources, columns] = True
+            front = reached.astype(np.float32)
+            found[first + columns, first + columns] = 0
+            for steps in range(1, UNREACHED):
+                new = (self.ties @ front > 0) & ~reached
+                if not new.any():
+                    break
+                reached |= new
+                here = found[first : first + SOURCES]
+                here[new[people].T] = steps
+                front = new.astype(np.float32)
+        return found
+
+    def parts(self, count: int) -> Ints:
+        """Everybody's part: `count` parts of equal size, a power of two, with few ties between."""
+        if count not in self._parts:
+            part = np.zeros(self.people, dtype=np.int64)
+            for level in range(count.bit_length() - 1):
+                for number in range(2**level):
+                    inside = np.flatnonzero(part == number)
+                    part[_upper_half(self.ties[inside][:, inside], inside)] += 2**level
+            self._parts[count] = part
+        return self._parts[count]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many redraws there are of each setting: to find its weight, and to find gaps.
+    """How many labels are redrawn: to weigh settings, and to judge gaps.
 
-    `tolerance` is added to the deviation of each number of clumping: among very many people these
-    numbers hardly vary, and no setting of a few dozen would match the observed ones exactly.
+    Every setting has `pilot` redraws to weigh it, and those that are left have up to `more`.
+    `redraws` to judge gaps are shared by weight, up to `rows` each. `tolerance` is added to the
+    deviation of each number of clumping: among very many people these numbers hardly vary, and no
+    setting of a few dozen would match the observed ones exactly.
     """
 
-    weighed: int
-    redraws: int
-    permutations: int
+    pilot: int = 8
+    more: int = 70
+    redraws: int = 2_000
+    rows: int = 1_500
+    permutations: int = 200
     tolerance: float = 0.001
 
 
@@ -63,156 +156,230 @@ class Effort:
 class Redraws:
     """Redrawn labels of one comparison: by setting with its weight, and by parts of the graph.
 
-    Labels have a row per person and a column per redraw, packed along the people. `settings` are
-    places in `SETTINGS`. `fit` says how far the observed labels clump unlike those of the setting
-    that is most like them.
+    Labels have a row per redraw and a column per person, packed along the people: `counts` of each
+    setting, then those by parts of the graph. `settings` are places in `SETTINGS`. `fit` says how
+    far the observed labels clump unlike those of the setting that is most like them.
     """
 
     people: int
     settings: tuple[int, ...]
-    weights: tuple[float, ...]
-    labels: tuple[Packed, ...]
-    by_parts: tuple[Packed, ...]
+    weights: Floats
+    counts: tuple[int, ...]
+    labels: Packed
     fit: float
 
-    def unpacked(self, packed: Packed) -> Labels:
-        return np.unpackbits(packed, axis=0, count=self.people).astype(bool)
+    def unpack(self, rows: slice) -> Labels:
+        return np.unpackbits(self.labels[rows], axis=1, count=self.people).view(bool)
 
     @property
-    def count(self) -> int:
-        """How many labels were redrawn along walks."""
-        return sum(one.shape[1] for one in self.labels)
+    def along_walks(self) -> int:
+        return sum(self.counts[: len(self.settings)])
 
 
 class Redrawing:
     """Redraws labels on one graph; the same seed gives the same labels.
 
-    Labels that are redrawn along walks depend on who is compared and how many of them are in the
-    group, but not on who they are; so they are kept, and serve again.
+    Normals, and fields that are smoothed from them, serve all comparisons; each takes the people
+    that it is about.
     """
 
     def __init__(self, network: Network, seed: int, effort: Effort) -> None:
         self._network = network
         self._seed = seed
         self._effort = effort
-        self._fields: dict[tuple[int, ...], Floats] = {}
-        self._clumps: Recent[tuple[Floats, Floats]] = Recent(COMPARISONS_KEPT)
-        self._redrawn: Recent[Packed] = Recent(COMPARISONS_KEPT * 8)
+        self._fields: dict[tuple[int, int, int], Floats] = {}
+        self._smooth: dict[tuple[int, int], tuple[int, Floats]] = {}
+        self._pilot = lru_cache(64)(self._measure_all)
 
-    def of(self, member: Mask, people: Ints) -> Redraws:
+    def redraw(self, member: Mask, people: Ints) -> Redraws:
         """Labels that clump as those of the members do among these people."""
         ones = int(member.sum())
-        key = (digest(people), ones)
-        means, deviations = self._clumps.get(key, lambda: self._clumps_of(people, ones))
-        observed = self._clumping(member[:, None], people)[:, 0]
-        spread = deviations + self._effort.tolerance
-        weights = _weights(observed, means, spread)
-        kept = np.flatnonzero(weights > LEAST_WEIGHT).tolist()
-        distance = ((observed - means) ** 2 / spread**2).mean(axis=1)
+        kept, weights, fit = self._weigh(member, people, ones)
+        most = self._count(SALT_JUDGED)
+        counts = np.clip(np.round(weights * self._effort.redraws), 1, most).astype(np.int64)
+        labels = [
+            np.packbits(self._labels(SALT_JUDGED, people, ones, place, np.arange(count)), axis=1)
+            for place, count in zip(kept.tolist(), counts.tolist(), strict=True)
+        ]
+        labels += [np.packbits(rows, axis=1) for rows in self._by_parts(member, people)]
         return Redraws(
             people=people.size,
-            settings=tuple(kept),
-            weights=tuple((weights[kept] / weights[kept].sum()).tolist()),
-            labels=tuple(self._packed(key, people, place) for place in kept),
-            by_parts=tuple(np.packbits(some, axis=0) for some in self._by_parts(member, people)),
-            fit=float(distance.min()),
+            settings=tuple(kept.tolist()),
+            weights=weights,
+            counts=tuple(len(rows) for rows in labels),
+            labels=np.concatenate(labels),
+            fit=fit,
         )
 
-    def _clumps_of(self, people: Ints, ones: int) -> tuple[Floats, Floats]:
-        """The mean and the deviation of every number of every setting's labels."""
-        means, deviations = np.empty((2, len(SETTINGS), 2 * len(APART)))
-        for place in range(len(SETTINGS)):
-            found = self._clumping(self._labels(people, ones, place, self._effort.weighed), people)
-            means[place], deviations[place] = found.mean(axis=1), found.std(axis=1)
-        return means, deviations
+    def _weigh(self, member: Mask, people: Ints, ones: int) -> tuple[Ints, Floats, float]:
+        """The settings that matter, their weights, and how unlike all of them the labels are."""
+        observed = self._measure(member[None], people)
+        numbers, kept = self._pilot(ArrayKey(people), ones), np.arange(len(SETTINGS))
+        if self._effort.more:
+            # So few redraws may vary too little by chance: Student's t gives up fewer settings.
+            squares, spread = self._distances(observed, numbers)
+            count = self._effort.pilot
+            unlike = count / 2 * np.log1p(squares / (count + 1))
+            likely = np.flatnonzero(_weights(unlike, spread) > LEAST_IN_PILOT)
+            kept = np.union1d(likely, squares.mean(axis=1).argsort()[:NEAREST])
+            # The fewer settings share the weight, the more it matters how it is shared.
+            more = min(self._effort.more, SHARED // kept.size**2)
+            rows = np.arange(count, count + more)
+            numbers = np.concatenate(
+                [numbers[kept], self._numbers(people, ones, kept, rows)], axis=1
+            )
+        squares, spread = self._distances(observed, numbers)
+        weights = _weights(squares / 2, spread)
+        heavy = weights > LEAST_WEIGHT
+        fit = float(squares.mean(axis=1).min())
+        return kept[heavy], weights[heavy] / weights[heavy].sum(), fit
 
-    def _packed(self, key: tuple[bytes, int], people: Ints, place: int) -> Packed:
-        """The labels of one setting by which gaps are judged."""
+    def _distances(self, observed: Floats, numbers: Floats) -> tuple[Floats, Floats]:
+        """How far redraws are from the observed numbers, in squared deviations, and these."""
+        spread = numbers.std(axis=1) + self._effort.tolerance
+        return (observed - numbers.mean(axis=1)) ** 2 / spread**2, spread
 
-        def draw() -> Packed:
-            labels = self._labels(people, key[1], place, self._effort.redraws)
-            return np.packbits(labels, axis=0)
+    def _measure_all(self, people: ArrayKey, ones: int) -> Floats:
+        places, rows = np.arange(len(SETTINGS)), np.arange(self._effort.pilot)
+        return self._numbers(people.array, ones, places, rows)
 
-        return self._redrawn.get((*key, place), draw)
+    def _numbers(self, people: Ints, ones: int, places: Ints, rows: Ints) -> Floats:
+        """The ten numbers of some redraws, by setting and redraw."""
+        labels = [
+            self._labels(SALT_WEIGHED, people, ones, place, rows) for place in places.tolist()
+        ]
+        return self._measure(np.concatenate(labels), people).reshape(places.size, rows.size, -1)
 
-    def _labels(self, people: Ints, ones: int, place: int, count: int) -> Labels:
-        """Labels of one setting."""
-        setting = SETTINGS[place]
-        noise = _normals((self._seed, SALT_NOISE, place), people.size, count)
-        if setting is None:
-            return _top(noise, ones)
-        field = self._field(place, count)[people]
-        field = field - field.mean(axis=0)
-        spread = field.std(axis=0)
-        field /= np.where(spread > 0, spread, 1)
-        signal = np.float32(setting[2])
-        return _top(np.sqrt(signal) * field + np.sqrt(1 - signal) * noise, ones)
+    def _labels(self, salt: int, people: Ints, ones: int, place: int, rows: Ints) -> Labels:
+        """Labels of one setting, a row each."""
+        setting, count = SETTINGS[place], self._count(salt)
+        shift = place if salt == SALT_JUDGED else 0  # settings are weighed by the same normals
+        values = self._field(salt, NOISE, 0)[np.ix_((rows + SHIFT_NOISE * shift) % count, people)]
+        if setting is not None:
+            walk, steps, signal = setting
+            start = (rows + SHIFT_FIELD * shift) % count
+            field = self._field(salt, walk, steps)[np.ix_(start, people)]
+            field -= field.mean(axis=1, keepdims=True)
+            variance = np.einsum("ij,ij->i", field, field)[:, None] / field.shape[1]
+            field *= np.sqrt(np.float32(signal) / np.where(variance > 0, variance, 1))
+            values *= np.float32(1 - signal) ** 0.5
+            values += field
+        # Sorting is faster than finding the one value that is wanted.
+        least = np.sort(values, axis=1)[:, values.shape[1] - ones, None]
+        labels: Labels = values >= least
+        return labels
 
-    def _field(self, place: int, count: int) -> Floats:
-        """Smooth fields over everybody, one per column.
+    def _count(self, salt: int) -> int:
+        """How many rows of normals there are to weigh settings, or to judge gaps."""
+        effort = self._effort
+        if salt == SALT_WEIGHED:
+            return effort.pilot + effort.more
+        fitting = MOST_CACHED // (FIELDS * self._network.people)
+        return min(effort.rows, effort.redraws, max(fitting, FEWEST_ROWS))
 
-        Those by which settings are weighed serve all settings of as many steps, and all
-        comparisons; those by which gaps are judged are each setting's own.
+    def _field(self, salt: int, walk: int, steps: int) -> Floats:
+        """Normals for everybody, smoothed by some steps of a walk, a row each.
+
+        Both walks smooth the same normals; `NOISE` has its own. A field goes on from the one before
+        if that took fewer steps of the same walk.
         """
-        setting = SETTINGS[place]
-        assert setting is not None
-        walk, steps, _ = setting
-        shared = count == self._effort.weighed
-        key = (SALT_SHARED, walk, steps) if shared else (SALT_FIELDS, place)
-        if key in self._fields:
-            return self._fields[key]
-        field = _normals((self._seed, *key), self._network.people, count)
-        for _ in range(steps):
-            field = self._network.walks[walk] @ field
-        if sum(one.size for one in self._fields.values()) + field.size <= MOST_CACHED:
-            self._fields[key] = field
-        return field
+        if (salt, walk, steps) in self._fields:
+            return self._fields[salt, walk, steps]
+        reached, smooth = self._smooth.pop((salt, walk), (steps + 1, np.empty((0, 0), np.float32)))
+        if reached > steps:
+            generator = np.random.default_rng((self._seed, salt, int(walk == NOISE)))
+            shape = (self._count(salt), self._network.people)
+            reached, smooth = 0, generator.standard_normal(shape, np.float32).T
+        for _ in range(steps - reached):
+            smooth = self._network.walks[walk] @ smooth
+        self._smooth = {(salt, walk): (steps, smooth)}
+        rows = np.ascontiguousarray(smooth.T)
+        if rows.size * FIELDS <= MOST_CACHED:
+            self._fields[salt, walk, steps] = rows
+        return rows
 
-    def _clumping(self, labels: Labels, people: Ints) -> Floats:
-        """How alike labels are some steps apart: rows by walk and distance, a column per label."""
-        found = np.empty((2 * len(APART), labels.shape[1]))
-        for first in range(0, labels.shape[1], COLUMNS):
-            some = labels[:, first : first + COLUMNS]
-            centred = np.zeros((self._network.people, some.shape[1]), dtype=np.float32)
-            centred[people] = some - some.mean(axis=0)
+    def _measure(self, labels: Labels, people: Ints) -> Floats:
+        """How alike labels are some steps apart: a row per label, ten columns."""
+        numbers = []
+        for first in range(0, len(labels), COLUMNS):
+            block = labels[first : first + COLUMNS]
+            centred = np.zeros((self._network.people, len(block)), dtype=np.float32)
+            centred[people] = block.T - block.mean(axis=1)
             size = (centred**2).sum(axis=0, dtype=np.float64)
             size[size == 0] = 1
-            rows = []
+            alike = []
             for walk in self._network.walks:
                 walked = centred
                 for step in range(1, APART[-1] + 1):
                     walked = walk @ walked
                     if step in APART:
-                        rows.append((centred * walked).sum(axis=0) / size)
-            found[:, first : first + COLUMNS] = rows
-        return found
+                        alike.append((centred * walked).sum(axis=0) / size)
+            numbers.append(np.stack(alike, axis=1))
+        return np.concatenate(numbers)
 
     def _by_parts(self, member: Mask, people: Ints) -> Iterator[Labels]:
+        """Labels dealt by shares that parts of the graph have exchanged, both kinds in each row."""
         for count in PARTS:
             _, part = np.unique(self._network.parts(count)[people], return_inverse=True)
-            size = np.bincount(part)
-            share = np.bincount(part, weights=member) / size
+            share = np.bincount(part, weights=member) / np.bincount(part)
             generator = np.random.default_rng((self._seed, SALT_PERMUTED, count))
-            draws = self._effort.permutations
-            shares = np.stack([generator.permutation(share) for _ in range(draws)], axis=1)
-            yield generator.random((people.size, draws)) < shares[part]
+            draws = range(self._effort.permutations)
+            shares = np.stack([generator.permutation(share) for _ in draws], axis=1)
+            labels = (generator.random((people.size, len(draws))) < shares[part]).T
+            yield labels[labels.any(axis=1) & ~labels.all(axis=1)]
 
 
-def _normals(seed: tuple[int, ...], people: int, count: int) -> Floats:
-    return np.random.default_rng(seed).standard_normal((people, count), dtype=np.float32)
-
-
-def _top(values: Floats, ones: int) -> Labels:
-    """Ones for the largest values of each column."""
-    labels = np.zeros((values.shape[0], values.shape[1]), dtype=bool)
-    places = np.argpartition(-values, ones - 1, axis=0)[:ones]
-    np.put_along_axis(labels, places, True, axis=0)
-    return labels
-
-
-def _weights(observed: Floats, means: Floats, spread: Floats) -> Floats:
-    parts = (observed - means) ** 2 / (2 * spread**2) + np.log(spread)
-    logs = -SHARPNESS * parts.sum(axis=1)
+def _weights(unlike: Floats, spread: Floats) -> Floats:
+    """What settings weigh, by how unlike the observed labels their redraws are."""
+    logs = -SHARPNESS * (unlike + np.log(spread)).sum(axis=1)
     weights = np.exp(logs - logs.max())
     total: Floats = weights / weights.sum()
     return total
+
+
+def _upper_half(ties: csr_array, people: Ints) -> Ints:
+    """One half of some people: whole components, largest first, and one that is cut in two.
+
+    That one is cut at the median of the slowest change over it (spectral bisection).
+    """
+    count, component = connected_components(ties, directed=False)
+    size = np.bincount(component, minlength=count)
+    rank = np.empty(count, dtype=np.int64)
+    rank[np.lexsort((np.arange(count), -size))] = np.arange(count)
+    place = rank[component]
+    before = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=count))])
+    cut = int(np.searchsorted(before, people.size // 2, side="right")) - 1
+    inside = np.flatnonzero(place == cut)
+    along = np.zeros(people.size)
+    if inside.size > 2:
+        along[inside] = _slowest_change(ties[inside][:, inside])
+    return people[np.lexsort((along, place))[people.size // 2 :]]
+
+
+def _slowest_change(ties: csr_array) -> Floats:
+    """A value per person that changes as little as possible along the ties of a component."""
+    people = ties.shape[0]
+    root = np.sqrt(np.diff(ties.indptr) + 1.0)
+    scale = diags_array(1 / root)
+    step = csr_array(scale @ (ties + eye_array(people)) @ scale)
+    field = np.random.default_rng(SALT_PERMUTED).standard_normal(people)
+    level = root / np.linalg.norm(root)
+    if people <= MOST_SOLVED:
+        try:
+            _, vectors = eigsh(step, k=min(2, people - 1), which="LA", v0=field, tol=1e-6)
+        except ArpackNoConvergence:
+            pass
+        else:
+            field = vectors[:, 0]
+            return _signed(field / root)
+    for _ in range(SMOOTHING_STEPS):
+        field = step @ field
+        field -= level * (level @ field)
+        field /= np.linalg.norm(field)
+    return _signed(field / root)
+
+
+def _signed(field: Floats) -> Floats:
+    """Either end of a field may be its upper one: the larger in size is."""
+    turned: Floats = field * np.sign(field[np.argmax(np.abs(field))])
+    return turned

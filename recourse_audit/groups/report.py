@@ -1,8 +1,9 @@
 """The group report of an audit, made from its stored bundle alone: no model, no graph."""
 
+import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -15,15 +16,14 @@ from recourse_audit.groups.common_actions import common_actions_of, read_served
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.error_rates import error_rates_of
 from recourse_audit.groups.findings import findings_of
-from recourse_audit.groups.gaps import Members, gaps, members_of
-from recourse_audit.groups.inference import Inference
-from recourse_audit.groups.inflation import Inflation
+from recourse_audit.groups.gaps import Members, count_pairs, gaps, members_of
+from recourse_audit.groups.inference import Inference, largest_inflation
 from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
 from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.people import Population, read_population
 from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
 from recourse_audit.groups.verdicts import give_verdicts
-from recourse_audit.records.group_figures import Comparison, Group, Outcomes
+from recourse_audit.records.group_figures import Comparison, Group, Measure, Outcomes
 from recourse_audit.records.groups import (
     FORMAT,
     Change,
@@ -50,7 +50,9 @@ class _Inputs:
     inference: Inference
 
 
-def groups_of(stored: StoredAudit) -> GroupReport:
+def groups_of(
+    stored: StoredAudit, progress: Callable[[int, int], None] = lambda done, total: None
+) -> GroupReport:
     """Compare the groups of a stored audit, finished or not, by its own settings.
 
     The bundle is only read. The report has no days, so that equal audits have equal reports.
@@ -66,6 +68,7 @@ def groups_of(stored: StoredAudit) -> GroupReport:
             agreement=stored.agreement,
             outcome=stored.settings.decision.outcome,
             scored=stored.settings.model.output == "score",
+            progress=progress,
         )
     except InputError as error:
         raise InputError(f"{stored.folder}: {error}") from None
@@ -82,12 +85,14 @@ def group_report(
     agreement: Agreement | None = None,
     outcome: str | None = None,
     scored: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> GroupReport:
     """Compare the groups of an audit.
 
     `done` of `total` subjects are in the store. Of the `agreement` with the record, only what is
     about everybody is kept: its groups would say what may be withheld here. `outcome` is the column
     with what came true later, if there is one, and `scored` says that the model gives scores.
+    `progress` is told how many pairs of groups were compared, and how many there are.
     """
     population = read_population(store, settings, communities)
     choices = list(_choices(population, store))
@@ -110,7 +115,9 @@ def group_report(
             communities=population.community,
         ),
     )
-    drafts = [_table(inputs, place) for place in places]
+    pairs = sum(count_pairs(table_set, place, inputs.references[place][0]) for place in places)
+    compared = itertools.count(1)
+    drafts = [_table(inputs, place, lambda: progress(next(compared), pairs)) for place in places]
     decided, tests = give_verdicts(
         [(draft.name, one) for draft in drafts for one in draft.comparisons], settings
     )
@@ -192,7 +199,7 @@ def _overall(inputs: _Inputs) -> Overall:
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
-def _table(inputs: _Inputs, place: int) -> GroupTable:
+def _table(inputs: _Inputs, place: int, tick: Callable[[], None]) -> GroupTable:
     """One table with its comparisons, still without verdicts."""
     table_set, cells = inputs.table_set, inputs.table_set.tables[place]
     members = members_of(inputs.population, table_set, place)
@@ -208,9 +215,14 @@ def _table(inputs: _Inputs, place: int) -> GroupTable:
                 members,
                 reference,
                 inputs.inference,
+                tick,
             )
         )
-    inflation = Inflation(cells.label, reference, compared)
+
+    def inflation(cell: int, measure: Measure) -> float | None:
+        group = None if cell == reference else cells.label(cell)
+        return largest_inflation(compared, measure, group)
+
     return GroupTable(
         name=cells.name,
         attributes=tuple(one.name for one in cells.attributes),
@@ -223,7 +235,13 @@ def _table(inputs: _Inputs, place: int) -> GroupTable:
     )
 
 
-def _group(inputs: _Inputs, place: int, cell: int, members: Members, inflation: Inflation) -> Group:
+def _group(
+    inputs: _Inputs,
+    place: int,
+    cell: int,
+    members: Members,
+    inflation: Callable[[int, Measure], float | None],
+) -> Group:
     table_set, cells = inputs.table_set, inputs.table_set.tables[place]
     people, audited = members.people[cell], members.audited[cell]
     decisions = outcomes = None
@@ -233,7 +251,7 @@ def _group(inputs: _Inputs, place: int, cell: int, members: Members, inflation: 
             people,
             audited.size,
             inputs.settings.alpha,
-            inflation.of(cell, "adverse_rate"),
+            inflation(cell, "adverse_rate"),
         )
     if not table_set.outcomes.all[place][cell]:
         outcomes = outcomes_of(
@@ -241,7 +259,7 @@ def _group(inputs: _Inputs, place: int, cell: int, members: Members, inflation: 
             audited,
             inputs.costs,
             inputs.settings,
-            inflation.of(cell, "feasibility"),
+            inflation(cell, "feasibility"),
         )
         if table_set.withheld.undetailed[place]:
             outcomes = _without_details(outcomes)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from recourse_audit.groups.comparisons import RATES
-from recourse_audit.groups.families import holm
-from recourse_audit.groups.inference import detectable
+from recourse_audit.groups.inference import detectable, holm
 from recourse_audit.groups.wording import (
     chance,
     p_value,

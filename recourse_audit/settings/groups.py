@@ -52,11 +52,11 @@ class GroupSettings(Section):
         default=0.8, gt=0, le=1, description="Ratios of favourable rates below this are reported."
     )
     redraws: int = Field(
-        default=400,
+        default=2_000,
         ge=100,
         le=10_000,
-        description="How many times the labels of groups are redrawn on the graph, for each way of "
-        "redrawing that resembles them.",
+        description="How many times the labels of groups are redrawn along ties, for each "
+        "comparison.",
     )
 
     @field_validator("attributes")

@@ -9,11 +9,17 @@ import pytest
 from scipy.stats import fisher_exact, norm
 
 from recourse_audit.groups.arrays import Floats, Mask
-from recourse_audit.groups.inference import Inference, below, detectable
-from recourse_audit.groups.network import Network
+from recourse_audit.groups.inference import (
+    Inference,
+    below,
+    detectable,
+    excess_of,
+    leading_columns,
+    mid_ranks,
+    nearness_of,
+)
 from recourse_audit.groups.notes import ALIKE, FEW_CASES, FEW_EFFECTIVE, NO_TIES, UNLIKE
-from recourse_audit.groups.ranks import mid_ranks
-from recourse_audit.groups.redraws import SETTINGS, Effort, Redrawing
+from recourse_audit.groups.redraws import SETTINGS, Effort, Network, Redrawing
 from tests.groups.test_network import network_of
 
 PEOPLE = 400
@@ -113,20 +119,54 @@ def test_a_real_gap_is_found() -> None:
 
 
 def test_redrawn_labels_have_as_many_ones_and_clump_as_their_setting_says() -> None:
-    redrawing = Redrawing(network(), 0, Effort(weighed=20, redraws=60, permutations=20))
-    member = smooth(4, 0.3)
-    redraws = redrawing.of(member, EVERYBODY)
+    effort = Effort(redraws=300, permutations=20)
+    redrawing, member = Redrawing(network(), 0, effort), smooth(4, 0.3)
+    redraws = redrawing.redraw(member, EVERYBODY)
     assert sum(redraws.weights) == pytest.approx(1)
-    for packed in redraws.labels:
-        assert (redraws.unpacked(packed).sum(axis=0) == member.sum()).all()
-    dealt = redrawing.of(at_random(5, 0.3), EVERYBODY)
+    assert redraws.along_walks == pytest.approx(300, abs=len(redraws.settings))
+    along = redraws.unpack(slice(redraws.along_walks))
+    assert (along.sum(axis=1) == member.sum()).all()
+    by_parts = redraws.unpack(slice(redraws.along_walks, None)).sum(axis=1)
+    assert by_parts.mean() == pytest.approx(member.sum(), rel=0.05)
+    dealt = redrawing.redraw(at_random(5, 0.3), EVERYBODY)
     by_setting = dict(zip(dealt.settings, dealt.weights, strict=True))
     strong = [place for place, one in enumerate(SETTINGS) if one and one[1] >= 8 and one[2] > 0.9]
     assert sum(by_setting.get(place, 0.0) for place in strong) < 0.01
     clumped = dict(zip(redraws.settings, redraws.weights, strict=True))
     assert clumped.get(len(SETTINGS) - 1, 0.0) < 0.01  # dealt at random
-    again = Redrawing(network(), 0, Effort(weighed=20, redraws=60, permutations=20))
-    assert again.of(member, EVERYBODY).weights == redraws.weights
+    again = Redrawing(network(), 0, effort).redraw(member, EVERYBODY)
+    assert again.labels.tobytes() == redraws.labels.tobytes()
+    assert again.weights.tolist() == redraws.weights.tolist()
+
+
+def test_fields_that_are_not_kept_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among very many people, smoothed fields are worked out again for every setting."""
+    effort, member = Effort(redraws=100, rows=40), smooth(4, 0.3)
+    kept = Redrawing(network(), 0, effort).redraw(member, EVERYBODY)
+    monkeypatch.setattr("recourse_audit.groups.redraws.MOST_CACHED", 0)
+    again = Redrawing(network(), 0, effort).redraw(member, EVERYBODY)
+    assert again.labels.tobytes() == kept.labels.tobytes()
+
+
+def test_nearness_of_low_rank_hardly_changes_the_variance_of_gaps() -> None:
+    steps = network().distances(EVERYBODY)
+    near = nearness_of(steps)
+    assert near is not None
+    rough = near.low_rank(leading_columns(near.matrix))
+    parts = np.random.default_rng(0).standard_normal((50, PEOPLE)).astype(np.float32)
+    for _ in range(3):
+        parts = parts @ network().walks[0].T
+        ratio = rough.together(parts) / near.together(parts)
+        assert ratio == pytest.approx(np.ones(50), abs=0.05)
+        assert ratio.mean() == pytest.approx(1, abs=0.005)
+
+
+def test_settings_differ_only_where_outcomes_clump_too() -> None:
+    redraws = Redrawing(network(), 0, Effort()).redraw(smooth(4, 0.3), EVERYBODY)
+    _, alone = excess_of(as_values(at_random(2)), redraws, None)
+    clumped, together = excess_of(as_values(smooth(1)), redraws, None)
+    assert alone < 0.15
+    assert 0.3 < together < clumped
 
 
 def test_the_same_seed_gives_the_same_figures_in_any_order() -> None:

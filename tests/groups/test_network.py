@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.groups.network import UNREACHED, Network
+from recourse_audit.groups.redraws import UNREACHED, Network
 
 
 def network_of(graph: "nx.Graph[int]") -> Network:

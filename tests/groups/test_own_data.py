@@ -60,7 +60,7 @@ def test_refusals_alone_stand_beside_those_decided_with_the_paired_difference() 
 
 
 def test_the_gap_is_that_of_the_mean_difference_with_an_interval_on_the_graph() -> None:
-    people = people_of(NORTH, SOUTH, communities=15)
+    people = people_of(NORTH, SOUTH)
     [table] = report_on(people, settings("origin")).own_data.tables
     [gap] = table.gaps
     paired = np.array([int(not one.favourable) - int(not one.favourable_alone) for one in people])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from recourse_audit.groups.score_intervals import Shares, difference_interval, ratio_interval
+from recourse_audit.groups.intervals import Shares, difference_interval, ratio_interval
 
 REACH = 1.959963984540054
 

@@ -6,8 +6,8 @@ import pytest
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.cells import Cells, tables_of
 from recourse_audit.groups.knowledge import KINDS, State
-from recourse_audit.groups.network import Network
 from recourse_audit.groups.people import Attribute, Audited, Population
+from recourse_audit.groups.redraws import Network
 from recourse_audit.groups.suppression import Suppression, withhold
 from recourse_audit.records.groups import Communities
 
