@@ -31,6 +31,7 @@ from recourse_audit.render.terminal.lines import (
 from recourse_audit.render.terminal.what_if import what_if_lines
 from recourse_audit.render.text import plain
 
+TAGS = re.compile(r"<[^>]*>")
 WORDS = "pages/pieces/subject_words.html"
 LABEL, FIGURE, WORD = 34, 10, 16
 LONGEST_BAR, SHORTEST_BAR = 28, 8
@@ -105,7 +106,8 @@ class _SubjectView:
 
     def _say(self, name: str, *given: object) -> str:
         """What a macro of the report's words says, as one line."""
-        return _one_line(unescape(str(getattr(self._macros, name)(*given))))
+        markup = str(getattr(self._macros, name)(*given))
+        return _one_line(unescape(TAGS.sub("", markup)))  # what users wrote is escaped in it
 
     def _lines(self, text: str, style: str = "", indent: str = "") -> Iterator[Text]:
         for line in wrapped(self._console, text, self._width - len(indent), style=style):
