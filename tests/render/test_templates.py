@@ -56,6 +56,7 @@ def test_the_policy_of_a_page_names_its_styles_and_script_by_their_hashes(tmp_pa
         ("\n{{ head('nowhere.css') }}", "nowhere.css: there is no such piece in "),
         ("\n\n{{ 1 + 'a' }}", "page.html:3: "),
         ("\n{{ 1 / 0 }}", "page.html:2: "),
+        ("\n{% set x = 1e999 %}{{ x }}", "page.html:2: "),
         ("\n\n{% include 'page.html' %}", "page.html:3: the template includes or calls itself"),
     ],
 )
