@@ -17,7 +17,7 @@ from recourse_audit.records.subject import (
 )
 from recourse_audit.search.results import Naming, round_figure
 
-# A question about the whole graph for every person takes seconds per subject in a larger one.
+# A query about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000
 PEOPLE_TOGETHER = 2**16
 
@@ -37,7 +37,7 @@ class OwnDataReports:
 
     @property
     def queries(self) -> int:
-        """How many questions that several subjects share count for each of them."""
+        """How many queries that several subjects share count for each of them."""
         return int(not self._reason)
 
     def reports_on(self, subjects: Ints) -> dict[int, OwnData]:
@@ -66,7 +66,7 @@ class OwnDataReports:
 def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Iterator[bool | None]:
     """Whether the decision on everybody would be favourable on their own data alone, in order.
 
-    None for everybody where it would take a question about the whole graph for each, and for
+    None for everybody where it would take a query about the whole graph for each, and for
     people for whom the answer is not a number. Asked block by block, so that memory is bounded.
     """
     people = audit.graph.node_count
@@ -83,7 +83,7 @@ def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Iterator[bool |
 
 
 def _size(edited: EditedGraph) -> int:
-    """How large a question about the whole graph is: its arcs and nodes, or a matrix of nodes."""
+    """How large a query about the whole graph is: its arcs and nodes, or a matrix of nodes."""
     graph = edited.graph
     if edited.batcher.model.signature.port("adjacency") is not None:
         return graph.node_count**2

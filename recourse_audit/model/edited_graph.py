@@ -1,4 +1,4 @@
-"""The one question about an edited graph: what does the model answer after these edits?
+"""What the model answers after edits of the graph: whatever asks about a change asks here.
 
 Options, what-ifs, side effects, robustness, counterfactuals on the whole graph, the ties that carry
 a decision and own data alone are all edits of one graph, and all of them are asked about here.
@@ -45,7 +45,7 @@ Way = Literal["shared", "field", "whole"]
 WAYS: tuple[Way, ...] = ("shared", "field", "whole")
 
 MOST_EDITS = 2048
-# A question of 2**18 nodes and arcs would get a session of its own.
+# A query of 2**18 nodes and arcs would get a session of its own.
 MOST_ARCS = 3 * 2**16
 # An edit copies at most the field for every layer; nearly all copy far less.
 MUCH_LESS = 8
@@ -110,14 +110,14 @@ class StateSharing:
         return arriving_field(self._graph, asked, self._depth, degrees=degrees, added=added)
 
     def _ask(self, field: ArrivingField, edits: Edits) -> tuple[Floats, int]:
-        """The answers to one question, and how many arcs it has besides those of the field."""
+        """The answers to one query, and how many arcs it has besides those of the field."""
         ties_alike = not self._batcher.needs_ties
-        question = share_states(field, edits, self._form, ties_alike=ties_alike)
-        union, features = question.union, None
-        if question.replaced.shape[1]:
+        query = share_states(field, edits, self._form, ties_alike=ties_alike)
+        union, features = query.union, None
+        if query.replaced.shape[1]:
             features = self._batcher.features_of(union.nodes)
-            features[question.replaced[0]] = _replacing(edits, features)[question.replaced[1]]
-        rows, back = listed(question.rows, len(union.nodes))
+            features[query.replaced[0]] = _replacing(edits, features)[query.replaced[1]]
+        rows, back = listed(query.rows, len(union.nodes))
         answers = self._batcher.ask(union, rows, features=features, stands_for=edits.count)
         return answers[back], len(union.sources) - len(field.arcs)
 
@@ -225,8 +225,8 @@ class EditedGraph:
     def _ask(self, edits: Edits, way: Way) -> Floats:
         """Ask about copies of fields side by side, each with one edit made."""
         parts = [*self._with_fields(edits, way)]
-        questions = [(write_copies(field, part), _rows(field, part)) for field, part in parts]
-        union, rows = side_by_side(*map(list, zip(*questions, strict=True)))
+        queries = [(write_copies(field, part), _rows(field, part)) for field, part in parts]
+        union, rows = side_by_side(*map(list, zip(*queries, strict=True)))
         features = None
         # Side by side, graphs without features of their own would share states.
         if edits.replaced.shape[1] or edits.count > 1:
@@ -283,7 +283,7 @@ class SubjectAnswers:
     def answers(self, edits: Edits, needed: int | None = None) -> tuple[Floats, Mask]:
         """The answers to edits, as those of `EditedGraph.answers`.
 
-        The first question also holds the unchanged graph, once as it is and once through a copy of
+        The first query also holds the unchanged graph, once as it is and once through a copy of
         the subject; if one of the two gets another answer than the known one, another way is taken.
         Then only the first edits are asked about, as many as are `needed`.
         """
@@ -422,7 +422,7 @@ def _median(values: Floats) -> float:
 
 
 def _fitting(field: Field, arcs_per_edit: float) -> int:
-    """How many edits go into one question: the base is worth asking about, and memory suffices."""
+    """How many edits go into one query: the base is worth asking about, and memory suffices."""
     room = max(MOST_ARCS, len(field.arcs))
     return max(1, min(MOST_EDITS, int(room / max(arcs_per_edit, 1.0))))
 

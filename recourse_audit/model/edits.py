@@ -142,7 +142,7 @@ class Field:
 
     @property
     def union(self) -> Union:
-        """The field as a question of one graph."""
+        """The field as a query of one graph."""
         return Union(
             nodes=self.nodes,
             node_starts=np.array([0, len(self.nodes)]),

@@ -173,9 +173,9 @@ def _pairs(generator: np.random.Generator) -> Ints:
 def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
     """A graph with these ties, people and what is known of ties drawn from the pool."""
     people = generator.integers(0, len(pool.features), NODES)
-    columns = [one for one in (pool.weight, pool.attributes, pool.kind) if one is not None]
-    some = min((len(one) for one in columns), default=0)
-    row = generator.integers(0, max(some, 1), pairs.shape[1])
+    columns = [column for column in (pool.weight, pool.attributes, pool.kind) if column is not None]
+    rows = min(map(len, columns), default=0)
+    row = generator.integers(0, max(rows, 1), pairs.shape[1])
     kind = np.zeros(pairs.shape[1], np.int16)
     return build_graph(
         ids=as_strings(np.arange(NODES).astype(str)),
@@ -185,10 +185,10 @@ def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
         ties=Ties(
             source=pairs[0].astype(np.int32),
             target=pairs[1].astype(np.int32),
-            kind=pool.kind[row] if pool.kind is not None and some else kind,
+            kind=pool.kind[row] if pool.kind is not None and rows else kind,
             kinds=("",),
-            weight=pool.weight[row] if pool.weight is not None and some else None,
-            attributes=pool.attributes[row] if pool.attributes is not None and some else None,
+            weight=pool.weight[row] if pool.weight is not None and rows else None,
+            attributes=pool.attributes[row] if pool.attributes is not None and rows else None,
         ),
         directed=False,
     )

@@ -1,4 +1,4 @@
-"""One question in place of many small graphs: equal states of their nodes are asked about once.
+"""One query in place of many small graphs: equal states of their nodes are asked about once.
 
 What a node of a small graph answers depends on the nodes within the model's depth, so two graphs
 that look the same from a node share that node's state. This finds equal states layer by layer, as
@@ -130,7 +130,7 @@ def _states(
     else:
         key, checked = _keys(nodes, place, arriving, before)
         chosen, copy = distinct(key)
-    assert np.array_equal(checked, checked[chosen][copy]), "two states with one 64-bit key"
+    assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
     number[slots] = first + copy
     return _States(first=first, examples=slots[chosen], number=number)
 
@@ -138,8 +138,7 @@ def _states(
 def _by_degree(nodes: Ints, place: Ints, loops: Mask | None) -> Ints:
     """Keys of layer 0 where all ties are alike: nodes, by how many ties and loops they have."""
     key = nodes
-    some = (place,) if loops is None else (place[~loops], place[loops])
-    for ends in some:
+    for ends in (place,) if loops is None else (place[~loops], place[loops]):
         number = np.bincount(ends, minlength=len(nodes))
         key = key * (int(number.max(initial=0)) + 1) + number
     return key
@@ -172,7 +171,7 @@ def _arcs_of(
 ) -> tuple[Ints, Ints, Ints]:
     """The arcs that lead to the states of a layer, in the order of the union.
 
-    At layer 0 only their number matters: they come from the next node of the question.
+    At layer 0 only their number matters: they come from the next node of the query.
     """
     example: Mask = np.zeros(len(union.nodes), bool)
     example[states.examples] = True
@@ -202,10 +201,10 @@ def word_of(numbers: NDArray[np.integer], salt: int) -> Words:
     return found
 
 
-def pair_word(one: NDArray[np.integer], other: NDArray[np.integer], salt: int) -> Words:
+def pair_word(first: NDArray[np.integer], second: NDArray[np.integer], salt: int) -> Words:
     """A word for each pair of numbers."""
-    word = word_of(one, 2 * salt)
-    word *= word_of(other, 2 * salt + 1)
+    word = word_of(first, 2 * salt)
+    word *= word_of(second, 2 * salt + 1)
     return word
 
 

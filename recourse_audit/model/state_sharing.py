@@ -1,6 +1,6 @@
-"""State sharing: one question that holds a base graph once, and every edit of it.
+"""State sharing: one query that holds a base graph once, and every edit of it.
 
-A copy of a node may receive messages and send none into the base. So an edit adds to the question
+A copy of a node may receive messages and send none into the base. So an edit adds to the query
 only the states that it changes, and edits share equal states. With a model of depth L:
 
 - A node's state can differ from layer `delta` on: 0 where its features are replaced; 1 where an arc
@@ -84,7 +84,7 @@ class Arrivals(NamedTuple):
         return Arrivals(*(row[places] for row in self))
 
 
-class SharedQuestion(NamedTuple):
+class SharedQuery(NamedTuple):
     """One graph, base first and copies after it; where to read the answers that are asked for.
 
     `replaced` has the places of copies with other features, and their rows of the edits' features.
@@ -98,7 +98,7 @@ class SharedQuestion(NamedTuple):
 class Differences(NamedTuple):
     """In what states differ from their nodes in the base: three lists, each by state first.
 
-    `drops`: the arc that is gone. `along`: an arc whose source is another node of the question, and
+    `drops`: the arc that is gone. `along`: an arc whose source is another node of the query, and
     this source. `new`: an arc by its place among those that edits add, and its source.
     """
 
@@ -123,8 +123,8 @@ def _rank_rows(rank: Ints, rows: tuple[Ints, ...]) -> Any:
 
 def share_states(
     field: ArrivingField, edits: Edits, form: Form, *, ties_alike: bool
-) -> SharedQuestion:
-    """One question for all edits of a field.
+) -> SharedQuery:
+    """One query for all edits of a field.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def share_states(
     copies = Copies(field, reached.changes, degrees=form == "degree", ties_alike=ties_alike)
     for states, arriving in zip(*reached.needed(), strict=True):
         copies.add_layer(states, arriving)
-    return copies.question()
+    return copies.query()
 
 
 class _Reached:
@@ -277,10 +277,10 @@ class _Dropped:
         edit, dropped, _ = changes.dropped
         there: Mask = np.zeros(arcs, bool)
         there[dropped] = True
-        some = np.flatnonzero(there)
+        places = np.flatnonzero(there)
         self._column = np.zeros(arcs, np.int64)  # the first column is of arcs that nobody drops
-        self._column[some] = np.arange(1, len(some) + 1)
-        self._width = len(some) + 1
+        self._column[places] = np.arange(1, len(places) + 1)
+        self._width = len(places) + 1
         self._slots = len(changes.nodes)
         self._there: Mask = np.zeros(changes.count * self._width, bool)
         self._there[edit * self._width + self._column[dropped]] = True
@@ -288,15 +288,15 @@ class _Dropped:
     def hold(self, arrivals: Arrivals) -> Mask:
         """Which arcs are dropped by the edits to whose states they lead."""
         edit = arrivals.target // self._slots
-        found: Mask = self._there[edit * self._width + self._column[arrivals.arc]]
-        return found
+        gone: Mask = self._there[edit * self._width + self._column[arrivals.arc]]
+        return gone
 
 
 def _before(delta: Layers, arrivals: Arrivals, layer: int) -> Mask:
     """Which arcs start at a state that differs before some layer."""
-    found: Mask = arrivals.source != OUTSIDE
-    found[found] = delta[arrivals.source[found]] < layer
-    return found
+    early: Mask = arrivals.source != OUTSIDE
+    early[early] = delta[arrivals.source[early]] < layer
+    return early
 
 
 def _locate(rows: Ints, places: Ints) -> Ints:
@@ -500,7 +500,7 @@ class Copies:
             ties = np.concatenate((ties, added[3]))[ordered]
         return sources[ordered], targets[ordered], ties
 
-    def question(self) -> SharedQuestion:
+    def query(self) -> SharedQuery:
         """The base and all copies as one graph."""
         field = self._field
         copies, features, sources, targets, ties = map(
@@ -523,4 +523,4 @@ class Copies:
             ties=NOTHING if self._ties_alike else np.concatenate((field.ties, ties)),
             arc_starts=np.array([0, len(field.sources) + len(sources)]),
         )
-        return SharedQuestion(union, rows, replaced)
+        return SharedQuery(union, rows, replaced)

@@ -278,7 +278,7 @@ class RobustnessTest:
 def _columns(table: ActionTable, combination: Ints) -> Ints:
     """The features that a combination sets."""
     entries = [slice(table.changes[a], table.changes[a + 1]) for a in combination.tolist()]
-    return np.concatenate([np.empty(0, np.int64), *(table.column[some] for some in entries)])
+    return np.concatenate([np.empty(0, np.int64), *(table.column[entry] for entry in entries)])
 
 
 def _hops(ends: Ints, nodes: int, subject: int, depth: int | None) -> Ints:

@@ -34,7 +34,7 @@ from recourse_audit.recourse.common_changes import CommonChanges
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
-from recourse_audit.recourse.side_effects import ReachQuestion, side_effects
+from recourse_audit.recourse.side_effects import ReachQuery, side_effects
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.recourse.what_if import Change, try_changes
@@ -53,10 +53,10 @@ ALREADY = "The decision is already favourable, so nothing was tried."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundOptions:
-    """Recourse whose options still lack their side effects, with the questions about these."""
+    """Recourse whose options still lack their side effects, with the queries about these."""
 
     recourse: Recourse
-    questions: tuple[ReachQuestion, ...] = ()
+    queries: tuple[ReachQuery, ...] = ()
 
     def with_side_effects(self, found: Sequence[SideEffects]) -> Recourse:
         options = zip(self.recourse.options, found, strict=True)
@@ -97,8 +97,8 @@ class RecourseSearch:
     def with_side_effects(self, found: Sequence[FoundOptions]) -> list[Recourse]:
         """Ask whose decisions the options of several subjects change; an error is one subject's."""
         try:
-            known = iter(side_effects([one for part in found for one in part.questions]))
-            return [part.with_side_effects([*islice(known, len(part.questions))]) for part in found]
+            known = iter(side_effects([query for part in found for query in part.queries]))
+            return [part.with_side_effects([*islice(known, len(part.queries))]) for part in found]
         except AuditError as error:
             if len(found) == 1:
                 return [failure(str(error), self._policy.settings.max_changes)]
@@ -150,7 +150,7 @@ class RecourseSearch:
                 droppable=table.droppable,
                 common_actions=attempt.common,
             ),
-            questions=attempt.questions,
+            queries=attempt.queries,
         )
 
     def _attempts(
@@ -184,7 +184,9 @@ class RecourseSearch:
                 trials.add(works)
                 chosen = trials.options(settings.options)
             rows = as_rows([success.combination for success, _ in chosen])
-            answers, on_whole = self._confirm(verifier, rows, [one.answer for one, _ in chosen])
+            answers, on_whole = self._confirm(
+                verifier, rows, [success.answer for success, _ in chosen]
+            )
             spent += verifier.evaluations
             sound = not asked.contradicted and verifier.reaches(rows, answers).all()
             if sound or not asked.fall_back():
@@ -197,15 +199,13 @@ class RecourseSearch:
                 zip(chosen, answers, on_whole, strict=True)
             )
         ]
-        questions = [
-            verifier.others.question(np.array(success.combination)) for success, _ in chosen
-        ]
+        queries = [verifier.others.query(np.array(success.combination)) for success, _ in chosen]
         attempt = _Attempt(
             verifier=verifier,
             trials=trials,
             options=tuple(options),
             common=common,
-            questions=tuple(questions),
+            queries=tuple(queries),
         )
         return attempt, spent
 
@@ -315,7 +315,7 @@ class _Attempt:
     trials: Trials
     options: tuple[Option, ...]
     common: tuple[CommonOutcome, ...]
-    questions: tuple[ReachQuestion, ...]
+    queries: tuple[ReachQuery, ...]
 
 
 def failure(reason: str, max_changes: int) -> Recourse:
@@ -343,7 +343,7 @@ def _counterfactuals(
     if search is None:
         return
     droppable = _droppable(table)
-    for removed in (*(one.removed for one in search.numbers), *search.front_removed):
+    for removed in (*(tree.removed for tree in search.numbers), *search.front_removed):
         if all(pair in droppable for pair in removed):
             rows = sorted(row for pair in removed for row in droppable[pair])
             if len(rows) <= most:

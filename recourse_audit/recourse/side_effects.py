@@ -30,7 +30,7 @@ NO_ROOM = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReachQuestion:
+class ReachQuery:
     """One edit that asks about everybody whom an option of a subject can reach."""
 
     asked: SubjectAnswers
@@ -56,9 +56,9 @@ class OtherPeople:
         everybody = self._asked.edited.graph.node_count - 1
         return min(sum(self._count_reached(action) for action in combination.tolist()), everybody)
 
-    def question(self, combination: Ints) -> ReachQuestion:
+    def query(self, combination: Ints) -> ReachQuery:
         """Ask about everybody whom a combination can reach."""
-        return ReachQuestion(asked=self._asked, edits=self._reaching([combination]))
+        return ReachQuery(asked=self._asked, edits=self._reaching([combination]))
 
     def decisions(self, combination: Ints) -> Decisions:
         """The decisions after the actions; under any rule but a quota, those before them."""
@@ -69,7 +69,7 @@ class OtherPeople:
         return after
 
     def decisions_after(self, combinations: Sequence[Ints]) -> Iterator[Decisions]:
-        """The decisions after each of many combinations, several of them in one question."""
+        """The decisions after each of many combinations, several of them in one query."""
         for first in range(0, len(combinations), AT_ONCE):
             edits = self._reaching(combinations[first : first + AT_ONCE])
             answers, fits = self._asked.answers(edits)
@@ -108,12 +108,12 @@ class OtherPeople:
         return self._reached[action]
 
 
-def side_effects(questions: Sequence[ReachQuestion]) -> list[SideEffects]:
+def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
     """Whose decisions change besides the subject's, for options of one subject or of several."""
-    found = [SideEffects(measured=False)] * len(questions)
-    for places in _groups(questions):
-        group = [questions[place] for place in places]
-        asked, edits = group[0].asked, join_edits([question.edits for question in group])
+    found = [SideEffects(measured=False)] * len(queries)
+    for places in _groups(queries):
+        group = [queries[place] for place in places]
+        asked, edits = group[0].asked, join_edits([query.edits for query in group])
         if asked.way == "shared":
             answers, fits = asked.edited.answers(edits, "shared")
         else:
@@ -123,21 +123,21 @@ def side_effects(questions: Sequence[ReachQuestion]) -> list[SideEffects]:
             places, np.split(answers, bounds), np.split(fits, bounds), strict=True
         ):
             if there.all():
-                found[place] = _flips(questions[place], part)
+                found[place] = _flips(queries[place], part)
     return found
 
 
-def _groups(questions: Sequence[ReachQuestion]) -> Iterator[list[int]]:
-    """Questions that are asked together, by their places; without those that are too large."""
+def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:
+    """Queries that are asked together, by their places; without those that are too large."""
     group: list[int] = []
     arcs = 0
-    for place, question in enumerate(questions):
-        asked = question.asked
+    for place, query in enumerate(queries):
+        asked = query.asked
         if asked.edited.batcher.one_row_per_query:
             continue
         # In a small graph everything may go together: how much of it a query holds is seen to.
         small = len(asked.edited.graph.arc_source) <= MOST_ARCS
-        size = 0 if small else asked.edited.size(question.edits, asked.way, MOST_ARCS)
+        size = 0 if small else asked.edited.size(query.edits, asked.way, MOST_ARCS)
         if size > MOST_ARCS:
             continue
         if asked.way != "shared":
@@ -164,16 +164,16 @@ def _decisions_with(edited: EditedGraph, people: Ints, answers: Floats) -> Decis
     return rule.over(everybody)
 
 
-def _flips(question: ReachQuestion, answers: Floats) -> SideEffects:
+def _flips(query: ReachQuery, answers: Floats) -> SideEffects:
     """Compare decisions before and after: on those reached, and under a quota on everybody."""
-    edited = question.asked.edited
+    edited = query.asked.edited
     before = after = edited.decisions
-    rule, people = before.rule, question.people
+    rule, people = before.rule, query.people
     old, new = edited.everybody[people], answers
     if before.depends_on_others:
         after = _decisions_with(edited, people, answers)
         people, old, new = np.arange(len(edited.everybody)), edited.everybody, after.everybody
-    able = rule.usable(old) & rule.usable(new) & (people != question.asked.subject)
+    able = rule.usable(old) & rule.usable(new) & (people != query.asked.subject)
     if not before.depends_on_others:
         able &= rule.moved(old, new, CLOSE * edited.noise)
     people, old, new = people[able], old[able], new[able]

@@ -27,7 +27,7 @@ from recourse_audit.recourse.combinations import (
 from recourse_audit.recourse.verification import Verifier
 
 AT_ONCE = 512
-# How many combinations a question may hold before their turn: of the same size, of the next ones.
+# How many combinations a query may hold before their turn: of the same size, of the next ones.
 AHEAD = 2048
 SIZES_AHEAD = 512
 MOST_LISTED = 200_000
@@ -97,7 +97,7 @@ class Trials:
     def follow(self, combinations: Iterable[Combination], max_changes: int) -> None:
         """Try what the search for explanations would remove, in its order.
 
-        Sizes up to `max_changes` are to be tried later, and may be part of the same question.
+        Sizes up to `max_changes` are to be tried later, and may be part of the same query.
         """
         wanted = [chosen for chosen in dict.fromkeys(combinations) if chosen not in self._tried]
         self._foresee_sizes(max_changes)
@@ -153,7 +153,7 @@ class Trials:
         return False
 
     def _foresee_sizes(self, max_changes: int) -> None:
-        """Put the smallest sizes into the first question, as far as they are few."""
+        """Put the smallest sizes into the first query, as far as they are few."""
         alive, group = self._cover.alive, self._table.group
         room = min(SIZES_AHEAD, self.left)
         for size in range(1, max_changes + 1):

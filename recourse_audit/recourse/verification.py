@@ -4,7 +4,7 @@ Combinations are edits of the graph (`action_edits`), and `model/edited_graph.py
 are asked about. Where an answer is so close to the line that rounding might decide, the whole graph
 is asked about as well, if it is small enough; so is a drawn share of all answers.
 
-What a shared question costs hardly depends on how many small combinations it holds. So those that
+What a shared query costs hardly depends on how many small combinations it holds. So those that
 will probably be asked about soon go along with those that are, and wait here until they are. Only
 what is asked for counts as tried.
 """
@@ -27,7 +27,7 @@ from recourse_audit.recourse.side_effects import OtherPeople
 MOST_ARCS_AGAIN = 1_000_000
 # Answers are compared with those of the whole graph where it has at most so many arcs.
 MOST_ARCS_COMPARED = 200_000
-# Of a larger field, a question holds few combinations anyway, and none of them is cheap.
+# Of a larger field, a query holds few combinations anyway, and none of them is cheap.
 MOST_ARCS_AHEAD = 4096
 LARGEST_KEY = 2**62
 SALT = 29
@@ -79,7 +79,7 @@ class Verifier:
         return answers
 
     def foresee(self, combinations: Ints) -> None:
-        """Say what will probably be asked about soon: the next question may hold it too."""
+        """Say what will probably be asked about soon: the next query may hold it too."""
         if self.asked.way == "shared" and self._has_keys(combinations) and self._is_small:
             self._ahead.append(combinations)
 
@@ -126,7 +126,7 @@ class Verifier:
         return favourable
 
     def _ask(self, combinations: Ints) -> tuple[Floats, Mask]:
-        """The answers, from the last question if all of them were foreseen."""
+        """The answers, from the last query if all of them were foreseen."""
         if len(self._keys) and self._has_keys(combinations):
             wanted = self._key(combinations)
             place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)

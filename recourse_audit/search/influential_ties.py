@@ -10,7 +10,7 @@ the best smaller ones (beam search): a set is as promising as what the smaller s
 the added tie moved alone. Where the budget allows all sets of two own ties, these are tried first.
 Sets are compared by how far they move what effects are measured on, away from the decision, in
 multiples of 1e-6; of equals, the first in the canonical order of ties. The search is deterministic,
-and costs one question per size.
+and costs one query per size.
 """
 
 from collections.abc import Sequence
@@ -220,7 +220,7 @@ def on_whole_graph(
     known = removals.records(answers[: len(found)])
     known += [None] * (len(found) - len(known))
     counterfactuals = tuple(
-        replace(one, whole_graph=there) for one, there in zip(found, known, strict=True)
+        replace(shown, whole_graph=there) for shown, there in zip(found, known, strict=True)
     )
     answered = answers[len(found) :]
     if search is None or not len(answered):
@@ -388,7 +388,7 @@ def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch)
         )
         for size, tried in enumerate(found, start=1)
     )
-    complete = len(counts) == search.largest and all(one.tried == one.of for one in counts)
+    complete = len(counts) == search.largest and all(size.tried == size.of for size in counts)
     return Carriers(
         front=tuple(front),
         smallest_flip=records[len(wanted)] if smallest else None,

@@ -96,7 +96,7 @@ def test_a_layer_less_or_the_leaner_form_of_a_gcn_gives_other_answers(
 
 @pytest.mark.parametrize("kind", ["gcn", "gin", "weighted_gcn"])
 @pytest.mark.parametrize("most", [(1, 2**17), (7, 2**17), (512, 1)])
-def test_answers_do_not_depend_on_how_a_question_is_cut(
+def test_answers_do_not_depend_on_how_a_query_is_cut(
     kind: str, most: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, layers, world, edits = drawn(tmp_path, 5, kind=kind, layers=2)

@@ -74,7 +74,7 @@ def test_draws_are_seeded_by_subject_and_option(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_draws_hold_as_often_when_they_share_a_question(directed: bool, tmp_path: Path) -> None:
+def test_draws_hold_as_often_when_they_share_a_query(directed: bool, tmp_path: Path) -> None:
     graph, batcher, policy, shared = world(tmp_path, directed=directed)
     alone = edited_graph(graph, batcher, sound())
     assert shared.allows("shared")
@@ -184,7 +184,7 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
         for row in some_combinations(table, subject, count=8):
             combination = chosen(row)
             rebuilt = changed(policy, subject, table.records(combination))
-            [seen] = side_effects([verifier_of(context, table).others.question(combination)])
+            [seen] = side_effects([verifier_of(context, table).others.query(combination)])
             assert seen == flips(context, batcher, rebuilt, subject)
             flipped += len(seen.to_favourable) + len(seen.to_unfavourable) + len(seen.other)
     assert flipped > 0
@@ -193,19 +193,18 @@ def test_whose_decisions_flip_is_what_the_rebuilt_graph_says(
 @pytest.mark.parametrize("way", ["shared", "field", "whole"])
 def test_side_effects_of_several_subjects_are_those_of_each_alone(way: Way, tmp_path: Path) -> None:
     graph, _, policy, context = world(tmp_path)
-    questions = []
+    queries = []
     for subject in range(0, graph.node_count, 3):
         table = action_table(policy, subject, 2)
         verifier = verifier_of(context, table, way)
-        questions += [
-            verifier.others.question(chosen(row))
-            for row in some_combinations(table, subject, count=3)
+        queries += [
+            verifier.others.query(chosen(row)) for row in some_combinations(table, subject, count=3)
         ]
     runs = context.batcher.runs
-    together = side_effects(questions)
+    together = side_effects(queries)
     if way == "shared":
         assert context.batcher.runs == runs + 1
-    assert together == [found for question in questions for found in side_effects([question])]
+    assert together == [found for query in queries for found in side_effects([query])]
     assert any(found.to_favourable or found.to_unfavourable for found in together)
 
 
@@ -216,8 +215,8 @@ def test_what_is_too_large_is_not_measured(tmp_path: Path, monkeypatch: pytest.M
     looking = RobustnessTest(context, draws=5, jitter=0.1, seed=0)
     monkeypatch.setattr(side_effects_module, "MOST_ARCS", 10)
     monkeypatch.setattr(robustness, "MOST_DRAWN_ARCS", 10)
-    question = verifier_of(context, table).others.question(np.array([0]))
-    assert side_effects([question]) == [SideEffects(measured=False)]
+    query = verifier_of(context, table).others.query(np.array([0]))
+    assert side_effects([query]) == [SideEffects(measured=False)]
     assert looking.of(asked, table, np.array([0]), 0, context.decisions) is None
     none = RobustnessTest(context, draws=0, jitter=0.1, seed=0)
     assert none.of(asked, table, np.array([0]), 0, context.decisions) is None
