@@ -190,7 +190,7 @@ class CommonChanges:
         if pairs and count > most:
             chosen = chosen[:2]  # which ones help most is known later
         rows = _pairs(chosen) if pairs else _singles(chosen[:most])
-        return _Ways(rows=_allowed(rows, kept), complete=count <= most)
+        return _Ways(rows=_keep_allowed(rows, kept), complete=count <= most)
 
     def _best_pairs(
         self,
@@ -204,7 +204,7 @@ class CommonChanges:
         if ways.complete or listed.action.ties != 2:
             return ways
         side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
-        rows = _allowed(_pairs(asked.best(listed.rows(asked.table)[:most], side)), kept)
+        rows = _keep_allowed(_pairs(asked.best(listed.rows(asked.table)[:most], side)), kept)
         return _Ways(rows=np.unique(np.concatenate((ways.rows, rows)), axis=0), complete=False)
 
 
@@ -262,7 +262,7 @@ class _Asked:
         return float(self.table.cost[[action for action in row if action != NONE]].sum())
 
 
-def _allowed(rows: Ints, kept: SubjectConditions | None) -> Ints:
+def _keep_allowed(rows: Ints, kept: SubjectConditions | None) -> Ints:
     return rows if kept is None or not len(rows) else rows[kept.allows(rows)]
 
 

@@ -294,7 +294,7 @@ def _move(
 ) -> tuple[Movement, Levels]:
     """One attribute and what its rule implies, except what is set by hand as well."""
     known = policy.movement(change.name) or _without_rule(policy, change)
-    implied = tuple(one for one in known.implied if one.attribute.name not in named)
+    implied = tuple(implied for implied in known.implied if implied.attribute.name not in named)
     movement = replace(known, implied=implied, family=-1)
     before = tuple(attribute.of(policy.graph, subject) for attribute in movement.attributes)
     if missing := movement.missing(before):
