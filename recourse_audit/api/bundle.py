@@ -57,11 +57,11 @@ class Bundle:
     @property
     def statuses(self) -> "dict[RecourseStatus, int]":
         """How many subjects have each status."""
-        from recourse_audit.bundle.manifest import counts_of
+        from recourse_audit.bundle.manifest import count_results
         from recourse_audit.bundle.reader import open_stored_audit
 
         with open_stored_audit(self.folder) as stored:
-            return counts_of(stored.connection).statuses
+            return count_results(stored.connection).statuses
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class Bundle:
                 return with_sentences(stored.group_report())
             from recourse_audit.groups.report import groups_of
 
-            return with_sentences(stored.dated(groups_of(stored)))
+            return with_sentences(stored.with_days(groups_of(stored)))
 
     def write_pages(
         self,

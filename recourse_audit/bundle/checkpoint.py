@@ -47,7 +47,7 @@ class RunLog:
 
     def add(self, line: LogLine) -> None:
         """Write down that something happened; the time and the hash are filled in here."""
-        whole = chained(self._before, replace(line, at=self._now()))
+        whole = chain_line(self._before, replace(line, at=self._now()))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         handle = os.open(self._path, flags, 0o600)
         try:
@@ -72,7 +72,7 @@ class RunLog:
                 ) from None
 
 
-def chained(before: str, line: LogLine) -> LogLine:
+def chain_line(before: str, line: LogLine) -> LogLine:
     """The line with a hash of itself, given the hash of the one before."""
     return replace(line, hash=digest_of(before + LOG_LINE.write(replace(line, hash=""))))
 
@@ -85,7 +85,7 @@ def is_unbroken(content: bytes) -> bool:
         return False
     before = ""
     for line in lines:
-        if line != chained(before, line):
+        if line != chain_line(before, line):
             return False
         before = line.hash
     return bool(lines) and lines[-1].event == "finished" and _rewritten(lines) == content
@@ -100,7 +100,7 @@ def _rewritten(lines: Iterable[LogLine]) -> bytes:
     return "".join(f"{LOG_LINE.write(line)}\n" for line in lines).encode()
 
 
-def days_of(path: Path) -> tuple[str, str] | None:
+def log_days(path: Path) -> tuple[str, str] | None:
     """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
 
     Nothing in the evidence depends on it: `verify` says whether a line was changed.
@@ -139,14 +139,14 @@ class CheckpointReader(Findings):
     def check(self) -> None:
         """Refuse a checkpoint that holds what was never put there; damage is an `sqlite3` error."""
         check_tables(self._store, SCHEMA)
-        if self._changed():
+        if self._find_changed():
             raise sqlite3.IntegrityError("it was changed since it was written")
 
     def check_attributes(self, attributes: Iterable[str]) -> None:
         """Refuse a checkpoint in which not everybody has a value of these attributes."""
         check_attributes(self._store, attributes)
 
-    def _changed(self) -> list[int]:
+    def _find_changed(self) -> list[int]:
         """The chunks whose documents are not those that were kept."""
         kept = dict(self._store.execute("SELECT chunk, content FROM chunks"))
         found = {chunk: hashlib.sha256() for chunk in kept}

@@ -24,7 +24,7 @@ from recourse_audit.bundle.layout import (
     OLD,
     SIGNATURE,
     is_ours,
-    marker_of,
+    marker_text,
     read_plain,
     refuse_others,
     remove_folder,
@@ -120,7 +120,7 @@ class NewFolder:
         self._path = path
         self._digests: dict[str, str] = {}
         path.mkdir()
-        self.put(MARKER, marker_of(what))
+        self.put(MARKER, marker_text(what))
 
     def put(self, name: str, content: bytes) -> None:
         """Write a file."""
@@ -178,12 +178,12 @@ def _problems(derived: DerivedFolder, public_key: str | None) -> Iterator[str]:
         yield f"{MARKER}: is not in the manifest"
     signer = manifest.signed_by
     sealed = SealedFolder(folder=derived.folder, digests=manifest.files, signed_by=signer)
-    yield from (*sealed.added(), *sealed.altered(), *sealed.unsigned(public_key))
+    yield from (*sealed.find_added(), *sealed.find_altered(), *sealed.check_key(public_key))
     if signer is not None:
         signature = read_plain(derived.folder / SIGNATURE) or b""
         if not is_signed(content, signature.decode("utf-8", "replace"), signer):
             yield f"{SIGNATURE}: is not the signature of its manifest"
-    yield from sealed.unchecked()
+    yield from sealed.check_checksums()
 
 
 def manifest_text(manifest: DerivedManifest) -> str:

@@ -39,15 +39,15 @@ OWNER_ONLY = 0o077
 BUNDLE = "bundle"
 
 
-def irregular(folder: Path, within: Collection[str] | None = None) -> Iterator[str]:
+def find_irregular(folder: Path, within: Collection[str] | None = None) -> Iterator[str]:
     """Entries that are neither files nor folders, at any depth, as "name: is a symbolic link".
 
     With `within`, of the folders in it only those with these names are searched.
     """
-    yield from _irregular(folder, "", within)
+    yield from _find_irregular(folder, "", within)
 
 
-def _irregular(folder: Path, before: str, within: Collection[str] | None) -> Iterator[str]:
+def _find_irregular(folder: Path, before: str, within: Collection[str] | None) -> Iterator[str]:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
@@ -56,7 +56,7 @@ def _irregular(folder: Path, before: str, within: Collection[str] | None) -> Ite
             yield f"{name}: is a symbolic link"
         elif entry.is_dir(follow_symlinks=False):
             if within is None or entry.name in within:
-                yield from _irregular(folder / entry.name, f"{name}/", within)
+                yield from _find_irregular(folder / entry.name, f"{name}/", within)
         elif not entry.is_file(follow_symlinks=False):
             yield f"{name}: is not a regular file"
 
@@ -64,7 +64,7 @@ def _irregular(folder: Path, before: str, within: Collection[str] | None) -> Ite
 def refuse_irregular(folder: Path, within: Collection[str] | None = None) -> None:
     """Refuse a folder in which anything is a link, a pipe or a device."""
     try:
-        problem = next(irregular(folder, within), None)
+        problem = next(find_irregular(folder, within), None)
     except OSError as error:
         raise InputError(
             f"{folder}: cannot be read ({error.strerror}); correct its permissions"
@@ -115,7 +115,7 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def for_the_owner() -> Iterator[None]:
+def owner_only() -> Iterator[None]:
     """Only the owner can read files that this process, and those it starts, make meanwhile."""
     before = os.umask(OWNER_ONLY)
     try:
@@ -124,7 +124,7 @@ def for_the_owner() -> Iterator[None]:
         os.umask(before)
 
 
-def marker_of(what: str) -> bytes:
+def marker_text(what: str) -> bytes:
     """The content of the file that says that a folder was made by this program."""
     return (
         f"recourse-audit {what}, format 1\n"
@@ -134,7 +134,7 @@ def marker_of(what: str) -> bytes:
 
 def is_marked(folder: Path, what: str) -> bool:
     """Whether a folder has our marker."""
-    return read_plain(folder / MARKER) == marker_of(what)
+    return read_plain(folder / MARKER) == marker_text(what)
 
 
 def is_ours(folder: Path, what: str) -> bool:
@@ -149,7 +149,7 @@ def is_ours(folder: Path, what: str) -> bool:
     begun = read_plain(folder / MARKER)
     if begun is None:
         return not os.path.lexists(folder / MARKER)
-    return marker_of(what).startswith(begun)
+    return marker_text(what).startswith(begun)
 
 
 def refuse_others(folder: Path, what: str) -> None:
@@ -176,7 +176,7 @@ def remove_folder(folder: Path, what: str) -> None:
     folder.rmdir()
 
 
-def remove_empty(folder: Path) -> None:
+def remove_if_empty(folder: Path) -> None:
     """Remove a folder if it is there and nothing is in it."""
     try:
         folder.rmdir()
@@ -192,25 +192,25 @@ _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @contextmanager
-def held(folder: Path, *, new: bool = False) -> Iterator[int]:
+def hold_lock(folder: Path, *, new: bool = False) -> Iterator[int]:
     """Hold the lock of a bundle; gives the handle of its marker.
 
     Only the owner can read what is written meanwhile. With `new` the marker may be missing, and is
     then made, empty: whoever holds the lock says whether the folder may become a bundle.
     """
     try:
-        handle = _opened(folder / MARKER, new=new)
+        handle = _open_marker(folder / MARKER, new=new)
     except OSError as error:
         raise _no_lock(folder, error) from None
     try:
         _lock(handle, folder)
-        with for_the_owner():
+        with owner_only():
             yield handle
     finally:
         os.close(handle)
 
 
-def _opened(marker: Path, *, new: bool) -> int:
+def _open_marker(marker: Path, *, new: bool) -> int:
     flags = os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if new else 0)
     try:
         return os.open(marker, flags, 0o600)
@@ -325,16 +325,16 @@ class BundleFolder:
         return "new" if begun and names <= NAMES | set(DERIVED) else "damaged"
 
     @contextmanager
-    def held(self) -> Iterator[State]:
+    def hold(self) -> Iterator[State]:
         """Hold the lock of a bundle that may still have to be made; gives its state."""
         self.state()  # before the marker is made, which would say that the folder is ours
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with held(self.folder, new=True) as marker:
+        with hold_lock(self.folder, new=True) as marker:
             state = self.state()
-            if read_plain(self.folder / MARKER) != marker_of(BUNDLE):
+            if read_plain(self.folder / MARKER) != marker_text(BUNDLE):
                 keep_private(self.folder)
                 os.ftruncate(marker, 0)
-                write_all(marker, marker_of(BUNDLE))
+                write_all(marker, marker_text(BUNDLE))
                 os.fsync(marker)
                 sync(self.folder)
             yield state
@@ -354,7 +354,7 @@ class BundleFolder:
         for name in (CHECKSUMS, MANIFEST, SIGNATURE, LOG, GROUP_REPORT, *FILES):
             if name != MARKER:
                 (self.folder / name).unlink(missing_ok=True)
-        remove_empty(self.folder / "data")
+        remove_if_empty(self.folder / "data")
 
     def write(self, name: str, text: str) -> None:
         """Write a text into its place."""

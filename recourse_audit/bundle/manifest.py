@@ -70,7 +70,7 @@ class SealedFolder:
     digests: dict[str, str]
     signed_by: str | None
 
-    def added(self, *more: str, apart: tuple[str, ...] = ()) -> Iterator[str]:
+    def find_added(self, *more: str, apart: tuple[str, ...] = ()) -> Iterator[str]:
         """Files that the manifest does not name, nor `more`; folders `apart` have their own."""
         known = {*self.digests, *more, MANIFEST, CHECKSUMS}
         known |= {SIGNATURE} if self.signed_by else set()
@@ -80,7 +80,7 @@ class SealedFolder:
             if inside.as_posix() not in known and not is_apart and not path.is_dir():
                 yield f"{inside.as_posix()}: was added"
 
-    def altered(self) -> Iterator[str]:
+    def find_altered(self) -> Iterator[str]:
         """Files that are missing or were changed."""
         for name, value in self.digests.items():
             path = self.folder / name
@@ -89,13 +89,13 @@ class SealedFolder:
             elif digest(path) != value:
                 yield f"{name}: was changed"
 
-    def unsigned(self, public_key: str | None) -> Iterator[str]:
+    def check_key(self, public_key: str | None) -> Iterator[str]:
         """A problem if it is not signed with the expected key."""
         if public_key is not None and self.signed_by != public_key:
             lacking = "is not signed" if self.signed_by is None else "is signed with another key"
             yield f"{MANIFEST}: {lacking}"
 
-    def unchecked(self) -> Iterator[str]:
+    def check_checksums(self) -> Iterator[str]:
         """A problem if the checksums are not those of the manifest."""
         content = read_plain(self.folder / CHECKSUMS)
         if content is None:
@@ -130,7 +130,7 @@ class Evidence:
 
 def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connection) -> Manifest:
     """The manifest of the files that are in the bundle."""
-    counts = counts_of(store)
+    counts = count_results(store)
     names = (*FILES, GROUP_REPORT) if (bundle.folder / GROUP_REPORT).is_file() else FILES
     manifest = Manifest(
         format=FORMAT,
@@ -141,7 +141,7 @@ def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Conne
         seed=evidence.fingerprint.seed,
         probes=evidence.probes.with_repeats(counts.repeats),
         counts=counts,
-        hashed_ids=None if evidence.id_key is None else hashed_ids(store, evidence.id_key),
+        hashed_ids=None if evidence.id_key is None else hash_ids(store, evidence.id_key),
         files={name: _output_file(bundle.folder / name) for name in names},
         signed_by=evidence.signed_by,
         events=(),
@@ -158,23 +158,23 @@ def chain_of(
     manifest: Manifest, chunks: Iterable[ChunkDone]
 ) -> Iterator[Started | ChunkDone | Sealed]:
     """The events of an audit: begun, each chunk finished, sealed with the rest of the manifest."""
-    first = _chained("", Started(fingerprint=manifest.fingerprint, hash=""))
+    first = _chain_event("", Started(fingerprint=manifest.fingerprint, hash=""))
     yield first
     before = first.hash
     for chunk in chunks:
-        done = _chained(before, replace(chunk, hash=""))
+        done = _chain_event(before, replace(chunk, hash=""))
         yield done
         before = done.hash
     rest = digest_of(MANIFEST_DOCUMENT.write(replace(manifest, events=())))
-    yield _chained(before, Sealed(content=rest, hash=""))
+    yield _chain_event(before, Sealed(content=rest, hash=""))
 
 
-def _chained(before: str, event: Event) -> Event:
+def _chain_event(before: str, event: Event) -> Event:
     """The event with a hash of itself, given the hash of the one before."""
     return replace(event, hash=digest_of(before + compact(event.to_dict())))
 
 
-def counts_of(store: sqlite3.Connection) -> Counts:
+def count_results(store: sqlite3.Connection) -> Counts:
     """How many there are of everything in a store."""
     [[subjects, queries, evaluations, chunks]] = store.execute(
         "SELECT count(*), coalesce(sum(queries), 0), coalesce(sum(evaluations), 0), "
@@ -218,7 +218,7 @@ def _chunk_done(chunk: int, subjects: int, content: str) -> ChunkDone:
     return ChunkDone(chunk=chunk, subjects=subjects, content=content, hash="")
 
 
-def hashed_ids(store: sqlite3.Connection, key: bytes) -> tuple[str, ...]:
+def hash_ids(store: sqlite3.Connection, key: bytes) -> tuple[str, ...]:
     """The ids of the subjects, in their order, hashed so that they take the key to guess."""
     rows = store.execute("SELECT id FROM subjects ORDER BY number")
     return tuple(hmac.new(key, name.encode(), hashlib.sha256).hexdigest() for (name,) in rows)

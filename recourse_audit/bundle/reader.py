@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from recourse_audit.bundle.checkpoint import days_of, open_checkpoint
+from recourse_audit.bundle.checkpoint import log_days, open_checkpoint
 from recourse_audit.bundle.layout import (
     BUNDLE,
     CHECKSUMS,
@@ -15,7 +15,7 @@ from recourse_audit.bundle.layout import (
     SETTINGS,
     STORE,
     BundleFolder,
-    held,
+    hold_lock,
     is_marked,
     read_plain,
     refuse_irregular,
@@ -90,7 +90,7 @@ class StoredAudit:
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day of the audit, by its log."""
-        return days_of(BundleFolder(folder=self.folder).log)
+        return log_days(BundleFolder(folder=self.folder).log)
 
     @property
     def manifest(self) -> Manifest:
@@ -167,13 +167,13 @@ class StoredAudit:
                 f"{path}: is missing; restore it, or run the audit again into another --out"
             )
         try:
-            return self.dated(GROUPS.read(content))
+            return self.with_days(GROUPS.read(content))
         except DocumentError as error:
             raise InputError(f"{path}: {error}") from None
 
-    def dated(self, report: GroupReport) -> GroupReport:
+    def with_days(self, report: GroupReport) -> GroupReport:
         """The report with the days of the audit, which are in no sealed file."""
-        days = days_of(BundleFolder(folder=self.folder).log)
+        days = log_days(BundleFolder(folder=self.folder).log)
         return report if days is None else replace(report, ran=Days(first=days[0], last=days[1]))
 
     def groups_of(self, number: int) -> dict[str, str]:
@@ -196,7 +196,7 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
     if bundle.checkpoint.is_file():
         # An empty name is a temporary database, which SQLite moves to disk if it grows large.
         with closing(sqlite3.connect("", isolation_level=None)) as store:
-            settings, done, total = _filled(store, bundle)
+            settings, done, total = _fill_from_checkpoint(store, bundle)
             yield StoredAudit(
                 folder=folder,
                 connection=store,
@@ -245,7 +245,7 @@ def hold_finished_audit(folder: Path) -> Iterator[StoredAudit]:
                 "restore it, or run the audit again into another --out"
             )
     refuse_irregular(folder)
-    with held(folder), open_finished_audit(folder) as stored:
+    with hold_lock(folder), open_finished_audit(folder) as stored:
         yield stored
 
 
@@ -263,7 +263,9 @@ def _check_sealed(folder: Path) -> None:
             )
 
 
-def _filled(store: sqlite3.Connection, bundle: BundleFolder) -> tuple[Settings, int, int]:
+def _fill_from_checkpoint(
+    store: sqlite3.Connection, bundle: BundleFolder
+) -> tuple[Settings, int, int]:
     """Copy what is finished into a store; the settings, how many are done, how many there are."""
     try:
         with open_checkpoint(bundle.checkpoint) as checkpoint:

@@ -22,10 +22,10 @@ class Signer:
 
     def sign(self, text: str) -> str:
         """The content of the signature file."""
-        return written(self.public, self.key.sign(text.encode()).hex())
+        return signature_text(self.public, self.key.sign(text.encode()).hex())
 
 
-def written(public: str, signature: str) -> str:
+def signature_text(public: str, signature: str) -> str:
     """The content of a signature file."""
     record = {"algorithm": ALGORITHM, "public_key": public, "signature": signature}
     return f"{json.dumps(record, indent=1)}\n"
@@ -77,7 +77,7 @@ def is_signed(text: bytes, signature: str, public: str) -> bool:
 
     try:
         value = json.loads(signature)["signature"]
-        if signature != written(public, value):
+        if signature != signature_text(public, value):
             return False
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
         key.verify(bytes.fromhex(value), text)

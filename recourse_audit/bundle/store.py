@@ -141,7 +141,7 @@ def _columns(store: sqlite3.Connection, table: str) -> list[_Column]:
 
 
 def _check_column(store: sqlite3.Connection, table: str, column: _Column, people: int) -> None:
-    conditions = [_typed(column)]
+    conditions = [_type_condition(column)]
     rule = RULES.get(table, {}).get(column.name)
     if rule is not None:
         conditions.append(rule.format(column.name, people=people))
@@ -153,7 +153,7 @@ def _check_column(store: sqlite3.Connection, table: str, column: _Column, people
         )
 
 
-def _typed(column: _Column) -> str:
+def _type_condition(column: _Column) -> str:
     name, kind = column.name, column.kind
     typed = f"typeof({name}) = '{kind.lower()}'"
     if not kind:  # a number, or the name of a category
@@ -365,7 +365,7 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
     """
     if not path.is_file():
         raise InputError(f"{path}: there is no such store; `recourse-audit run` writes one")
-    with closing(_connected(path)) as store:
+    with closing(_connect(path)) as store:
         try:
             [[version]] = store.execute("PRAGMA user_version").fetchall()
             store.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -389,14 +389,14 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
             ) from None
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
 @lru_cache(maxsize=16)
 def _check_once(path: Path, *_state: int) -> None:
     """Check the tables of a store; once for each state of the file, however often it is opened."""
-    with closing(_connected(path)) as store:
+    with closing(_connect(path)) as store:
         check_tables(store, SCHEMA.split(";"))
 
 

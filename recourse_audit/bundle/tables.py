@@ -37,23 +37,23 @@ def write_tables(findings: Findings, settings: Settings, files: dict[str, Path])
         _parquet(files["parquet"], settings) as add_row,
         _store(files["sqlite"], findings) as store,
     ):
-        csv.writelines(csv_lines([columns_of(settings)]))
+        csv.writelines(csv_lines([table_columns(settings)]))
         for result in findings.results():
-            row = row_of(result, findings.groups(result.subject), settings)
+            row = table_row(result, findings.groups(result.subject), settings)
             lines.write(f"{result.document}\n")
             csv.writelines(csv_lines([row.values()]))  # guarded against formulas
             add_row(row)
             store.add(result)
 
 
-def columns_of(settings: Settings) -> dict[str, ColumnType]:
+def table_columns(settings: Settings) -> dict[str, ColumnType]:
     """The summary and the winner's effects, then a probability for each class, then the groups."""
     columns = COLUMNS | WINNERS_EFFECTS
     columns |= {f"probability_{name}": float for name in settings.decision.classes}
     return columns | {f"group_{name}": str for name in settings.groups.attributes}
 
 
-def row_of(result: Result, groups: dict[str, str], settings: Settings) -> dict[str, Value]:
+def table_row(result: Result, groups: dict[str, str], settings: Settings) -> dict[str, Value]:
     """One subject's row, by column."""
     chances = result.report.subject.probabilities
     row: dict[str, Value] = dict(zip(COLUMNS, summary_of(result.report).values(), strict=True))
@@ -67,7 +67,7 @@ def arrow_schema(settings: Settings) -> "pa.Schema":
     import pyarrow as pa
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    return pa.schema([(name, types[kind]) for name, kind in columns_of(settings).items()])
+    return pa.schema([(name, types[kind]) for name, kind in table_columns(settings).items()])
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def arrow_table(stored: StoredAudit) -> "pa.Table":
     import pyarrow as pa
 
     rows = [
-        row_of(result, stored.groups_of(result.subject), stored.settings)
+        table_row(result, stored.groups_of(result.subject), stored.settings)
         for result in stored.results()
     ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(stored.settings))

@@ -16,10 +16,15 @@ from recourse_audit.bundle.layout import (
     SIGNATURE,
     STORE,
     BundleFolder,
-    irregular,
+    find_irregular,
     read_plain,
 )
-from recourse_audit.bundle.manifest import SealedFolder, chunk_digests, counts_of, parse_manifest
+from recourse_audit.bundle.manifest import (
+    SealedFolder,
+    chunk_digests,
+    count_results,
+    parse_manifest,
+)
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
@@ -32,7 +37,7 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
     bundle = BundleFolder(folder=folder)
     if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
-    if links := tuple(irregular(folder)):  # nothing is read through them
+    if links := tuple(find_irregular(folder)):  # nothing is read through them
         return Verification(format=VERIFICATION_FORMAT, problems=links)
     if bundle.checkpoint.is_file():
         raise InputError(
@@ -62,18 +67,18 @@ def _problems(
         signed_by=manifest.signed_by,
     )
     altered = [
-        *sealed.added(LOG, apart=(*FOLDERS, *leftovers(bundle.folder))),
+        *sealed.find_added(LOG, apart=(*FOLDERS, *leftovers(bundle.folder))),
         *(f"{name}: is not in the manifest" for name in FILES if name not in manifest.files),
-        *sealed.altered(),
+        *sealed.find_altered(),
     ]
     yield from altered or _counts(bundle, manifest)
-    yield from sealed.unchecked()
+    yield from sealed.check_checksums()
     log = read_plain(bundle.log)
     if log is None:
         yield f"{LOG}: is missing"
     elif not is_unbroken(log):
         yield f"{LOG}: was changed"
-    yield from sealed.unsigned(public_key)
+    yield from sealed.check_key(public_key)
     yield from _signature(sealed, content)
     yield from derived_problems(bundle.folder, public_key)
 
@@ -85,7 +90,7 @@ def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
         yield f"{MANIFEST}: the statuses do not add up to the subjects"
     try:
         with open_store(bundle.store) as store:
-            if counts_of(store) != counts:
+            if count_results(store) != counts:
                 yield f"{STORE}: does not hold what the manifest counts"
             sealed = [(chunk.chunk, chunk.subjects, chunk.content) for chunk in manifest.chunks]
             if [(one.chunk, one.subjects, one.content) for one in chunk_digests(store)] != sealed:

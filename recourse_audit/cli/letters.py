@@ -99,7 +99,7 @@ def letters(
             language=language,
             sign_off=sign_off,
             day=None if day is None else _date(day),
-            ids=_named(ids, ids_file, every=every),
+            ids=_read_ids(ids, ids_file, every=every),
             accept=accept or (),
             reopen=reopen,
             reviewed=reviewed,
@@ -142,7 +142,7 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         (made.allowed, ALLOWED),
     ):
         if names:
-            say(f"! {sentence}: {_listed(names)}")
+            say(f"! {sentence}: {_join_names(names)}")
     if made.ids_only:
         say(IDS_ONLY)
 
@@ -169,7 +169,7 @@ def _refusal(bundle: Path, made: "WrittenLetters") -> str:
     )
 
 
-def _named(ids: str | None, file: Path | None, *, every: bool) -> "tuple[str, ...] | str | None":
+def _read_ids(ids: str | None, file: Path | None, *, every: bool) -> "tuple[str, ...] | str | None":
     """The ids that were given in one of three ways; an id with a comma must be in a file."""
     from recourse_audit.render.letters.letter_inputs import read_ids
 
@@ -192,7 +192,7 @@ def _date(text: str) -> date:
     return on
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     from recourse_audit.render.text import plain
 
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

@@ -123,19 +123,19 @@ def write(path: Path, text: str) -> None:
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
     """Answer Ctrl-C with how to go on where what is finished is kept."""
-    with _interrupted(f"rerun the same command to resume from what is in {out}"):
+    with _advise_on_interrupt(f"rerun the same command to resume from what is in {out}"):
         yield
 
 
 @contextmanager
 def repeatable(bundle: Path) -> Iterator[None]:
     """Answer Ctrl-C with how to go on where all is made anew, in place of what was there."""
-    with _interrupted(f"{bundle} is as it was before; rerun the same command"):
+    with _advise_on_interrupt(f"{bundle} is as it was before; rerun the same command"):
         yield
 
 
 @contextmanager
-def _interrupted(advice: str) -> Iterator[None]:
+def _advise_on_interrupt(advice: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:

@@ -15,7 +15,13 @@ from recourse_audit.cli.printing import (
     say,
     warn,
 )
-from recourse_audit.cli.thresholds import GAP, check_gaps, exceeded, flagged, read_thresholds
+from recourse_audit.cli.thresholds import (
+    GAP,
+    check_gaps,
+    find_exceeded,
+    flags_sentence,
+    read_thresholds,
+)
 from recourse_audit.errors import AuditError, FindingError, PaperError, SettingsError
 
 if TYPE_CHECKING:
@@ -87,7 +93,7 @@ def run(
 
     limits = read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())
-    asked = _checked(settings, pages=pages, gap=gap)
+    asked = _check_settings(settings, pages=pages, gap=gap)
     audit = Audit.from_toml(
         settings, seed=seed, timeout=min(timeout, asked.model.timeout), progress=True
     )
@@ -110,9 +116,9 @@ def run(
     say_results(bundle)
     trouble = make_pages(bundle, settings, workers, sign) if pages else ""
     statuses = bundle.statuses
-    findings = list(exceeded(statuses, limits))
+    findings = list(find_exceeded(statuses, limits))
     groups = bundle.groups() if gap else None
-    if groups is not None and (gaps := flagged(groups)):
+    if groups is not None and (gaps := flags_sentence(groups)):
         findings.append(gaps)
     if findings:
         raise FindingError(f"{out}: {'; '.join(findings)}")
@@ -124,7 +130,7 @@ def run(
         raise typer.Exit(4)
 
 
-def _checked(settings: Path, *, pages: bool, gap: bool) -> "Settings":
+def _check_settings(settings: Path, *, pages: bool, gap: bool) -> "Settings":
     """The settings; what would be refused after the work is refused before it."""
     from recourse_audit.settings import load_settings
 

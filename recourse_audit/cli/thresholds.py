@@ -36,8 +36,8 @@ def read_thresholds(texts: Sequence[str]) -> dict[str, float]:
     return limits
 
 
-def exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) -> Iterator[str]:
-    """One sentence for each threshold that is exceeded.
+def find_exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) -> Iterator[str]:
+    """One sentence for each threshold that is find_exceeded.
 
     Shares are of the subjects who need options: those decided on favourably do not count.
     """
@@ -56,7 +56,7 @@ def exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) ->
 def check_gaps(bundle: Path, report: "GroupReport") -> None:
     """Fail on gaps that are shown; refuse to call clean what is unfinished or was not tested."""
     if report.flags:
-        raise FindingError(f"{bundle}: {flagged(report)}")
+        raise FindingError(f"{bundle}: {flags_sentence(report)}")
     if not report.finished:
         raise InputError(
             f"{bundle}: --fail-on {GAP}: no gap is shown so far, but only {report.done:,} of "
@@ -77,7 +77,7 @@ def _why_untested(report: "GroupReport") -> str:
     return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 
-def flagged(report: "GroupReport") -> str:
+def flags_sentence(report: "GroupReport") -> str:
     """How many gaps are shown, and the one to lead with; "" if none is."""
     from recourse_audit.render.text import number
 

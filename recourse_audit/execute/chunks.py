@@ -49,7 +49,7 @@ class Part:
         """
         return self.deaths == 0 and (self.whole or len(self.subjects) == 1)
 
-    def again(self) -> "Part":
+    def retry(self) -> "Part":
         return Part(
             chunk=self.chunk,
             subjects=self.subjects,
@@ -111,15 +111,15 @@ class ChunkQueue:
     def __init__(self, chunks: Iterable[Part]) -> None:
         self._waiting: list[tuple[float, int, tuple[int, ...], Part]] = []
         self._sizes: dict[int, int] = {}
-        self._found: dict[int, FinishedChunk] = {}
+        self._chunks: dict[int, FinishedChunk] = {}
         for chunk in chunks:
             self._sizes[chunk.chunk] = len(chunk.subjects)
-            self._found[chunk.chunk] = FinishedChunk(chunk=chunk.chunk)
+            self._chunks[chunk.chunk] = FinishedChunk(chunk=chunk.chunk)
             self.put(chunk)
 
     def __len__(self) -> int:
         """How many chunks are not finished."""
-        return len(self._found)
+        return len(self._chunks)
 
     def put(self, part: Part) -> None:
         """Let a part wait."""
@@ -129,33 +129,33 @@ class ChunkQueue:
         """The next part to work on, if one waits."""
         return heapq.heappop(self._waiting)[-1] if self._waiting else None
 
-    def done(self, part: Part, answers: Answers) -> FinishedChunk | None:
+    def accept(self, part: Part, answers: Answers) -> FinishedChunk | None:
         """Keep the answers of a part; the chunk, if this was the last of it."""
-        self._found[part.chunk].answers.update(answers)
+        self._chunks[part.chunk].answers.update(answers)
         return self._complete(part.chunk)
 
-    def failed(self, part: Part, reason: str, *, sudden: bool = False) -> FinishedChunk | None:
+    def fail(self, part: Part, reason: str, *, sudden: bool = False) -> FinishedChunk | None:
         """Try again, in halves, or give up on the one subject; the chunk, if that ends it.
 
         `sudden` is the death of a worker, which may have had another cause.
         """
         if sudden and part.patient:
-            self.put(part.again())
+            self.put(part.retry())
         elif len(part.subjects) > 1:
             for half in part.halves():
                 self.put(half)
         else:
-            self._found[part.chunk].failures[part.subjects[0]] = reason
+            self._chunks[part.chunk].failures[part.subjects[0]] = reason
         return self._complete(part.chunk)
 
-    def described(self, part: Part) -> str:
+    def describe(self, part: Part) -> str:
         """The part in words."""
         return "1 subject" if len(part.subjects) == 1 else f"{len(part.subjects)} subjects"
 
     def _complete(self, chunk: int) -> FinishedChunk | None:
-        if len(self._found[chunk]) < self._sizes[chunk]:
+        if len(self._chunks[chunk]) < self._sizes[chunk]:
             return None
-        return self._found.pop(chunk)
+        return self._chunks.pop(chunk)
 
 
 class Executor(Protocol):
@@ -179,10 +179,10 @@ class InProcess:
         while (part := queue.take()) is not None:
             answer = work(part)
             if isinstance(answer, Failed):
-                say(f"{queue.described(part)} failed ({answer.reason})")
-                finished = queue.failed(part, answer.reason)
+                say(f"{queue.describe(part)} failed ({answer.reason})")
+                finished = queue.fail(part, answer.reason)
             else:
-                finished = queue.done(part, answer)
+                finished = queue.accept(part, answer)
             if finished is not None:
                 yield finished
 

@@ -66,8 +66,8 @@ class DaskPool:
         self, job: AuditJob, queue: ChunkQueue, say: Say
     ) -> Generator[FinishedChunk, None, None]:
         """Hand out parts until every chunk is finished."""
-        distributed = _imported()
-        with self._connected(distributed) as client:
+        distributed = _import_distributed()
+        with self._connect(distributed) as client:
             room = PARTS_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
             running: dict[str, Part] = {}
             suspects: list[Part] = []
@@ -84,26 +84,26 @@ class DaskPool:
                 if suspects and not running:
                     submit(suspects[0])
 
-            with self._reached(distributed):
+            with self._translate(distributed):
                 hand_out()
             for future in answers:
                 part = running.pop(future.key)
-                answer = self._fetched(distributed, future)
+                answer = self._fetch(distributed, future)
                 killed = isinstance(answer, distributed.KilledWorker)
                 if killed and len(part.subjects) == 1 and part not in suspects:
                     suspects.append(part)
                     finished = None
                 else:
-                    finished = self._heard(answer, part, queue, say, killed=killed)
+                    finished = self._hear(answer, part, queue, say, killed=killed)
                     suspects = [suspect for suspect in suspects if suspect != part]
                 if finished is not None:
                     yield finished
-                with self._reached(distributed):
+                with self._translate(distributed):
                     hand_out()
 
-    def _fetched(self, distributed: Any, future: Any) -> Answers | Failed | BaseException:
+    def _fetch(self, distributed: Any, future: Any) -> Answers | Failed | BaseException:
         """What a worker answered, or why there is no answer."""
-        with self._reached(distributed):
+        with self._translate(distributed):
             try:
                 match future.status:
                     case "finished":
@@ -114,9 +114,9 @@ class DaskPool:
                         return error
             finally:
                 future.release()
-        raise self._gone()
+        raise self._scheduler_gone()
 
-    def _heard(
+    def _hear(
         self,
         answer: Answers | Failed | BaseException,
         part: Part,
@@ -126,17 +126,17 @@ class DaskPool:
         killed: bool,
     ) -> FinishedChunk | None:
         if isinstance(answer, Failed):
-            say(f"{queue.described(part)} failed ({answer.reason})")
-            return queue.failed(part, answer.reason)
+            say(f"{queue.describe(part)} failed ({answer.reason})")
+            return queue.fail(part, answer.reason)
         if not isinstance(answer, BaseException):
-            return queue.done(part, answer)
+            return queue.accept(part, answer)
         if killed:
             reason = (
                 f"the worker processes ended, or it took longer than {self._timeout:g} "
                 "seconds (--timeout)"
             )
-            say(f"{queue.described(part)} will be tried again: {reason}")
-            return queue.failed(part, reason)
+            say(f"{queue.describe(part)} will be tried again: {reason}")
+            return queue.fail(part, reason)
         if isinstance(answer, AuditError):
             raise InputError(str(answer))
         raise InputError(
@@ -145,21 +145,21 @@ class DaskPool:
         )
 
     @contextmanager
-    def _reached(self, distributed: Any) -> Generator[None, None, None]:
+    def _translate(self, distributed: Any) -> Generator[None, None, None]:
         """Whatever Dask raises where nothing but Dask is asked means that it cannot be reached."""
         try:
             yield
         except (OSError, distributed.CancelledError, distributed.client.ClosedClientError):
-            raise self._gone() from None
+            raise self._scheduler_gone() from None
 
-    def _gone(self) -> InputError:
+    def _scheduler_gone(self) -> InputError:
         return InputError(
             f"{self._address}: the scheduler has gone; start it again and rerun the same command "
             "to resume"
         )
 
     @contextmanager
-    def _connected(self, distributed: Any) -> Generator[Any, None, None]:
+    def _connect(self, distributed: Any) -> Generator[Any, None, None]:
         _silence()
         try:
             client = distributed.Client(
@@ -188,7 +188,7 @@ def _silence() -> None:
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _imported() -> Any:
+def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError:

@@ -27,14 +27,20 @@ from recourse_audit.audit.population import (
 )
 from recourse_audit.audit.report import Reporter, repeated_answers
 from recourse_audit.bundle.checkpoint import Checkpoint, RunLog
-from recourse_audit.bundle.layout import GROUP_REPORT, SETTINGS, BundleFolder, remove_empty, writing
+from recourse_audit.bundle.layout import (
+    GROUP_REPORT,
+    SETTINGS,
+    BundleFolder,
+    remove_if_empty,
+    writing,
+)
 from recourse_audit.bundle.manifest import (
     Evidence,
-    counts_of,
+    count_results,
     digest,
     digest_of,
     fingerprint_digest,
-    hashed_ids,
+    hash_ids,
     make_manifest,
     read_manifest,
     seal,
@@ -54,7 +60,7 @@ from recourse_audit.execute.chunks import (
     Progress,
     chunks_of,
 )
-from recourse_audit.execute.worker import digest_of_graph, prepare_job
+from recourse_audit.execute.worker import graph_digest, prepare_job
 from recourse_audit.graph.arrays import Floats, Ints
 from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions
@@ -92,7 +98,7 @@ WORDS = {
 }
 
 
-def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerprint:
+def make_fingerprint(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerprint:
     """Digests of what an audit of these subjects depends on; `folder` is that of the settings."""
     candidates = audit.settings.recourse.candidates
     return Fingerprint(
@@ -107,7 +113,7 @@ def fingerprint_of(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerpr
     )
 
 
-def changes(now: Fingerprint, before: Fingerprint) -> list[str]:
+def find_changes(now: Fingerprint, before: Fingerprint) -> list[str]:
     """What is not as it was, in words."""
     return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
 
@@ -132,7 +138,7 @@ def inputs_of(audit: LoadedAudit) -> Inputs:
     )
 
 
-def command_of(selection: Selection) -> Command:
+def describe_command(selection: Selection) -> Command:
     """Whom the audit was asked to be about; a file of ids by its name alone."""
     listed = is_file(Path(selection.subjects))
     return Command(
@@ -145,7 +151,7 @@ def command_of(selection: Selection) -> Command:
 def _graph_digests(audit: LoadedAudit) -> dict[str, str]:
     """Digests of the files of the graph; of its arrays, if it was never in a file."""
     if not audit.graph_from_files:
-        return {IN_MEMORY: digest_of_graph(audit.graph)}
+        return {IN_MEMORY: graph_digest(audit.graph)}
     return {name: digest(path) for name, path in audit.settings.graph.files.items()}
 
 
@@ -208,8 +214,8 @@ def run_audit(
     if is_large(request.audit.graph):
         progress.say("asking the model about everybody; in a large graph this may take minutes")
     progress.stage("Asking the model about everybody")
-    plan = _planned(request)
-    with writing(request.out), bundle.held() as state:
+    plan = _make_plan(request)
+    with writing(request.out), bundle.hold() as state:
         if state == "finished" and not request.fresh:
             return _finished_before(bundle, plan, request)
         if state == "damaged" and not request.fresh:
@@ -231,7 +237,7 @@ def run_audit(
     return _summary(plan, statuses, finished_before=False)
 
 
-def _planned(request: Request) -> _Plan:
+def _make_plan(request: Request) -> _Plan:
     audit = request.audit
     try:
         check_groups(audit.graph, audit.settings.groups)
@@ -251,8 +257,8 @@ def _planned(request: Request) -> _Plan:
         subjects=subjects,
         settings=settings_text(audit.settings, folder),
         evidence=Evidence(
-            command=command_of(request.selection),
-            fingerprint=fingerprint_of(audit, folder, subjects),
+            command=describe_command(request.selection),
+            fingerprint=make_fingerprint(audit, folder, subjects),
             inputs=inputs_of(audit),
             probes=audit.probes,
             id_key=request.id_key,
@@ -320,7 +326,7 @@ def _refuse_changes(bundle: BundleFolder, plan: _Plan, meta: dict[str, str]) -> 
             f"{bundle.folder}: was begun by another version of the program; use that version, or "
             "start over with --fresh"
         ) from None
-    different = changes(plan.fingerprint, before)
+    different = find_changes(plan.fingerprint, before)
     if different:
         *most, last = different
         named = f"{', '.join(most)} and {last}" if most else last
@@ -416,11 +422,11 @@ def _seal(
 
 def _finished_before(bundle: BundleFolder, plan: _Plan, request: Request) -> RunSummary:
     if bundle.work.is_dir():  # empty, of a run that was killed in its last moment
-        remove_empty(bundle.work)
+        remove_if_empty(bundle.work)
     with open_store(bundle.store) as store:
         _refuse_changes(bundle, plan, read_meta(store))
-        statuses = counts_of(store).statuses
-        ids = None if request.id_key is None else hashed_ids(store, request.id_key)
+        statuses = count_results(store).statuses
+        ids = None if request.id_key is None else hash_ids(store, request.id_key)
     manifest = read_manifest(bundle.folder)
     signer = plan.evidence.signed_by
     for missing, option in (
@@ -460,17 +466,17 @@ def replay(
         documents = stored.documents()
         before = stored.fingerprint
     subjects = np.array(list(documents), np.int64)
-    different = changes(fingerprint_of(audit, settings.parent, subjects), before)
+    different = find_changes(make_fingerprint(audit, settings.parent, subjects), before)
     yield from (f"{settings}: {words} is not what was audited" for words in different)
     if different:
         return
     drawn = np.random.default_rng((seed, SALT)).permutation(subjects)[:count]
-    for subject, document in _again(audit, subjects, set(drawn.tolist())):
+    for subject, document in _repeat(audit, subjects, set(drawn.tolist())):
         if document != documents[subject]:
             yield f"store.sqlite: {audit.graph.ids[subject]}: a replay finds something else"
 
 
-def _again(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
+def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
     reporter = Reporter(*repeated_answers(audit, np.arange(audit.graph.node_count)))

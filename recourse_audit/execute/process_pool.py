@@ -61,13 +61,13 @@ class Queue(Protocol[Task, Answer_contra, Finished_co]):
         """The next task, if one waits."""
         ...
 
-    def done(self, task: Task, answer: Answer_contra) -> Finished_co | None: ...
+    def accept(self, task: Task, answer: Answer_contra) -> Finished_co | None: ...
 
-    def failed(self, task: Task, reason: str, *, sudden: bool = False) -> Finished_co | None:
+    def fail(self, task: Task, reason: str, *, sudden: bool = False) -> Finished_co | None:
         """A task could not be done; `sudden` is the death of a worker, whatever caused it."""
         ...
 
-    def described(self, task: Task) -> str:
+    def describe(self, task: Task) -> str:
         """The task in words, as in "3 subjects"."""
         ...
 
@@ -178,7 +178,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         try:
             while len(queue):
                 self._hand_out(job, queue)
-                for worker in self._heard():
+                for worker in self._wait_for_workers():
                     finished = self._hear(worker, queue, say)
                     if finished is not None:
                         yield finished
@@ -209,7 +209,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         theirs.close()
         return _Worker(process=process, connection=ours, deadline=self._clock() + SECONDS_TO_START)
 
-    def _heard(self) -> list[_Worker[Task]]:
+    def _wait_for_workers(self) -> list[_Worker[Task]]:
         """Wait until some worker says something, dies, or is overdue."""
         busy = [one for one in self._workers if one.task is not None or not one.ready]
         rest = max(0.0, min(worker.deadline for worker in busy) - self._clock())
@@ -222,11 +222,11 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         self, worker: _Worker[Task], queue: Queue[Task, Answer, Finished], say: Say
     ) -> Finished | None:
         if not worker.connection.poll():
-            return self._lost(worker, queue, say, overdue=True)
+            return self._replace_lost(worker, queue, say, overdue=True)
         try:
             answer = worker.connection.recv()
         except (EOFError, OSError):
-            return self._lost(worker, queue, say, overdue=False)
+            return self._replace_lost(worker, queue, say, overdue=False)
         if not worker.ready:
             if isinstance(answer, Failed):
                 raise InputError(answer.reason)
@@ -235,11 +235,11 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         task, worker.task = worker.task, None
         assert task is not None, "nobody answers without a question"
         if isinstance(answer, Failed):
-            say(f"{queue.described(task)} failed ({answer.reason})")
-            return queue.failed(task, answer.reason)
-        return queue.done(task, answer)
+            say(f"{queue.describe(task)} failed ({answer.reason})")
+            return queue.fail(task, answer.reason)
+        return queue.accept(task, answer)
 
-    def _lost(
+    def _replace_lost(
         self,
         worker: _Worker[Task],
         queue: Queue[Task, Answer, Finished],
@@ -265,8 +265,8 @@ class ProcessPool(Generic[Task, Answer, Finished]):
                     f"no worker could start: {reason}; try fewer --workers, or more memory"
                 )
             return None
-        say(f"{queue.described(worker.task)} will be tried again: {reason}")
-        return queue.failed(worker.task, reason, sudden=not (overdue or stuck))
+        say(f"{queue.describe(worker.task)} will be tried again: {reason}")
+        return queue.fail(worker.task, reason, sudden=not (overdue or stuck))
 
 
 def _ending(code: int) -> str:

@@ -56,7 +56,7 @@ def share_graph(folder: Path, graph: Graph) -> None:
     (folder / TABLE).write_text(GRAPH_TABLE.write(_table(graph, arrays)), encoding="utf-8")
 
 
-def shared_graph(folder: Path) -> Graph:
+def open_shared_graph(folder: Path) -> Graph:
     """Open what `share_graph` wrote."""
     table = GRAPH_TABLE.read((folder / TABLE).read_bytes())
     # Whatever types the arrays were written with, they are read back with.
@@ -93,7 +93,7 @@ def let_go(folder: Path, graph: Graph) -> None:
             object.__setattr__(owner, own, open_array(folder / f"{name}.npy"))
 
 
-def digest_of_graph(graph: Graph) -> str:
+def graph_digest(graph: Graph) -> str:
     """SHA-256 of a graph's content, for one that was never in a file."""
     arrays = _arrays(graph)
     whole = hashlib.sha256(GRAPH_TABLE.write(_table(graph, arrays)).encode())
@@ -225,7 +225,7 @@ class Worker:
         if model.digest() != job.model:
             raise InputError(f"{model.path}: has changed since the audit began; restore it")
         model.with_output(job.output)
-        graph = shared_graph(job.folder)
+        graph = open_shared_graph(job.folder)
         encoder = (
             encoder_of(job.settings.graph, graph)
             if job.pipeline is None

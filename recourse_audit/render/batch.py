@@ -148,11 +148,11 @@ class _Runs:
     def take(self) -> Run | None:
         return self._waiting.pop() if self._waiting else None
 
-    def done(self, task: Run, answer: Files) -> tuple[Run, Files]:
+    def accept(self, task: Run, answer: Files) -> tuple[Run, Files]:
         self._left -= 1
         return task, answer
 
-    def failed(self, task: Run, reason: str, *, sudden: bool = False) -> None:
+    def fail(self, task: Run, reason: str, *, sudden: bool = False) -> None:
         if not sudden:
             raise InputError(reason)
         raise InputError(
@@ -160,7 +160,7 @@ class _Runs:
             "same command"
         )
 
-    def described(self, task: Run) -> str:
+    def describe(self, task: Run) -> str:
         return "1 subject" if len(task) == 1 else f"{len(task)} subjects"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.bundle.layout import MARKER, BundleFolder, held
+from recourse_audit.bundle.layout import MARKER, BundleFolder, hold_lock
 from recourse_audit.bundle.verification import verify_bundle as verify
 from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline
@@ -170,7 +170,7 @@ def test_links_in_what_is_left_of_an_attempt_are_not_followed(
 def test_only_one_command_writes_into_a_bundle(name: str, folder: Path, bundle: Path) -> None:
     before = contents(bundle)
     whole = (*words_for(folder, bundle, 2), "--fresh") if name == "run" else (name, bundle)
-    with held(bundle):
+    with hold_lock(bundle):
         finished = command(*whole)
         assert finished.code == 2
         assert f"{bundle}: another command is writing into it" in one_line(finished)

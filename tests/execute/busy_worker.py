@@ -61,13 +61,13 @@ class OneTask:
     def take(self) -> int | None:
         return self._tasks.pop() if self._tasks else None
 
-    def done(self, task: int, answer: int) -> int:
+    def accept(self, task: int, answer: int) -> int:
         return task + answer
 
-    def failed(self, task: int, reason: str, *, sudden: bool = False) -> None:
+    def fail(self, task: int, reason: str, *, sudden: bool = False) -> None:
         raise AssertionError(task, reason, sudden)
 
-    def described(self, task: int) -> str:
+    def describe(self, task: int) -> str:
         return str(task)
 
 

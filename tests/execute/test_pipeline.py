@@ -221,7 +221,7 @@ def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     ids.write_text("\n".join(names), encoding="utf-8")
     settings = folder / "audit.toml"
     asked = request_for(settings, tmp_path / "bundle", Selection(subjects=str(ids)))
-    plan = pipeline._planned(asked)
+    plan = pipeline._make_plan(asked)
     bad = [part.subjects[0] for part in chunks.chunks_of(plan.audit, plan.subjects)]
     assert len(bad) == 3
     (tmp_path / "bad.json").write_text(json.dumps(bad), encoding="utf-8")
@@ -285,7 +285,7 @@ def _session(process: psutil.Process) -> int | None:
 
 
 def test_a_small_audit_is_cut_fine_and_a_large_one_is_not(folder: Path, tmp_path: Path) -> None:
-    plan = pipeline._planned(request(folder, tmp_path / "bundle", sample=SAMPLE))
+    plan = pipeline._make_plan(request(folder, tmp_path / "bundle", sample=SAMPLE))
     small = [len(one.subjects) for one in chunks.chunks_of(plan.audit, plan.subjects)]
     assert sum(small) == SAMPLE
     assert max(small) == SAMPLE // chunks.FEWEST_CHUNKS
@@ -299,9 +299,9 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
 ) -> None:
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
     bundle = BundleFolder(folder=asked.out)
-    with bundle.held():
+    with bundle.hold():
         bundle.begin()
-    plan = pipeline._planned(asked)
+    plan = pipeline._make_plan(asked)
     record = checkpoint.Checkpoint(bundle.checkpoint)
     pipeline._begin_or_resume(bundle, plan, record)
     first = next(iter(chunks.chunks_of(plan.audit, plan.subjects)))
@@ -391,7 +391,7 @@ def test_a_place_that_cannot_be_a_bundle_is_refused(
 
 def test_two_runs_never_write_into_one_bundle(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
-    with BundleFolder(folder=out).held():
+    with BundleFolder(folder=out).hold():
         for words in ([], ["--fresh"]):
             finished = command("run", "--no-pages", folder / "audit.toml", "--out", out, *words)
             assert finished.code == 2
@@ -424,7 +424,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 
 def test_a_checkpoint_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "bundle" / "work" / "work.sqlite"
-    with BundleFolder(folder=tmp_path / "bundle").held():
+    with BundleFolder(folder=tmp_path / "bundle").hold():
         path.parent.mkdir()
     with closing(sqlite3.connect(path)) as store:
         store.execute("PRAGMA user_version = 9")

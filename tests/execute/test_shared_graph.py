@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from recourse_audit.execute import worker
-from recourse_audit.execute.worker import let_go, share_graph, shared_graph
+from recourse_audit.execute.worker import let_go, open_shared_graph, share_graph
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.graph.npz import from_arrays
 
@@ -57,7 +57,7 @@ def test_workers_get_the_graph_that_was_read(
     monkeypatch.setattr(worker, "TEXTS_AT_ONCE", at_once)
     graph = made()
     share_graph(tmp_path, graph)
-    assert alike(shared_graph(tmp_path), graph)
+    assert alike(open_shared_graph(tmp_path), graph)
 
 
 def test_a_large_graph_is_held_by_its_files_even_after_they_are_deleted(
