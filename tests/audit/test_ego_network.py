@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.ego_network import EgoNetworks
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.audit.report import Reporter, explain
+from recourse_audit.audit.report import EgoNetworks, Reporter, explain
 from recourse_audit.graph.arrays import Graph
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.subject import EgoNetwork, EgoNode, SubjectReport
@@ -113,7 +112,7 @@ def test_decisions_are_those_on_the_whole_graph(
 def test_counterfactuals_with_more_nodes_than_are_shown_are_shown_whole(
     audit: LoadedAudit, reports: list[SubjectReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recourse_audit.audit.ego_network.MOST_SHOWN", 2)
+    monkeypatch.setattr("recourse_audit.audit.report.MOST_SHOWN", 2)
     report = next(report for report in reports if len(explained(report)) > 2)
     reporter = Reporter(audit, whole_answers(audit, np.arange(audit.graph.node_count)))
     subject = audit.graph.find(report.subject.id)
