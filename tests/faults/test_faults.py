@@ -1,8 +1,9 @@
 """A command that is killed, or finds the disk full, at a drawn step; `make faults` tries all."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -13,7 +14,13 @@ from tests.faults.harness import GROUPS, RUN, Case, attempt, cases
 from tests.faults.points import Fault
 
 FAULTS: tuple[Fault, ...] = ("killed", "full")
-NAMES = ("run", "report", "report, then for others", "letters", "letters, then in German")
+NAMES = (
+    "run",
+    "report",
+    "letters",
+    pytest.param("report, then for others", marks=pytest.mark.long),
+    pytest.param("letters, then in German", marks=pytest.mark.long),
+)
 REPLACED = ("os.remove work/work.sqlite", "os.remove pages.old/", "os.remove letters.old/")
 # What is in these is made again, or checked by digests, before it is used.
 UNFINISHED = ("work/", "pages.new/", "letters.new/")
@@ -29,20 +36,24 @@ class Prepared:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prepared]:
+    """Prepares a case when it is first asked for."""
     place = tmp_path_factory.mktemp("audit")
-    found = {}
-    for name, case in cases(place).items():
-        expected, steps = expected_of(case, place)
-        found[name] = Prepared(case=case, expected=expected, steps=steps)
-    return found
+    every = cases(place)
+
+    @cache
+    def prepare(name: str) -> Prepared:
+        expected, steps = expected_of(every[name], place)
+        return Prepared(case=every[name], expected=expected, steps=steps)
+
+    return prepare
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_that_fails_at_any_step_loses_nothing_and_can_be_rerun(
-    name: str, prepared: dict[str, Prepared], tmp_path: Path
+    name: str, prepared: Callable[[str], Prepared], tmp_path: Path
 ) -> None:
-    one = prepared[name]
+    one = prepared(name)
     assert len(one.steps) > 15, "the steps of a command are counted"
     drawn = Random(name).sample(range(1, len(one.steps) + 1), len(FAULTS))
     for at, fault in zip(drawn, FAULTS, strict=True):
@@ -60,10 +71,10 @@ def moved(steps: list[str]) -> Iterator[tuple[int, str, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_put_in_place_would_outlive_a_power_loss(
-    name: str, prepared: dict[str, Prepared]
+    name: str, prepared: Callable[[str], Prepared]
 ) -> None:
     """A rename never outlives what was renamed, nor the end of the old what is to replace it."""
-    steps = prepared[name].steps
+    steps = prepared(name).steps
     put = [*moved(steps)]
     assert put
     for number, source, target in put:
@@ -79,9 +90,9 @@ def test_what_is_put_in_place_would_outlive_a_power_loss(
 
 
 def test_the_checkpoint_stays_until_the_log_and_all_files_are_on_disk(
-    prepared: dict[str, Prepared],
+    prepared: Callable[[str], Prepared],
 ) -> None:
-    steps = prepared["run"].steps
+    steps = prepared("run").steps
     gone = len(steps) - steps[::-1].index("os.remove work/work.sqlite") - 1
     for name, last in (
         ("run.jsonl", "os.write run.jsonl"),
@@ -94,11 +105,11 @@ def test_the_checkpoint_stays_until_the_log_and_all_files_are_on_disk(
 
 @pytest.mark.parametrize("unfinished", [False, True])
 def test_comparing_groups_writes_nothing(
-    unfinished: bool, prepared: dict[str, Prepared], tmp_path: Path
+    unfinished: bool, prepared: Callable[[str], Prepared], tmp_path: Path
 ) -> None:
-    case, out = prepared["run"].case, tmp_path / "bundle"
+    case, out = prepared("run").case, tmp_path / "bundle"
     if unfinished:
-        steps = enumerate(prepared["run"].steps, 1)
+        steps = enumerate(prepared("run").steps, 1)
         chunks = [at for at, step in steps if step == "INSERT INTO chunks VALUES"]
         attempt(RUN, case.audit, out, chunks[1], "killed")
     else:
