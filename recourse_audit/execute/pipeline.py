@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,7 @@ from recourse_audit.settings import fingerprint_text, settings_text
 from recourse_audit.settings.section import is_file
 
 IN_MEMORY = "memory"
+COMPARING = "Comparing groups"
 WORDS = {
     "versions": "the versions of the program or its packages",
     "model": "the model",
@@ -404,7 +406,6 @@ def _seal(
         bundle.put(name, path)
     with open_store(bundle.store) as store:
         if plan.audit.settings.groups.attributes:
-            progress.stage("Comparing groups")
             stored = StoredAudit(
                 folder=bundle.folder,
                 connection=store,
@@ -413,7 +414,9 @@ def _seal(
                 done=len(plan.subjects),
                 total=len(plan.subjects),
             )
-            bundle.write(GROUP_REPORT, GROUPS.write_indented(groups_of(stored)))
+            progress.stage(COMPARING)
+            report = groups_of(stored, partial(progress.stage, COMPARING))
+            bundle.write(GROUP_REPORT, GROUPS.write_indented(report))
         manifest = make_manifest(bundle, plan.evidence, store)
     text = MANIFEST_DOCUMENT.write_indented(manifest)
     seal(bundle, manifest, None if signer is None else signer.sign(text))
