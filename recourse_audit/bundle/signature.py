@@ -76,11 +76,11 @@ def is_signed(text: bytes, signature: str, public: str) -> bool:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        value = json.loads(signature)["signature"]
-        if signature != signature_text(public, value):
+        value = bytes.fromhex(json.loads(signature)["signature"])
+        if signature != signature_text(public, value.hex()):  # capital letters are a change, too
             return False
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
-        key.verify(bytes.fromhex(value), text)
+        key.verify(value, text)
     except (ValueError, KeyError, TypeError, RecursionError, InvalidSignature):
         return False
     return True

@@ -115,6 +115,16 @@ def test_one_changed_byte_anywhere_is_found_and_named(bundle: Path) -> None:
     assert problems(bundle) == []
 
 
+def test_a_signature_in_capital_letters_was_changed(bundle: Path) -> None:
+    path = bundle / "manifest.sig"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace(document["signature"], document["signature"].upper()), encoding="utf-8"
+    )
+    assert "manifest.sig: is not the signature of the manifest" in problems(bundle)
+
+
 def test_missing_and_added_files_are_named(bundle: Path) -> None:
     for path in [path for path in sorted(bundle.rglob("*")) if path.is_file()]:
         content, name = path.read_bytes(), path.relative_to(bundle).as_posix()
