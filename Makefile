@@ -33,7 +33,7 @@ pictures: setup-dev ## Take the pictures of the documentation from the demo's bu
 test: lint ## Check style and types, then run the tests, with a short form of each that takes long
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-all: lint ## The same with the long forms: every fault, more damage, whole samples, installed wheels
+test-all: lint ## The same with the long forms: whole samples, more faults and damage, every language
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "long or not long"
 
 faults: setup-dev ## Let commands fail at every step that writes, and rerun them

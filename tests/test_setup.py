@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -188,17 +189,21 @@ def test_the_wheel_has_the_readme_if_there_is_one() -> None:
     assert (ROOT / "README.md").exists() == ("readme" in read_project())
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """What hatchling makes of a folder with our sources."""
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        cwd=ROOT,
+        [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", folder],
+        cwd=source,
         capture_output=True,
         check=True,
     )
-    (built,) = folder.glob("*.whl")
+    (built,) = folder.glob("*.whl" if kind == "wheel" else "*.tar.gz")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_contains_the_package_and_its_types(wheel: Path) -> None:
@@ -228,3 +233,26 @@ def test_the_wheel_contains_nothing_that_only_developers_need(wheel: Path) -> No
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     (metadata,) = tops - {"recourse_audit"}
     assert metadata.endswith(".dist-info")
+
+
+@pytest.mark.long
+def test_the_wheel_of_the_source_distribution_is_the_same_and_audits_its_own_sample(
+    wheel: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(build("sdist", ROOT, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    again = zipfile.ZipFile(build("wheel", source, tmp_path / "wheel"))
+    assert again.namelist() == zipfile.ZipFile(wheel).namelist()
+    again.extractall(tmp_path / "site")
+    settings = "recourse_audit/_data/sample_models/lending/audit.toml"
+    done = subprocess.run(
+        [sys.executable, "-m", "recourse_audit", "explain", tmp_path / "site" / settings, "P0004"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "P0004" in done.stdout
