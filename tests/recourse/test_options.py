@@ -298,7 +298,7 @@ def test_what_an_export_of_fixed_size_has_no_room_for_is_left_out_and_counted(
         assert found.certificate.possible == one.recourse.certificate.possible
         assert found.certificate.tried < found.certificate.possible
     assert left_out, "somebody's neighbourhood fills the model"
-    shown = command("explain", path, *subjects)
+    shown = command("explain", path, *subjects, "--full")
     assert shown.code == 0
     assert "could not be asked" in " ".join(shown.out.split())
     assert "The model was exported for exactly 20 arcs and 10 nodes" in command("inspect", path).err
