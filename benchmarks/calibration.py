@@ -14,6 +14,7 @@ the class of each node.
 """
 
 import argparse
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--data", type=Path, help="a folder of labelled graphs")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args(arguments)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # in the workers, as in commands
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
         for communities in asked.communities:
             work = partial(on_network, communities, asked.draws, asked.options)

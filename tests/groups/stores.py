@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -234,6 +234,7 @@ def report_on(
     column: bool = False,
     seed: int = 0,
     ties: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> GroupReport:
     """The group report on these people, with its sentences.
 
@@ -242,4 +243,5 @@ def report_on(
     outcome = "repaid" if any(one.outcome is not None for one in people) else None
     communities = communities_of(people, column=column, seed=seed)
     with closing(make_store(people, column=column, seed=seed, ties=ties)) as store:
-        return with_sentences(group_report(store, groups, communities, outcome=outcome))
+        report = group_report(store, groups, communities, outcome=outcome, progress=progress)
+        return with_sentences(report)

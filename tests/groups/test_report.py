@@ -116,6 +116,18 @@ def test_counts_add_up_in_every_group_and_over_all_groups() -> None:
         assert verified == found.verified
 
 
+def test_progress_is_told_up_to_the_last_comparison() -> None:
+    told: list[tuple[int, int]] = []
+    report = report_on(
+        drawn_people(3),
+        settings("origin", "gender"),
+        progress=lambda done, total: told.append((done, total)),
+    )
+    total = told[-1][1]
+    assert told == [(done, total) for done in range(1, total + 1)]
+    assert total >= sum(len(table.comparisons) for table in report.tables) > 0
+
+
 def test_the_figures_of_a_group_are_those_of_its_people() -> None:
     people = drawn_people(4)
     report = report_of(people, "origin")
