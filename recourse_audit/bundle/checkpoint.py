@@ -131,10 +131,10 @@ class CheckpointReader(Findings):
 
     def chunks(self) -> dict[int, set[int]]:
         """The subjects of every finished chunk."""
-        found: dict[int, set[int]] = {}
+        chunks: dict[int, set[int]] = {}
         for subject, chunk in self._store.execute("SELECT subject, chunk FROM results"):
-            found.setdefault(chunk, set()).add(subject)
-        return found
+            chunks.setdefault(chunk, set()).add(subject)
+        return chunks
 
     def check(self) -> None:
         """Refuse a checkpoint that holds what was never put there; damage is an `sqlite3` error."""
@@ -149,11 +149,11 @@ class CheckpointReader(Findings):
     def _find_changed(self) -> list[int]:
         """The chunks whose documents are not those that were kept."""
         kept = dict(self._store.execute("SELECT chunk, content FROM chunks"))
-        found = {chunk: hashlib.sha256() for chunk in kept}
+        digests = {chunk: hashlib.sha256() for chunk in kept}
         rows = self._store.execute("SELECT chunk, subject, document FROM results ORDER BY subject")
         for chunk, subject, document in rows:
-            found.setdefault(chunk, hashlib.sha256()).update(_line(subject, document))
-        return sorted(one for one in found if found[one].hexdigest() != kept.get(one))
+            digests.setdefault(chunk, hashlib.sha256()).update(_line(subject, document))
+        return sorted(chunk for chunk in digests if digests[chunk].hexdigest() != kept.get(chunk))
 
     def progress(self) -> tuple[int, int]:
         """How many subjects are done, and how many there are."""

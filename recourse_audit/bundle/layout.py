@@ -49,8 +49,8 @@ def find_irregular(folder: Path, within: Collection[str] | None = None) -> Itera
 
 def _find_irregular(folder: Path, before: str, within: Collection[str] | None) -> Iterator[str]:
     with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
+        ordered = sorted(entries, key=lambda entry: entry.name)
+    for entry in ordered:
         name = f"{before}{entry.name}"
         if entry.is_symlink():
             yield f"{name}: is a symbolic link"

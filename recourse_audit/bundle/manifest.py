@@ -58,8 +58,8 @@ def digest_of(text: str) -> str:
 
 def versions() -> dict[str, str]:
     """The program first, then packages by name, then Python and SQLite."""
-    found = {name: version(name) for name in PACKAGES}
-    return found | {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    packages = {name: version(name) for name in PACKAGES}
+    return packages | {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,11 +186,11 @@ def count_results(store: sqlite3.Connection) -> Counts:
         "coalesce(max(largest_deviation), 0.0) FROM subjects"
     )
     [[people]] = store.execute("SELECT count(*) FROM people")
-    found = dict(store.execute("SELECT status, count(*) FROM subjects GROUP BY status").fetchall())
+    counts = dict(store.execute("SELECT status, count(*) FROM subjects GROUP BY status").fetchall())
     return Counts(
         people=people,
         subjects=subjects,
-        statuses={status: found.get(status, 0) for status in STATUSES},
+        statuses={status: counts.get(status, 0) for status in STATUSES},
         chunks=chunks,
         queries=queries,
         repeats=Repeats(calls=repeated, differed=differed, largest=difference),

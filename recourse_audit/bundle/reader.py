@@ -75,17 +75,17 @@ class StoredAudit:
     @property
     def agreement(self) -> Agreement | None:
         """How the decisions on record agree with the model's; None if none are on record."""
-        found = read_meta(self.connection).get("agreement")
-        return AGREEMENT.read(found) if isinstance(found, str) else None
+        text = read_meta(self.connection).get("agreement")
+        return AGREEMENT.read(text) if isinstance(text, str) else None
 
     def _meta(self, key: str) -> str:
-        found = read_meta(self.connection).get(key)
-        if not isinstance(found, str):
+        text = read_meta(self.connection).get(key)
+        if not isinstance(text, str):
             raise InputError(
                 f"{self.folder}: the store says nothing about its {key}, so it is damaged; restore "
                 "it, or run the audit again into another --out"
             )
-        return found
+        return text
 
     @property
     def days(self) -> tuple[str, str] | None:
@@ -104,8 +104,8 @@ class StoredAudit:
     def number_of(self, subject: str) -> int | None:
         """The number of the subject with an id, if there is one."""
         rows = self.connection.execute("SELECT number FROM subjects WHERE id = ?", [subject])
-        found = rows.fetchone()
-        return None if found is None else int(found[0])
+        row = rows.fetchone()
+        return None if row is None else int(row[0])
 
     def rows(self) -> Iterator[tuple[int, SummaryRow]]:
         """One row per subject, by number, in order."""

@@ -92,7 +92,7 @@ RULES = {
     "common_outcomes": {
         "subject": IS_SUBJECT,
         "action": "{0} IN (SELECT number FROM common_actions)",
-        "outcome": f"{{0}} IN ({', '.join(repr(one) for one in OUTCOMES)})",
+        "outcome": f"{{0}} IN ({', '.join(repr(outcome) for outcome in OUTCOMES)})",
         "cost": "({0} IS NOT NULL) = (outcome = 'serves')",
     },
 }
@@ -108,10 +108,10 @@ def check_tables(store: sqlite3.Connection, schema: Sequence[str]) -> None:
             for (name,) in sound.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         }
     for name, columns in tables.items():
-        found = _columns(store, name)
-        if not found:
+        actual = _columns(store, name)
+        if not actual:
             raise sqlite3.IntegrityError(f"no such table: {name}")
-        if found != columns:
+        if actual != columns:
             raise sqlite3.IntegrityError(f"the table {name} has other columns")
     [[people, last]] = store.execute("SELECT count(*), coalesce(max(number), -1) FROM people")
     if last != people - 1:
@@ -145,7 +145,7 @@ def _check_column(store: sqlite3.Connection, table: str, column: _Column, people
     rule = RULES.get(table, {}).get(column.name)
     if rule is not None:
         conditions.append(rule.format(column.name, people=people))
-    holds = " AND ".join(f"({one})" for one in conditions)
+    holds = " AND ".join(f"({condition})" for condition in conditions)
     wrong = f"SELECT 1 FROM {table} WHERE NOT coalesce({holds}, 0) LIMIT 1"  # noqa: S608
     if store.execute(wrong).fetchone() is not None:
         raise sqlite3.IntegrityError(
@@ -379,8 +379,8 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
                 f"{VERSION}; use the program that wrote it, or run the audit again"
             )
         try:
-            found = path.stat()
-            _check_once(path, found.st_ino, found.st_size, found.st_ctime_ns)
+            state = path.stat()
+            _check_once(path, state.st_ino, state.st_size, state.st_ctime_ns)
             yield store
         except DAMAGE as error:
             raise InputError(

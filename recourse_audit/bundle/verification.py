@@ -4,6 +4,7 @@ Each problem is one line that begins with the file it is about.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from recourse_audit.bundle.checkpoint import is_unbroken
@@ -92,8 +93,8 @@ def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
         with open_store(bundle.store) as store:
             if count_results(store) != counts:
                 yield f"{STORE}: does not hold what the manifest counts"
-            sealed = [(chunk.chunk, chunk.subjects, chunk.content) for chunk in manifest.chunks]
-            if [(one.chunk, one.subjects, one.content) for one in chunk_digests(store)] != sealed:
+            sealed = [replace(chunk, hash="") for chunk in manifest.chunks]
+            if list(chunk_digests(store)) != sealed:
                 yield f"{STORE}: its documents are not those of the events"
     except InputError as error:  # sealed all the same, by somebody else
         yield str(error).removeprefix(f"{bundle.folder}/")

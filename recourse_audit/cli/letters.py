@@ -179,7 +179,7 @@ def _read_ids(ids: str | None, file: Path | None, *, every: bool) -> "tuple[str,
         return "all"
     if file is not None:
         return read_ids(file)
-    return None if ids is None else tuple(one.strip() for one in ids.split(",") if one.strip())
+    return None if ids is None else tuple(name.strip() for name in ids.split(",") if name.strip())
 
 
 def _date(text: str) -> date:

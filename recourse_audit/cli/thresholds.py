@@ -71,9 +71,9 @@ def _why_untested(report: "GroupReport") -> str:
     from recourse_audit.render.text import plain
 
     for table in report.tables:
-        for one in table.comparisons:
-            if one.primary:
-                return plain(one.reason)
+        for comparison in table.comparisons:
+            if comparison.primary:
+                return plain(comparison.reason)
     return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 

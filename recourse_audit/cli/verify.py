@@ -36,25 +36,27 @@ def verify(
     opened = Bundle(bundle)
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Checking every file")
-        found = opened.verify(key=key)
-    if replay is not None and settings is not None and not found.problems:
+        verification = opened.verify(key=key)
+    if replay is not None and settings is not None and not verification.problems:
         with steps_on_stderr(shown=True) as steps:
             steps.begin("Working out subjects again")
-            found = replace(found, problems=opened.replay(settings, replay, seed=seed))
+            problems = opened.replay(settings, replay, seed=seed)
+            verification = replace(verification, problems=problems)
     for name in opened.leftovers:
         say(f"! {name}/: left by a command that was stopped, and not checked; the next removes it")
     if as_json:
-        print_json(found.to_dict())
+        print_json(verification.to_dict())
     else:
-        for line in found.problems or [_sound(bundle, found, replay)]:
+        for line in verification.problems or [_sound(bundle, verification, replay)]:
             typer.echo(plain(line))
-    if found.problems:
+    if verification.problems:
         raise typer.Exit(VerificationError.exit_code)
 
 
-def _sound(bundle: Path, found: "Verification", replay: int | None) -> str:
+def _sound(bundle: Path, verification: "Verification", replay: int | None) -> str:
     from recourse_audit.render.text import number
 
-    signed = f", signed by {found.signed_by[:16]}…" if found.signed_by else ", not signed"
-    again = f"; {min(replay, found.subjects or 0)} worked out again" if replay else ""
-    return f"{bundle}: unchanged, {number(found.subjects or 0, 'subject')}{signed}{again}"
+    key = verification.signed_by
+    signed = f", signed by {key[:16]}…" if key else ", not signed"
+    again = f"; {min(replay, verification.subjects or 0)} worked out again" if replay else ""
+    return f"{bundle}: unchanged, {number(verification.subjects or 0, 'subject')}{signed}{again}"

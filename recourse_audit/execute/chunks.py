@@ -94,10 +94,10 @@ class FinishedChunk:
 
 def chunks_of(audit: LoadedAudit, subjects: Ints) -> Iterator[Part]:
     """Cut the blocks of the search into chunks, numbered in order."""
-    found = blocks(audit.graph, subjects, audit.scope.max_nodes, budget=audit.scope.budget)
     size = min(SUBJECTS_IN_CHUNK, max(len(subjects) // FEWEST_CHUNKS, 1))
     number = 0
-    for block in found:
+    scope = audit.scope
+    for block in blocks(audit.graph, subjects, scope.max_nodes, budget=scope.budget):
         for first in range(0, len(block.subjects), size):
             cut = slice(first, first + size)
             own, bounds = block.subjects[cut].tolist(), block.bounds[cut].tolist()

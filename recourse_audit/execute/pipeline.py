@@ -274,17 +274,18 @@ def _agreement(request: Request, decisions: Decisions) -> Agreement | None:
     audit = request.audit
     if audit.recorded is None:
         return None
-    found = agreement_of(audit.settings, audit.graph, audit.recorded, decisions)
+    agreement = agreement_of(audit.settings, audit.graph, audit.recorded, decisions)
     most = audit.settings.decision.most_disagreement
-    if found.disagreeing > most * found.compared and not request.despite_disagreement:
+    if agreement.disagreeing > most * agreement.compared and not request.despite_disagreement:
         raise SettingsError(
-            f"{request.origin}: decision.recorded: on {found.disagreeing:,} of {found.compared:,} "
-            f"people the model does not decide what column {found.column!r} has on record, more "
-            f"than the {most:.1%} that decision.most_disagreement allows; `recourse-audit inspect "
+            f"{request.origin}: decision.recorded: on {agreement.disagreeing:,} of "
+            f"{agreement.compared:,} people the model does not decide what column "
+            f"{agreement.column!r} has on record, more than the {most:.1%} that "
+            "decision.most_disagreement allows; `recourse-audit inspect "
             f"{request.origin}` says who and what may explain it; correct the model, the data or "
             "the rule, or go on with --despite-disagreement"
         )
-    return found
+    return agreement
 
 
 def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint) -> None:
@@ -349,7 +350,7 @@ def _work(
     """Have all chunks worked on that are not finished yet."""
     finished = checkpoint.chunks()
     chunks = list(chunks_of(plan.audit, plan.subjects))
-    cut = {one.chunk: {*one.subjects} for one in chunks}
+    cut = {chunk.chunk: {*chunk.subjects} for chunk in chunks}
     if any(cut.get(chunk) != subjects for chunk, subjects in finished.items()):
         raise InputError(
             f"{bundle.folder}: was begun by a version that cuts the work into other chunks; use "
@@ -369,7 +370,7 @@ def _work(
 
     with closing(executor.run(job, queue, say)) as done:
         for chunk in done:
-            documents = {one: answer.document for one, answer in chunk.answers.items()}
+            documents = {subject: answer.document for subject, answer in chunk.answers.items()}
             documents |= _failures(reporter, chunk)
             checkpoint.add(chunk.chunk, documents)
             log.add(LogLine(event="chunk", chunk=chunk.chunk, subjects=len(documents)))

@@ -211,12 +211,14 @@ class ProcessPool(Generic[Task, Answer, Finished]):
 
     def _wait_for_workers(self) -> list[_Worker[Task]]:
         """Wait until some worker says something, dies, or is overdue."""
-        busy = [one for one in self._workers if one.task is not None or not one.ready]
+        busy = [worker for worker in self._workers if worker.task is not None or not worker.ready]
         rest = max(0.0, min(worker.deadline for worker in busy) - self._clock())
         speaking = wait([worker.connection for worker in self._workers], rest)
         now = self._clock()
         overdue = [worker for worker in busy if worker.deadline <= now]
-        return [one for one in self._workers if one.connection in speaking or one in overdue]
+        return [
+            worker for worker in self._workers if worker.connection in speaking or worker in overdue
+        ]
 
     def _hear(
         self, worker: _Worker[Task], queue: Queue[Task, Answer, Finished], say: Say

@@ -41,8 +41,8 @@ SMALL = 65_536
 TEXTS_AT_ONCE = 2**16
 # A graph whose arrays have more bytes is not held twice.
 HELD_ONCE = 2**28
-_GRAPH = [one.name for one in fields(Graph)]
-_TIES = [one.name for one in fields(Ties)]
+_GRAPH = [field.name for field in fields(Graph)]
+_TIES = [field.name for field in fields(Ties)]
 
 
 def share_graph(folder: Path, graph: Graph) -> None:
@@ -156,10 +156,10 @@ def _texts(folder: Path, name: str) -> Strings:
     ends = open_array(folder / f"{name}.ends.npy")
     texts = np.empty(len(ends) - 1, dtype=np.dtypes.StringDType())
     for low in range(0, len(texts), TEXTS_AT_ONCE):
-        some = ends[low : low + TEXTS_AT_ONCE + 1].tolist()
-        part = content[some[0] : some[-1]].tobytes()
+        limits = ends[low : low + TEXTS_AT_ONCE + 1].tolist()
+        part = content[limits[0] : limits[-1]].tobytes()
         texts[low : low + TEXTS_AT_ONCE] = [
-            part[first - some[0] : last - some[0]].decode() for first, last in pairwise(some)
+            part[first - limits[0] : last - limits[0]].decode() for first, last in pairwise(limits)
         ]
     return texts
 
