@@ -73,30 +73,30 @@ def _end(beyond: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _difference_score(shares: Shares, difference: float) -> float:
-    """How many standard errors the gap is above a difference, if that is the true one."""
+    """How many standard errors the gap is above a difference, if that is the true p1."""
     more = shares.reference_people / shares.people
-    one, other, d = shares.group, shares.reference, difference
-    cubed, squared = 1 + more, -(1 + more + one + more * other + d * (more + 2))
-    linear = d * d + d * (2 * one + more + 1) + one + more * other
-    constant = -one * d * (1 + d)
+    p1, p0, d = shares.group, shares.reference, difference
+    cubed, squared = 1 + more, -(1 + more + p1 + more * p0 + d * (more + 2))
+    linear = d * d + d * (2 * p1 + more + 1) + p1 + more * p0
+    constant = -p1 * d * (1 + d)
     third = squared / (3 * cubed)
     v = third**3 - squared * linear / (6 * cubed**2) + constant / (2 * cubed)
     u = math.copysign(math.sqrt(max(0.0, third**2 - linear / (3 * cubed))), v)
     turn = math.acos(min(1.0, max(-1.0, v / u**3))) if u else 0.0
     group = 2 * u * math.cos((math.pi + turn) / 3) - third
-    return _score(one - other - d, shares, group, group - d, 1.0)
+    return _score(p1 - p0 - d, shares, group, group - d, 1.0)
 
 
 def _ratio_score(shares: Shares, ratio: float) -> float:
     """How many standard errors the group's share is above a ratio of the reference's."""
     more = shares.reference_people / shares.people
-    one, other = shares.group, shares.reference
-    squared, linear = 1 + more, -(ratio * (1 + more * other) + more + one)
-    constant = ratio * (one + more * other)
+    p1, p0 = shares.group, shares.reference
+    squared, linear = 1 + more, -(ratio * (1 + more * p0) + more + p1)
+    constant = ratio * (p1 + more * p0)
     root = math.sqrt(max(0.0, linear**2 - 4 * squared * constant))
     # The smaller root, written so that nothing cancels out.
     group = 2 * constant / (root - linear)
-    return _score(one - ratio * other, shares, group, group / ratio, ratio)
+    return _score(p1 - ratio * p0, shares, group, group / ratio, ratio)
 
 
 def _score(gap: float, shares: Shares, group: float, reference: float, weight: float) -> float:

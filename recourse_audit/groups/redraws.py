@@ -104,23 +104,23 @@ class Network:
 
     def distances(self, people: Ints) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
         """The number of steps between any two of some people; `UNREACHED` where no way leads."""
-        found = np.full((people.size, people.size), UNREACHED, dtype=np.uint8)
+        apart = np.full((people.size, people.size), UNREACHED, dtype=np.uint8)
         for first in range(0, people.size, SOURCES):
             sources = people[first : first + SOURCES]
             columns = np.arange(sources.size)
             reached = np.zeros((self.people, sources.size), dtype=bool)
             reached[sources, columns] = True
             front = reached.astype(np.float32)
-            found[first + columns, first + columns] = 0
+            apart[first + columns, first + columns] = 0
             for steps in range(1, UNREACHED):
                 new = (self.ties @ front > 0) & ~reached
                 if not new.any():
                     break
                 reached |= new
-                here = found[first : first + SOURCES]
+                here = apart[first : first + SOURCES]
                 here[new[people].T] = steps
                 front = new.astype(np.float32)
-        return found
+        return apart
 
     def parts(self, count: int) -> Ints:
         """Everybody's part: `count` parts of equal size, a power of two, with few ties between."""
