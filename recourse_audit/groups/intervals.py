@@ -73,7 +73,7 @@ def _end(beyond: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _difference_score(shares: Shares, difference: float) -> float:
-    """How many standard errors the gap is above a difference, if that is the true p1."""
+    """How many standard errors the gap is above a difference, if that is the true one."""
     more = shares.reference_people / shares.people
     p1, p0, d = shares.group, shares.reference, difference
     cubed, squared = 1 + more, -(1 + more + p1 + more * p0 + d * (more + 2))
