@@ -106,14 +106,13 @@ class Bundle:
     def groups(self) -> "GroupReport":
         """Gaps between groups, with their uncertainty."""
         from recourse_audit.bundle.reader import open_stored_audit
-        from recourse_audit.render.findings import with_sentences
 
         with open_stored_audit(self.folder) as stored:
             if stored.finished:
-                return with_sentences(stored.group_report())
+                return stored.group_report()
             from recourse_audit.groups.report import groups_of
 
-            return with_sentences(stored.with_days(groups_of(stored)))
+            return stored.with_days(groups_of(stored))
 
     def write_pages(
         self,

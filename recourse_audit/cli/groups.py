@@ -27,7 +27,7 @@ def groups(
 ) -> None:
     """Compare the groups of an audit: gaps, their uncertainty, and whom the advice cuts off."""
     from recourse_audit.api.bundle import Bundle
-    from recourse_audit.groups.csv_table import groups_csv
+    from recourse_audit.render.groups_csv import groups_csv
     from recourse_audit.render.terminal.groups import show_groups
     from recourse_audit.render.terminal.groups_brief import show_groups_briefly, unfinished
     from recourse_audit.render.terminal.progress import steps_on_stderr

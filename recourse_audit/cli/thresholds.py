@@ -68,17 +68,18 @@ def check_gaps(bundle: Path, report: "GroupReport") -> None:
 
 
 def _why_untested(report: "GroupReport") -> str:
-    from recourse_audit.render.text import plain
+    from recourse_audit.render.terminal.group_words import UNTESTED
 
     for table in report.tables:
         for comparison in table.comparisons:
-            if comparison.primary:
-                return plain(comparison.reason)
+            if comparison.untested is not None:
+                return UNTESTED[comparison.untested]
     return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 
 def flags_sentence(report: "GroupReport") -> str:
     """How many gaps are shown, and the one to lead with; "" if none is."""
+    from recourse_audit.render.findings import speak
     from recourse_audit.render.text import number
 
     if not report.flags:
@@ -86,4 +87,4 @@ def flags_sentence(report: "GroupReport") -> str:
     more = len(report.flags) - 1
     others = f" (and {more} more)" if more else ""
     gaps = number(len(report.flags), "gap")
-    return f"{gaps} shown: {report.headline['en']}{others}"
+    return f"{gaps} shown: {speak(report).headline()}{others}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.inference import GapTest, below, detectable, holm
+from recourse_audit.groups.verdicts import worse_off
 from recourse_audit.records.group_actions import ActionGap
 from recourse_audit.records.group_figures import Verdict
 from recourse_audit.settings import GroupSettings
@@ -88,5 +89,6 @@ def _gap(
         effective=tested.effective,
         smallest_gap=smallest,
         verdict=verdict,
-        reason=tested.reason,
+        worse=worse_off(verdict, tested.difference),
+        untested=tested.reason,
     )

@@ -2,7 +2,7 @@
 
 Every action was tried on everybody refused, so the share that it serves can be compared between
 groups; shares are of everybody audited, as those of people with an option are. An action that
-serves fewer people than the threshold has no figures and is in no set.
+serves a few people has no figures and is in no set.
 """
 
 import sqlite3
@@ -17,12 +17,9 @@ import numpy as np
 from recourse_audit.groups.action_gaps import Draft, Test, decided, draft_gap
 from recourse_audit.groups.action_sets import ChosenSet, smallest_set
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.knowledge import FOUND, USABLE
-from recourse_audit.groups.marks import Mark, Without
 from recourse_audit.groups.measures import quartiles_of, rate_of
-from recourse_audit.groups.notes import ACTIONS_NOT_ASKED, ACTIONS_NOT_SHOWN
-from recourse_audit.groups.people import VERIFIED, Population
-from recourse_audit.groups.tables import TableSet
+from recourse_audit.groups.people import NOWHERE, VERIFIED, Population
+from recourse_audit.groups.tables import Design, Grouping
 from recourse_audit.records.group_actions import (
     ActionFigures,
     ActionSet,
@@ -50,30 +47,21 @@ class Goal:
 class Served:
     """What the actions do for everybody audited without an error, one row for each.
 
-    `goals` are the smallest sets, of actions that may be shown.
+    `found` says who has an option at all; whom an action serves has.
     """
 
     actions: tuple[CommonAction, ...]
     person: Ints
     people: int
+    found: Mask
     serves: Mask
     applies: Mask
     unsettled: Mask
     cost: Floats
-    goals: tuple[Goal, ...] = ()
 
-    def marks(self) -> Iterator[Mark]:
-        """Whom each action serves, then to whom each applies, then whom each set serves."""
-        for column in self.serves.T:
-            yield Mark(part_of=(FOUND,), members=self.of_people(column))
-        for column in self.applies.T:
-            yield Mark(part_of=USABLE, members=self.of_people(column), innocent=True)
-        for goal in self.goals:
-            yield Mark(part_of=(FOUND,), members=self.of_people(self.by_set(goal)))
-
-    def by_set(self, goal: Goal) -> Mask:
-        """Whom one of the actions of a set serves."""
-        return np.asarray(self.serves[:, list(goal.chosen.actions)].any(axis=1))
+    def by_set(self, actions: Sequence[int]) -> Mask:
+        """Whom one of some actions serves."""
+        return np.asarray(self.serves[:, list(actions)].any(axis=1))
 
     def of_people(self, marked: Mask) -> Mask:
         """A mark on some of the audited as one on everybody."""
@@ -81,9 +69,30 @@ class Served:
         found[self.person[marked]] = True
         return found
 
+    def labels(self, among: Mask, mark: Mask) -> Ints:
+        """Some of the audited by whether they have a mark."""
+        found = np.full(self.people, NOWHERE)
+        found[self.person[among]] = mark[among]
+        return found
 
-def read_served(store: sqlite3.Connection, population: Population, smallest: int) -> Served:
-    """Read what the actions do, and find the smallest sets of those that serve enough people."""
+    def divisions(self, actions: Sequence[int]) -> list[Ints]:
+        """What is said with whom some actions serve: of those with an option, and of each action.
+
+        Beside a set stand the actions that it is made of, so that whom only the others serve
+        follows, and of two actions whom both serve.
+        """
+        yes = self.by_set(actions)
+        said = [self.labels(self.found, yes)]
+        if len(actions) > 1:
+            said += [self.labels(yes, self.serves[:, action]) for action in actions]
+        if len(actions) == 2:
+            both = self.serves[:, list(actions)].all(axis=1)
+            said.append(self.labels(yes, np.asarray(both)))
+        return said
+
+
+def read_served(store: sqlite3.Connection, population: Population) -> Served:
+    """Read what the actions do."""
     actions = tuple(
         CommonAction(do=do, what=what, ties=ties, by=by, to=to, unit=unit)
         for do, what, ties, by, to, unit in store.execute(
@@ -106,27 +115,28 @@ def read_served(store: sqlite3.Connection, population: Population, smallest: int
             serves[at] = outcome == "serves"
             unsettled[at] = outcome == "not_settled"
             cost[at] = np.nan if price is None else price
-    serves &= (audited.status[usable] == VERIFIED)[:, np.newaxis]
-    found = Served(
+    found = audited.status[usable] == VERIFIED
+    return Served(
         actions=actions,
         person=person,
         people=population.people,
-        serves=serves,
+        found=found,
+        serves=serves & found[:, np.newaxis],
         applies=applies,
         unsettled=unsettled,
         cost=cost,
     )
-    return replace(found, goals=tuple(_goals(serves, smallest)))
 
 
-def _goals(serves: Mask, smallest: int) -> Iterator[Goal]:
-    number = serves.sum(axis=0)
-    shown = np.flatnonzero((number >= smallest) & (number < len(serves)))
-    candidates = serves[:, shown]
-    served = int(candidates.any(axis=1).sum())
+def _goals(served: Served, design: Design) -> Iterator[Goal]:
+    """The smallest sets of those actions of which it can be shown whom they serve."""
+    count = len(served.actions)
+    shown = np.array([at for at in range(count) if design.passes(None, *served.divisions([at]))])
+    candidates = served.serves[:, shown.astype(np.int64)]
+    anybody = int(candidates.any(axis=1).sum())
     wanted: list[tuple[float, Literal["of the served", "of everybody"], int]] = [
-        *((share, "of the served", served) for share in SHARES),
-        *((share, "of everybody", len(serves)) for share in OF_EVERYBODY),
+        *((share, "of the served", anybody) for share in SHARES),
+        *((share, "of everybody", len(candidates)) for share in OF_EVERYBODY),
     ]
     for share, of, people in wanted:
         chosen = smallest_set(candidates, ceil(share * people - 1e-9))
@@ -138,39 +148,33 @@ def _goals(serves: Mask, smallest: int) -> Iterator[Goal]:
 def common_actions_of(
     served: Served,
     settings: GroupSettings,
-    table_set: TableSet,
-    references: Sequence[tuple[int | None, str]],
+    design: Design,
+    references: Sequence[int | None],
     test: Test,
 ) -> CommonActions:
     """The figures of all actions and sets that can be shown, with gaps between groups."""
     if not served.actions:
-        return CommonActions(actions=(), sets=(), note=ACTIONS_NOT_ASKED)
-    if table_set.withheld.all_outcomes:
-        return CommonActions(actions=(), sets=(), note=ACTIONS_NOT_SHOWN)
-    marks = iter(table_set.withheld.marks)
-    count = len(served.actions)
-    of_actions, of_applying = ([*islice(marks, count)] for _ in range(2))
-    writer = _Writer(served, settings, table_set, references, test)
-    whom = [
-        *(served.serves[:, number] for number in range(count)),
-        *(served.by_set(goal) for goal in served.goals),
-    ]
-    groups = writer.served(whom, [*of_actions, *marks])
+        return CommonActions(actions=(), sets=(), nothing="not_asked")
+    if not design.outcomes:
+        return CommonActions(actions=(), sets=(), nothing="few_people")
+    writer = _Writer(served, settings, design, references, test)
+    goals = list(_goals(served, design))
+    single = [(number,) for number in range(len(served.actions))]
+    groups = writer.served([*single, *(goal.chosen.actions for goal in goals)])
     return CommonActions(
-        actions=tuple(
-            writer.figures(number, groups[number], of_applying[number]) for number in range(count)
-        ),
+        actions=tuple(writer.figures(number, groups[number,]) for (number,) in single),
         sets=tuple(
             ActionSet(
                 share=goal.share,
                 of=goal.of,
                 actions=goal.chosen.actions,
                 exact=goal.chosen.exact,
-                served=found,
+                served=groups[goal.chosen.actions],
             )
-            for goal, found in zip(served.goals, groups[count:], strict=True)
+            for goal in goals
+            if groups[goal.chosen.actions].everybody is not None
         ),
-        note="",
+        nothing=None,
     )
 
 
@@ -181,84 +185,92 @@ class _Writer:
         self,
         served: Served,
         settings: GroupSettings,
-        table_set: TableSet,
-        references: Sequence[tuple[int | None, str]],
+        design: Design,
+        references: Sequence[int | None],
         test: Test,
     ) -> None:
         self._served = served
         self._settings = settings
-        self._table_set = table_set
+        self._design = design
         self._references = references
         self._test = test
 
-    def figures(
-        self, number: int, groups: ServedGroups, without_applying: Without
-    ) -> ActionFigures:
+    def figures(self, number: int, groups: ServedGroups) -> ActionFigures:
         """One action, of which it is known whom it serves."""
         found = self._served
         yes, applies = found.serves[:, number], found.applies[:, number]
-        effort = quartiles_of(found.cost[yes, number]).median if groups.everybody else None
+        open_ = found.unsettled[:, number]
+        whom = [found.labels(np.ones_like(applies), applies), found.labels(applies, yes)]
+        shown = groups.everybody is not None and self._allows(None, whom)
+        settled = shown and self._allows(None, [found.labels(applies & ~yes, open_)])
         return ActionFigures(
             action=found.actions[number],
             served=groups,
-            applies=None if without_applying is None else int(applies.sum()),
+            applies=int(applies.sum()) if shown else None,
             applies_by_group={
-                name: {label: int(applies[rows].sum()) for label, rows in some}
-                for _, name, some in self._tables(without_applying)
+                grouping.name: {
+                    label: int(applies[rows].sum()) for label, rows in self._rows(grouping)
+                }
+                for grouping in self._design.single
+                if shown and grouping.name in groups.by_group and self._allows(grouping, whom)
             },
-            not_settled=int(found.unsettled[:, number].sum()),
-            effort=effort,
+            not_settled=int(open_.sum()) if settled else None,
+            effort=quartiles_of(found.cost[yes, number]).median if groups.everybody else None,
         )
 
-    def served(self, whom: Sequence[Mask], without: Sequence[Without]) -> list[ServedGroups]:
-        """Whom actions and sets serve, with gaps; what serves the same people is tested once."""
-        keys = [yes.tobytes() for yes in whom]
-        several = dict(zip(keys, zip(whom, without, strict=True), strict=True))
-        groups = {key: self._groups(yes, hidden) for key, (yes, hidden) in several.items()}
-        drafts: dict[bytes, list[Draft]] = {key: [] for key in several}
+    def served(self, sets: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ServedGroups]:
+        """Whom actions and sets of them serve, with gaps."""
+        groups = {actions: self._groups(actions) for actions in sets}
+        drafts: dict[tuple[int, ...], list[Draft]] = {actions: [] for actions in groups}
         # Tests of the same people share most of their work, if they follow each other.
-        for place, names, people, other in self._compared():
-            for key, (yes, hidden) in several.items():
-                if hidden is not None and not hidden[place]:
-                    served = self._served.of_people(yes)
-                    drafts[key].append(draft_gap(self._test, names, served, people, other))
+        for name, names, people, other in self._compared():
+            for actions, found in groups.items():
+                if name in found.by_group:
+                    served = self._served.of_people(self._served.by_set(actions))
+                    drafts[actions].append(draft_gap(self._test, names, served, people, other))
         gaps = iter(decided([one for some in drafts.values() for one in some], self._settings))
-        for key, some in drafts.items():
-            groups[key] = replace(groups[key], gaps=tuple(islice(gaps, len(some))))
-        return [groups[key] for key in keys]
-
-    def _groups(self, yes: Mask, without: Without) -> ServedGroups:
-        by_group = {
-            name: {label: self._rate(yes[rows]) for label, rows in groups}
-            for _, name, groups in self._tables(without)
+        return {
+            actions: replace(groups[actions], gaps=tuple(islice(gaps, len(some))))
+            for actions, some in drafts.items()
         }
-        everybody = None if without is None else self._rate(yes)
-        return ServedGroups(everybody=everybody, by_group=by_group, gaps=())
+
+    def _allows(self, grouping: Grouping | None, divisions: Sequence[Ints]) -> bool:
+        return self._design.allows(grouping, "common_actions", *divisions)
+
+    def _groups(self, actions: tuple[int, ...]) -> ServedGroups:
+        yes, divisions = self._served.by_set(actions), self._served.divisions(actions)
+        if not self._allows(None, divisions):
+            return ServedGroups(everybody=None, by_group={}, gaps=())
+        by_group = {
+            grouping.name: {label: self._rate(yes[rows]) for label, rows in self._rows(grouping)}
+            for grouping in self._design.single
+            if grouping.outcomes and self._allows(grouping, divisions)
+        }
+        return ServedGroups(everybody=self._rate(yes), by_group=by_group, gaps=())
 
     def _rate(self, yes: Mask) -> Rate:
         return rate_of(yes, None, self._settings.alpha)
 
-    def _tables(self, without: Without) -> Iterator[tuple[int, str, list[tuple[str, Ints]]]]:
-        """The tables that show a mark: place, name, and the rows of each group with anybody."""
-        for place in () if without is None else np.flatnonzero(~np.array(without)).tolist():
-            cells = self._table_set.tables[place]
-            cell = cells.cell[self._served.person]
-            groups = [(cells.label(at), np.flatnonzero(cell == at)) for at in range(len(cells))]
-            yield place, cells.name, [(label, rows) for label, rows in groups if rows.size]
+    def _rows(self, grouping: Grouping) -> Iterator[tuple[str, Ints]]:
+        """The rows of each group with anybody audited."""
+        own = grouping.cell[self._served.person]
+        for cell in range(len(grouping)):
+            rows = np.flatnonzero(own == cell)
+            if rows.size:
+                yield grouping.label(cell), rows
 
-    def _compared(self) -> Iterator[tuple[int, tuple[str, str, str], Ints, Ints]]:
+    def _compared(self) -> Iterator[tuple[str, tuple[str, str, str], Ints, Ints]]:
         """Every known group of a table with anybody audited, and the reference.
 
-        The place of the table; its name and those of the two; the people of both.
+        The name of the table; again with those of the two groups; the people of both.
         """
-        for place, (reference, _) in enumerate(self._references):
-            cells = self._table_set.tables[place]
-            own = cells.cell[self._served.person]
-            if reference is None or len(cells.attributes) > 1 or not (own == reference).any():
+        for grouping, reference in zip(self._design.groupings, self._references, strict=True):
+            own = grouping.cell[self._served.person]
+            if reference is None or grouping.crossed or not (own == reference).any():
                 continue
             other = self._served.person[own == reference]
-            for cell in range(len(cells)):
+            for cell in range(len(grouping)):
                 people = self._served.person[own == cell]
-                if cell != reference and cells.known(cell) and people.size:
-                    names = (cells.name, cells.label(cell), cells.label(reference))
-                    yield place, names, people, other
+                if cell != reference and grouping.known(cell) and people.size:
+                    names = (grouping.name, grouping.label(cell), grouping.label(reference))
+                    yield grouping.name, names, people, other

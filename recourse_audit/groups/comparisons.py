@@ -16,7 +16,6 @@ from recourse_audit.groups.measures import quartiles_of
 from recourse_audit.records.group_figures import (
     ByColumn,
     Comparison,
-    Direction,
     Family,
     GapIntervals,
     GapWithout,
@@ -135,10 +134,10 @@ def compare_groups(question: Question, sample: Sample, inference: Inference) -> 
         smallest_gap_in_family=None,
         favourable_ratio=favourable,
         below_four_fifths=favourable is not None and favourable < settings.four_fifths,
-        direction=_direction(question.measure, tested.difference),
         verdict=None,
+        worse=None,
         no_gap=False,
-        reason=tested.reason,
+        untested=tested.reason,
     )
 
 
@@ -203,14 +202,6 @@ def _by_column(found: CommunityError | None, *, decides: bool) -> ByColumn | Non
     return ByColumn(
         communities=found.communities, leaving=found.leaving, p=found.p, decides=decides
     )
-
-
-def _direction(measure: Measure, difference: float) -> Direction:
-    """Who is at a disadvantage."""
-    sign = HARDER[measure] * difference
-    if not sign:
-        return "none"
-    return "harder" if sign > 0 else "easier"
 
 
 def _turned(interval: Interval | None, sign: int) -> Interval | None:

@@ -18,8 +18,8 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.inference import FEWEST_COMMUNITIES, log_ratio_reach
-from recourse_audit.groups.notes import NO_TIE_DROPPED
 from recourse_audit.groups.people import VERIFIED, Attribute, Population
+from recourse_audit.groups.tables import Design, has_few
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.groups import Change, CutOff, CutOffTable, Do
 from recourse_audit.settings import GroupSettings
@@ -43,71 +43,36 @@ class _Ends:
 
 
 def cut_off(
-    store: sqlite3.Connection,
-    population: Population,
-    settings: GroupSettings,
-    hidden: Sequence[Mask],
-) -> list[CutOffTable]:
-    """Two tables per attribute: of first options and of all.
-
-    Withheld are the groups that are `hidden` elsewhere, groups with few ties, and as many others
-    as it takes that neither can be worked out (`_withheld`).
+    store: sqlite3.Connection, population: Population, settings: GroupSettings, design: Design
+) -> Iterator[CutOffTable]:
+    """By attribute whom first options drop ties to, and whom any option does.
 
     A tie leads to the end that is not the subject, or to both ends if neither is. Droppable are
     the ties that the policy would let the same people drop: everybody with an option. Pairs of
     people count once among the dropped and once among the droppable, so that their shares can be
-    compared.
+    compared. A table passes as those of people do, with ties in its cells.
     """
     audited = population.audited
     advised = audited.person[audited.status == VERIFIED]
     droppable = _ends(store, DROPPABLE, advised)
     dropped = {which: _ends(store, query, advised) for which, query in DROPPED.items()}
-    withheld = [
-        _withheld(
-            _counts(attribute, droppable),
-            [_counts(attribute, one) for one in dropped.values()],
-            mask,
-            settings.smallest,
+    for grouping in design.single:
+        [attribute] = grouping.attributes
+        first, every, could = (
+            _counts(attribute, ends) for ends in (dropped["first"], dropped["all"], droppable)
         )
-        for attribute, mask in zip(population.attributes, hidden, strict=True)
-    ]
-    return [
-        _table(population, settings, attribute, mask, which, (ends, droppable), advised)
-        for which, ends in dropped.items()
-        for attribute, mask in zip(population.attributes, withheld, strict=True)
-    ]
-
-
-def _withheld(could: Ints, dropped: Sequence[Ints], hidden: Mask, smallest: int) -> Mask:
-    """The groups whose ties are not counted in public: the same for first options and for all.
-
-    Withheld are groups that are hidden elsewhere or have fewer ties, droppable or dropped, than
-    the threshold (none is no secret). Totals are published, so one withheld group would follow
-    from the others, and so would it if the withheld ties were all dropped, or none; the group
-    with the fewest ties is added until neither is so, unless the total itself says it.
-    """
-    withheld = hidden.copy()
-    for counts in (could, *dropped):
-        withheld |= (counts > 0) & (counts < smallest)
-    while withheld.any() and _follows(could, dropped, withheld):
-        shown = np.flatnonzero(~withheld & (could > 0))
-        if not shown.size:
-            return np.ones(could.size, dtype=bool)
-        withheld[shown[np.argmin(could[shown])]] = True
-    return withheld
-
-
-def _follows(could: Ints, dropped: Sequence[Ints], withheld: Mask) -> bool:
-    """Whether a withheld count of ties, or that all or none of them are dropped, follows."""
-    if not could[withheld].any():
-        return bool(could.any())
-    if int(withheld.sum()) < 2:
-        return True
-    return any(
-        int(one[withheld].sum()) in (0, int(could[withheld].sum()))
-        and int(one.sum()) not in (0, int(could.sum()))
-        for one in dropped
-    )
+        shown: list[Which] = []
+        if not has_few(np.stack([first, could - first]), settings.smallest).any():
+            shown.append("first")
+            cells = np.stack([every, every - first, could - every])
+            if not has_few(cells, settings.smallest).any():
+                shown.append("all")
+        if len(shown) < len(dropped):
+            design.leave_out(grouping, "ties")
+        for which in shown:
+            yield _table(
+                population, settings, attribute, which, (dropped[which], droppable), advised
+            )
 
 
 def _ends(store: sqlite3.Connection, query: str, advised: Ints) -> _Ends:
@@ -123,24 +88,21 @@ def _table(
     population: Population,
     settings: GroupSettings,
     attribute: Attribute,
-    hidden: Mask,
     which: Which,
     ends: tuple[_Ends, _Ends],
     advised: Ints,
 ) -> CutOffTable:
     dropped, droppable = ends
-    names = tuple(name for name, gone in zip(attribute.groups, hidden, strict=True) if gone)
     few = advised.size < settings.smallest
-    note = f"fewer than {settings.smallest} people have an option" if few else ""
+    nothing: Literal["few_people", "no_tie_dropped"] | None = "few_people" if few else None
     if not few and not dropped.subject.size:
-        note = NO_TIE_DROPPED
+        nothing = "no_tie_dropped"
     rows: list[CutOff] = []
-    if not note:
+    if nothing is None:
         counts = [_counts(attribute, one) for one in ends]
         for place, name in enumerate(attribute.groups):
-            if not hidden[place]:
-                without = _ratios_without(population, attribute, ends, place)
-                rows.append(_row(name, place, counts, without, settings.alpha))
+            without = _ratios_without(population, attribute, ends, place)
+            rows.append(_row(name, place, counts, without, settings.alpha))
     return CutOffTable(
         attribute=attribute.name,
         options=which,
@@ -148,8 +110,7 @@ def _table(
         dropped=0 if few else dropped.subject.size,
         droppable=0 if few else droppable.subject.size,
         by_group=tuple(rows),
-        withheld=names,
-        note=note,
+        nothing=nothing,
     )
 
 

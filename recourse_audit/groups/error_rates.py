@@ -7,40 +7,36 @@ known, of everybody and of each group in question. People without an outcome are
 out. These figures are no part of the family of tests and get no verdict.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Ints
-from recourse_audit.groups.calibration import bins_of
+from recourse_audit.groups.arrays import Floats, Ints
+from recourse_audit.groups.calibration import bins_of, edges_of
 from recourse_audit.groups.gaps import FEWEST_COMPARED, members_of
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.measures import rate_of
-from recourse_audit.groups.notes import (
-    BETWEEN_PARTS,
-    ERRORS_NOT_SHOWN,
-    FEW_OUTCOMES,
-    FEW_OUTCOMES_IN,
-    PART_NAMES,
-    PARTS_WITHHELD,
-    PARTS_WITHHELD_IN_TABLES,
-    Part,
-)
-from recourse_audit.groups.outcome_parts import OF_REFUSED, PARTS, enough_known
-from recourse_audit.groups.outcome_suppression import ShownErrorRates
 from recourse_audit.groups.people import (
     BAD,
     FAVOURABLE,
     GOOD,
+    INFEASIBLE,
+    NOT_FOUND,
     NOT_KNOWN,
-    OUTCOMES,
+    NOWHERE,
     REFUSED,
     VERIFIED,
     Population,
 )
-from recourse_audit.groups.tables import TableSet
+from recourse_audit.groups.tables import (
+    Design,
+    Grouping,
+    choose_steps,
+    detail_labels,
+    option_labels,
+)
 from recourse_audit.records.error_rates import (
     CalibrationBin,
     ErrorGap,
@@ -51,9 +47,9 @@ from recourse_audit.records.error_rates import (
     GoodRefused,
 )
 from recourse_audit.records.group_figures import Rate
+from recourse_audit.records.groups import Part
 from recourse_audit.settings import GroupSettings
 
-INFEASIBLE = OUTCOMES.index("certified_infeasible")
 # Whose decisions an error is about, and the outcome that makes it one.
 ERRORS: dict[ErrorMeasure, tuple[int, int]] = {
     "false_approvals": (FAVOURABLE, BAD),
@@ -61,51 +57,50 @@ ERRORS: dict[ErrorMeasure, tuple[int, int]] = {
 }
 PART_OF: dict[ErrorMeasure, Part] = {"false_approvals": "approvals", "false_refusals": "refusals"}
 NO_INFLATION: Mapping[ErrorMeasure, float] = {}
+# False refusals are only computed where the outcomes of this share of the refused are known.
+LEAST_KNOWN = 0.95
+
+
+def enough_known(known: int, of: int) -> bool:
+    """Whether the outcomes of enough refused people are known to compute false refusals."""
+    return known > 0 and known >= LEAST_KNOWN * of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What a table, or everybody, shows of how decisions turned out, and the ends of its bins."""
+
+    parts: frozenset[Part]
+    edges: Floats
 
 
 def error_rates_of(
     population: Population,
     settings: GroupSettings,
-    table_set: TableSet,
-    references: list[tuple[int | None, str]],
+    design: Design,
+    references: Sequence[int | None],
     inference: Inference,
     *,
     column: str,
     scored: bool,
 ) -> ErrorRateReport:
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
-    shown = table_set.withheld.error_rates
-    if shown is None:
-        return _report(column, scored=scored, notes=(ERRORS_NOT_SHOWN,))
-    rates = _Rates(population=population, settings=settings, shown=shown, inference=inference)
-    tables = [
-        _table(rates, table_set, place, reference)
-        for place, (reference, _) in enumerate(references)
-        if shown.tables[place]
-    ]
+    rates = _Rates(population=population, settings=settings, inference=inference)
     everybody = np.arange(population.people)
-    return _report(
-        column,
-        scored=scored,
-        notes=tuple(_notes(shown)),
-        counts=tuple(rates.known(everybody, one) for one in (FAVOURABLE, REFUSED)),
-        refused_known=shown.refused_known,
-        overall=rates.of(everybody, None),
-        tables=tuple(tables),
+    counts = [rates.known(everybody, one) for one in (FAVOURABLE, REFUSED)]
+    refused_known = enough_known(*counts[1])
+    everywhere = _Shown(parts=frozenset(), edges=np.zeros(0))
+    tables: list[ErrorRateTable] = []
+    if design.people:
+        outcomes = _Outcomes(population, design, refused_known=refused_known)
+        everywhere = outcomes.shown(None, None)
+        for grouping, reference in zip(design.groupings, references, strict=True):
+            shown = outcomes.shown(grouping, everywhere)
+            if shown.parts:
+                tables.append(_table(rates, grouping, shown, reference))
+    (favourable_known, favourable), (refused_with_outcome, refused) = (
+        counts if everywhere.parts else ((None, None), (None, None))
     )
-
-
-def _report(
-    column: str,
-    *,
-    scored: bool,
-    notes: tuple[str, ...],
-    counts: tuple[tuple[int | None, int | None], ...] = ((None, None), (None, None)),
-    refused_known: bool = False,
-    overall: ErrorRates | None = None,
-    tables: tuple[ErrorRateTable, ...] = (),
-) -> ErrorRateReport:
-    (favourable_known, favourable), (refused_with_outcome, refused) = counts
     return ErrorRateReport(
         column=column,
         favourable=favourable,
@@ -114,27 +109,83 @@ def _report(
         refused_known=refused_with_outcome,
         score="score" if scored else "probability",
         calibrated="everybody" if refused_known else "favourable",
-        overall=overall,
-        tables=tables,
-        notes=notes,
+        overall=rates.of(everybody, everywhere) if everywhere.parts else None,
+        tables=tuple(tables),
     )
 
 
-def _notes(shown: ShownErrorRates) -> Iterator[str]:
-    """What is not shown of everybody, and why; and that some tables go without something."""
-    if not shown.refused_known:
-        yield FEW_OUTCOMES
-    left = [one for one in PARTS if shown.refused_known or one not in OF_REFUSED]
-    hidden = [PART_NAMES[one] for one in left if one not in shown.overall]
-    if hidden:
-        yield f"{PARTS_WITHHELD}{BETWEEN_PARTS.join(hidden)}."
-    less = [
-        PART_NAMES[one]
-        for one in PARTS
-        if one in shown.overall and any(one not in table for table in shown.tables)
-    ]
-    if less:
-        yield f"{PARTS_WITHHELD_IN_TABLES}{BETWEEN_PARTS.join(less)}."
+class _Outcomes:
+    """How decisions turned out, as labels of people by which tables would divide them."""
+
+    def __init__(self, population: Population, design: Design, *, refused_known: bool) -> None:
+        self._design = design
+        decided, came_true = population.decided, population.came_true
+        known = came_true != NOT_KNOWN
+        good = came_true == GOOD
+        self._divisions: dict[Part, list[Ints]] = {
+            "approvals": [np.where(known & (decided == FAVOURABLE), came_true, NOWHERE)]
+        }
+        if refused_known:
+            self._divisions["refusals"] = [
+                np.where(known & (decided == REFUSED), came_true, NOWHERE)
+            ]
+            self._divisions["good_refused"] = [
+                np.where(option_labels(population) == one, good, NOWHERE) for one in (0, 1)
+            ]
+            self._divisions["good_refused_details"] = [
+                np.where(detail_labels(population) == one, good, NOWHERE)
+                for one in (INFEASIBLE, NOT_FOUND)
+            ]
+        scope = (decided == FAVOURABLE) | ((decided == REFUSED) & refused_known)
+        counted = known & scope & ~np.isnan(population.score)
+        self._edges = edges_of(population.score[counted]) if counted.any() else np.zeros(0)
+        bins = bins_of(population.score, self._edges) if counted.any() else came_true
+        # Bins of good and of bad outcomes, each by its own.
+        self._bins = [np.where(counted & (good == one), bins, NOWHERE) for one in (True, False)]
+
+    def shown(self, grouping: Grouping | None, everywhere: _Shown | None) -> _Shown:
+        """What a table can show, as far as it is shown of everybody."""
+        parts: set[Part] = set()
+        for part, divisions in self._divisions.items():
+            audit = part in ("good_refused", "good_refused_details")
+            nobody = all((labels < 0).all() for labels in divisions)
+            if nobody or (everywhere is not None and part not in everywhere.parts):
+                continue
+            if audit and not (self._design.outcomes if grouping is None else grouping.outcomes):
+                continue
+            if part == "good_refused_details" and "good_refused" not in parts:
+                continue
+            if self._design.allows(grouping, part, *divisions):
+                parts.add(part)
+        edges: Floats = np.zeros(0)
+        if grouping is None or not grouping.crossed:
+            edges = self._merged(grouping, None if everywhere is None else everywhere.edges, parts)
+        if edges.size > 2:
+            parts.add("calibration")
+        return _Shown(parts=frozenset(parts), edges=edges)
+
+    def _merged(self, grouping: Grouping | None, within: Floats | None, parts: set[Part]) -> Floats:
+        """The ends of the bins: neighbours are merged until no cell has a few people.
+
+        The bins add up to everybody's outcomes, so they need the parts with the same sums.
+        """
+        whole: set[Part] = {"approvals", "refusals"}
+        if self._edges.size < 2 or (within is not None and not within.size):
+            return np.zeros(0)
+        size = self._edges.size - 1
+        counts = np.zeros((0, size), np.int64)
+        for labels in self._bins:
+            found = self._design.count(grouping, labels)
+            counts = np.vstack([counts, np.pad(found, ((0, 0), (0, size - found.shape[1])))])
+        candidates = [
+            step for step in range(size) if within is None or self._edges[step + 1] in within
+        ]
+        kept = choose_steps(counts, candidates, self._design.smallest)
+        complete = whole & set(self._divisions) <= parts and len(kept) > 1
+        if not complete or kept[-1] != size - 1:
+            self._design.leave_out(grouping, "calibration")
+            return np.zeros(0)
+        return self._edges[[0, *(step + 1 for step in kept)]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +194,7 @@ class _Rates:
 
     population: Population
     settings: GroupSettings
-    shown: ShownErrorRates
     inference: Inference
-
-    def parts(self, place: int | None) -> frozenset[Part]:
-        return self.shown.overall if place is None else self.shown.tables[place]
 
     def decided(self, people: Ints, decision: int) -> Ints:
         """Those of them with a known outcome on whom this was decided."""
@@ -164,14 +211,14 @@ class _Rates:
     def of(
         self,
         people: Ints,
-        place: int | None,
+        shown: _Shown,
         inflation: Mapping[ErrorMeasure, float] = NO_INFLATION,
     ) -> ErrorRates:
         """What is shown of some people in a table, or of everybody.
 
         `inflation` says by how much ties inflate the variance of their error rates.
         """
-        parts = self.parts(place)
+        parts = shown.parts
         favourable, refused = (self.decided(people, one) for one in (FAVOURABLE, REFUSED))
         enough = enough_known(*self.known(people, REFUSED))
         approvals, refusals = "approvals" in parts, "refusals" in parts
@@ -185,9 +232,9 @@ class _Rates:
             if refusals and enough
             else None,
             good_refused=self._good_refused(people, parts)
-            if "options" in parts and enough
+            if "good_refused" in parts and enough
             else None,
-            calibration=tuple(self._bins(people, place)) if "calibration" in parts else None,
+            calibration=tuple(self._bins(people, shown.edges)) if "calibration" in parts else None,
         )
 
     def rate(self, people: Ints, outcome: int, inflation: float | None = None) -> Rate:
@@ -220,18 +267,18 @@ class _Rates:
             rate_of(one, None, self.settings.alpha)
             for one in (without, infeasible, without & ~infeasible)
         )
-        details = "details" in parts
+        details = "good_refused_details" in parts
         return GoodRefused(
             without_option=whole,
             certified_infeasible=first if details else None,
             not_found_within_budget=second if details else None,
         )
 
-    def _bins(self, people: Ints, place: int | None) -> Iterator[CalibrationBin]:
+    def _bins(self, people: Ints, edges: Floats) -> Iterator[CalibrationBin]:
         """Scores and outcomes by bin; bins without anybody are left out."""
-        population, edges = self.population, self.shown.bins[place]
+        population = self.population
         some = [self.decided(people, FAVOURABLE)]
-        if self.shown.refused_known:
+        if enough_known(*self.known(np.arange(population.people), REFUSED)):
             some.append(self.decided(people, REFUSED))
         known = np.concatenate(some)
         bins = bins_of(population.score[known], edges)
@@ -242,15 +289,16 @@ class _Rates:
                 yield CalibrationBin(low=low, high=high, score=score, good=self.rate(there, GOOD))
 
 
-def _table(rates: _Rates, table_set: TableSet, place: int, reference: int | None) -> ErrorRateTable:
-    cells = table_set.tables[place]
-    members = members_of(rates.population, table_set, place).people
-    there = [cell for cell in range(len(cells)) if members[cell].size]
+def _table(
+    rates: _Rates, grouping: Grouping, shown: _Shown, reference: int | None
+) -> ErrorRateTable:
+    members = members_of(rates.population, grouping).people
     tests: dict[tuple[ErrorMeasure, int], GapTest] = {}
     if reference is not None:
-        for cell in (one for one in there if one != reference and cells.known(one)):
+        known = (cell for cell in range(len(grouping)) if grouping.known(cell))
+        for cell in (cell for cell in known if cell != reference):
             for measure, part in PART_OF.items():
-                if part in rates.shown.tables[place]:
+                if part in shown.parts:
                     found = rates.gap(measure, (members[cell], members[reference]))
                     tests |= {} if found is None else {(measure, cell): found}
 
@@ -262,37 +310,23 @@ def _table(rates: _Rates, table_set: TableSet, place: int, reference: int | None
                 largest[measure] = max(largest.get(measure, 1.0), test.inflation)
         return largest
 
-    by_group = {
-        cells.label(cell): rates.of(members[cell], place, inflation(cell)) for cell in there
-    }
     return ErrorRateTable(
-        table=cells.name,
-        by_group=by_group,
+        table=grouping.name,
+        by_group={
+            grouping.label(cell): rates.of(people, shown, inflation(cell))
+            for cell, people in enumerate(members)
+        },
         gaps=tuple(
             ErrorGap(
                 measure=measure,
-                group=cells.label(cell),
-                reference="" if reference is None else cells.label(reference),
+                group=grouping.label(cell),
+                reference="" if reference is None else grouping.label(reference),
                 difference=test.difference,
                 interval=test.interval,
                 p=test.p,
                 effective=test.effective,
-                reason=test.reason,
+                untested=test.reason,
             )
             for (measure, cell), test in tests.items()
         ),
-        notes=tuple(_table_notes(rates, place, by_group)),
     )
-
-
-def _table_notes(rates: _Rates, place: int, by_group: dict[str, ErrorRates]) -> Iterator[str]:
-    hidden = [
-        PART_NAMES[part]
-        for part in PARTS
-        if part in rates.shown.overall and part not in rates.shown.tables[place]
-    ]
-    if hidden:
-        yield f"{PARTS_WITHHELD}{BETWEEN_PARTS.join(hidden)}."
-    few = [name for name, one in by_group.items() if one.refused_known and not one.false_refusals]
-    if few:
-        yield f"{FEW_OUTCOMES_IN}{', '.join(few)}."

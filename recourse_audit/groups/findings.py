@@ -63,8 +63,8 @@ def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterat
             tests=one.tests.corrected_for or 0,
             smallest_gap=one.smallest_gap_in_family,
             verdict=found.verdict,
+            worse=one.worse,
             no_gap=one.no_gap,
-            sentences={},
         )
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
-from recourse_audit.groups.comparisons import Question, Sample, compare_groups
+from recourse_audit.groups.comparisons import RATES, Question, Sample, compare_groups
 from recourse_audit.groups.inference import Inference
+from recourse_audit.groups.measures import Divisions
 from recourse_audit.groups.people import NOT_FOUND, REFUSED, UNDECIDED, Population
-from recourse_audit.groups.tables import TableSet
+from recourse_audit.groups.tables import Grouping
 from recourse_audit.records.group_figures import (
-    EXPLORATORY,
     GRADES,
     PRIMARY,
     Comparison,
@@ -21,10 +21,6 @@ from recourse_audit.records.group_figures import (
 from recourse_audit.settings import GroupSettings
 
 FEWEST_COMPARED = 2
-# Not everybody has a value of these, so that a comparison counts people who are a detail.
-DETAILS: tuple[Measure, ...] = ("simulatability", "relevance", "caveats")
-# The values of these are medians.
-MEDIANS: tuple[Measure, ...] = ("cost", "options")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,20 +31,19 @@ class Members:
     audited: list[Ints]
 
 
-def members_of(population: Population, table_set: TableSet, place: int) -> Members:
-    """Sort everybody into the cells of a table."""
-    cells = table_set.tables[place]
+def members_of(population: Population, grouping: Grouping) -> Members:
+    """Sort everybody into the groups of a table."""
     return Members(
-        people=_by_cell(cells.cell, len(cells)),
-        audited=_by_cell(cells.cell[population.audited.person], len(cells)),
+        people=_by_cell(grouping.cell, len(grouping)),
+        audited=_by_cell(grouping.cell[population.audited.person], len(grouping)),
     )
 
 
 def gaps(
     population: Population,
     settings: GroupSettings,
-    table_set: TableSet,
-    place: int,
+    grouping: Grouping,
+    shown: Divisions | None,
     members: Members,
     reference: int,
     inference: Inference,
@@ -56,14 +51,13 @@ def gaps(
 ) -> Iterator[Comparison]:
     """All comparisons of a table; crossed ones are compared in what is concluded from only.
 
-    Groups that are unknown or withheld are never compared, and no detail is where details are
-    withheld. `tick` is called after every pair.
+    Groups that are unknown or pooled are never compared. Without a division of the audited, only
+    decisions are. `tick` is called after every pair.
     """
-    family: Family = "single" if len(table_set.tables[place].attributes) == 1 else "crossed"
-    cells, withheld = table_set.tables[place], table_set.withheld
-    for measure in _measures(table_set, place):
+    family: Family = "crossed" if grouping.crossed else "single"
+    for measure in _measures(grouping, shown):
         other = _values(population, measure, members, reference)
-        for cell in compared_cells(table_set, place, measure, reference):
+        for cell in _compared_cells(grouping, reference):
             one = _values(population, measure, members, cell)
             # Not everybody has an explanation or a caveat, so only a few values may be left.
             least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
@@ -72,47 +66,40 @@ def gaps(
                     Question(
                         measure=measure,
                         family=family if measure in PRIMARY else None,
-                        group=cells.label(cell),
-                        reference=cells.label(reference),
+                        group=grouping.label(cell),
+                        reference=grouping.label(reference),
                         settings=settings,
                     ),
                     _sample(population, measure, one, other),
                     inference,
                 )
-                if withheld.undetailed[place]:  # how many were not found is a detail
+                if shown is None or not shown.details:  # how many were not found is a detail
                     found = replace(found, without_not_found=None)
-                if withheld.without_quartiles[place] and measure in MEDIANS:
+                if shown is not None and measure == "cost":
+                    medians = (shown.at_step(one) for one in (found.value, found.reference_value))
+                    found = replace(found, value=next(medians), reference_value=next(medians))
+                elif shown is not None and not shown.quartiles and measure not in RATES:
                     found = replace(found, value=None, reference_value=None)
                 yield found
             tick()
 
 
-def count_pairs(table_set: TableSet, place: int, reference: int | None) -> int:
+def count_pairs(grouping: Grouping, shown: Divisions | None, reference: int | None) -> int:
     """How many comparisons a table has, those that turn out to be of too few included."""
     if reference is None:
         return 0
-    measures = _measures(table_set, place)
-    return sum(len(compared_cells(table_set, place, measure, reference)) for measure in measures)
+    return len(_measures(grouping, shown)) * len(_compared_cells(grouping, reference))
 
 
-def _measures(table_set: TableSet, place: int) -> list[Measure]:
-    left_out = DETAILS if table_set.withheld.undetailed[place] else ()
-    single = len(table_set.tables[place].attributes) == 1
-    measures = (*PRIMARY, *EXPLORATORY) if single else PRIMARY
-    return [measure for measure in measures if measure not in left_out]
+def _measures(grouping: Grouping, shown: Divisions | None) -> list[Measure]:
+    if shown is None:
+        return ["adverse_rate"]
+    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *shown.valued]
 
 
-def compared_cells(table_set: TableSet, place: int, measure: Measure, reference: int) -> list[int]:
-    """The known cells shown in a measure; none at all if the reference is withheld."""
-    withheld = table_set.people if measure == "adverse_rate" else table_set.outcomes
-    cells, hidden = table_set.tables[place], withheld.all[place]
-    if hidden[reference]:
-        return []
-    return [
-        cell
-        for cell in range(len(cells))
-        if cell != reference and not hidden[cell] and cells.known(cell)
-    ]
+def _compared_cells(grouping: Grouping, reference: int) -> list[int]:
+    cells = range(len(grouping))
+    return [cell for cell in cells if cell != reference and grouping.known(cell)]
 
 
 def _values(

@@ -42,7 +42,7 @@ from recourse_audit.groups.notes import (
     UNLIKE,
 )
 from recourse_audit.groups.redraws import UNREACHED, Effort, Labels, Network, Redrawing, Redraws
-from recourse_audit.records.group_figures import Comparison, Interval, Measure
+from recourse_audit.records.group_figures import Comparison, Interval, Measure, WhyUntested
 
 # Distances between more people than this, or through more ties than this, are not looked at.
 MOST_NEAR, MOST_WORK = 5_000, 2_000_000_000
@@ -114,7 +114,7 @@ class GapTest:
     communities: CommunityError | None = None
     by_column: bool = False
     ordinary: Ordinary = Ordinary()
-    reason: str = ""
+    reason: WhyUntested | None = None
 
 
 class Inference:
@@ -255,7 +255,9 @@ class Inference:
         return Interval(low=difference - reach, high=difference + reach), None
 
 
-def _check(values: Floats, member: Mask, inflation: float, p: float) -> tuple[str, float | None]:
+def _check(
+    values: Floats, member: Mask, inflation: float, p: float
+) -> tuple[WhyUntested | None, float | None]:
     """Why the gap is not tested, if it is not; the p value otherwise."""
     fewer = min(int(member.sum()), int((~member).sum()))
     if fewer / inflation < FEWEST_EFFECTIVE:
@@ -263,8 +265,10 @@ def _check(values: Floats, member: Mask, inflation: float, p: float) -> tuple[st
     share = float(values.mean())
     expected = fewer * min(share, 1 - share)
     if not _is_yes_or_no(values) or expected >= FEW_EXPECTED:
-        return "", p
-    return (FEW_CASES, None) if expected < FEWEST_EXPECTED else ("", max(p, fisher(values, member)))
+        return None, p
+    return (
+        (FEW_CASES, None) if expected < FEWEST_EXPECTED else (None, max(p, fisher(values, member)))
+    )
 
 
 def detectable(error: float, level: float) -> float:

@@ -2,24 +2,113 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.people import FAVOURABLE, OUTCOMES, REFUSED, UNDECIDED, Population
+from recourse_audit.groups.people import (
+    DISAGREES,
+    ERROR,
+    FAVOURABLE,
+    INFEASIBLE,
+    NOT_FOUND,
+    NOWHERE,
+    OUTCOMES,
+    REFUSED,
+    UNDECIDED,
+    VERIFIED,
+    Population,
+)
+from recourse_audit.groups.tables import (
+    Design,
+    Grouping,
+    choose_steps,
+    detail_labels,
+    is_divisible,
+)
 from recourse_audit.records.group_figures import (
     GRADES,
     CostPoint,
     DecisionCounts,
     Interval,
+    Measure,
     Outcomes,
     Quartiles,
     Rate,
 )
-from recourse_audit.records.recourse import RecourseStatus, wilson
-from recourse_audit.settings import GroupSettings
+from recourse_audit.records.recourse import wilson
 
 MOST_COST_POINTS = 40
+# Between two quartiles of seven people there is room for two numbers of people.
+FEWEST_IN_QUARTILES = 7
+UNGRADED = GRADES.index("not_settled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divisions:
+    """How a table, or everybody, divides the audited further than by whether they have an option.
+
+    `quartiles` are not shown of fewer than seven people, whom they would nearly list. `costs` are
+    those at which the curve is given; `valued` says of which exploratory measures it is shown how
+    many people have a value.
+    """
+
+    details: bool
+    quartiles: bool
+    costs: tuple[float, ...]
+    grades: bool
+    valued: tuple[Measure, ...]
+
+    def at_step(self, cost: float | None) -> float | None:
+        """The first cost of the curve that is not below one: quartiles say no more than it does."""
+        return next((step for step in self.costs if cost is not None and step >= cost), None)
+
+    def at_steps(self, quartiles: Quartiles) -> Quartiles:
+        """Quartiles of costs, each at a step of the curve."""
+        first, median, third = (
+            self.at_step(cost) for cost in (quartiles.first, quartiles.median, quartiles.third)
+        )
+        return Quartiles(of=quartiles.of, first=first, median=median, third=third)
+
+
+def divisions_of(
+    population: Population, design: Design, grouping: Grouping | None, within: Divisions | None
+) -> Divisions:
+    """What may be shown; costs are some of those `within` the division of everybody."""
+    audited = population.audited
+    grid = cost_grid(audited.cost)
+    steps = np.searchsorted(grid, audited.cost)
+    labels = population.label_audited(np.where(np.isfinite(audited.cost), steps, NOWHERE))
+    counts = design.count(grouping, labels)
+    candidates = [step for step, cost in enumerate(grid) if within is None or cost in within.costs]
+    costs = choose_steps(counts, candidates, design.smallest)
+    if grid and not costs:
+        design.leave_out(grouping, "cost_curve")
+    valued: dict[Measure, Mask] = {
+        "simulatability": ~np.isnan(audited.simulatability),
+        "relevance": ~np.isnan(audited.relevance),
+        "caveats": audited.grade < UNGRADED,
+    }
+    return Divisions(
+        # Results are counted one by one in the list of everybody, so they are no secret in sum.
+        details=grouping is None or design.allows(grouping, "details", detail_labels(population)),
+        quartiles=is_divisible(
+            design.count(grouping, population.label_audited(np.zeros_like(audited.status))),
+            FEWEST_IN_QUARTILES,
+        ),
+        costs=tuple(grid[step] for step in costs),
+        grades=design.allows(grouping, "grades", population.label_audited(audited.grade)),
+        valued=tuple(
+            measure
+            for measure, has in valued.items()
+            if design.allows(
+                grouping,
+                "grades" if measure == "caveats" else "explanations",
+                population.label_audited(has.astype(np.int64)),
+            )
+        ),
+    )
 
 
 def decisions_of(
@@ -47,35 +136,39 @@ def decisions_of(
 def outcomes_of(
     population: Population,
     audited: Ints,
-    costs: Sequence[float],
-    settings: GroupSettings,
+    shown: Divisions,
+    alpha: float,
     inflation: float | None = None,
 ) -> Outcomes:
-    """What the audit found for some of the audited (places among them); shares leave out errors."""
+    """What the audit found for some of the audited (places among them).
+
+    Shares leave out those whose audit failed, or whose decision on record is not the model's.
+    """
     everyone = population.audited
-    counts = np.bincount(everyone.status[audited], minlength=len(OUTCOMES)).tolist()
-    count = dict(zip(OUTCOMES, counts, strict=True))
+    count = np.bincount(everyone.status[audited], minlength=len(OUTCOMES)).tolist()
     usable = audited[everyone.usable[audited]]
     status = everyone.status[usable]
 
-    def rate(one: RecourseStatus) -> Rate:
-        return rate_of(status == OUTCOMES.index(one), inflation, settings.alpha)
+    def rate(code: int) -> Rate:
+        return rate_of(status == code, inflation, alpha)
 
+    curve = bool(shown.costs) or not np.isfinite(everyone.cost).any()
     grades = np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist()
     return Outcomes(
-        verified=count["verified"],
-        certified_infeasible=count["certified_infeasible"],
-        not_found_within_budget=count["not_found_within_budget"],
-        errors=count["error"],
-        feasibility=rate("verified"),
-        infeasible=rate("certified_infeasible"),
-        not_found=rate("not_found_within_budget"),
-        cost=quartiles_of(everyone.cost[usable]),
-        cost_curve=tuple(_curve(everyone.cost[usable], costs)),
-        options=quartiles_of(everyone.options[usable]),
-        simulatability=_if_many(quartiles_of(everyone.simulatability[usable]), settings),
-        relevance=_if_many(quartiles_of(everyone.relevance[usable]), settings),
-        grades=dict(zip(GRADES, grades, strict=True)),
+        verified=count[VERIFIED],
+        certified_infeasible=count[INFEASIBLE] if shown.details else None,
+        not_found_within_budget=count[NOT_FOUND] if shown.details else None,
+        errors=count[ERROR],
+        disagreeing=count[DISAGREES],
+        feasibility=rate(VERIFIED),
+        infeasible=rate(INFEASIBLE) if shown.details else None,
+        not_found=rate(NOT_FOUND) if shown.details else None,
+        cost=shown.at_steps(quartiles_of(everyone.cost[usable])) if curve else None,
+        cost_curve=tuple(_curve(everyone.cost[usable], shown.costs)) if curve else None,
+        options=quartiles_of(everyone.options[usable]) if shown.quartiles else None,
+        simulatability=_if_any(everyone.simulatability[usable], "simulatability", shown),
+        relevance=_if_any(everyone.relevance[usable], "relevance", shown),
+        grades=dict(zip(GRADES, grades, strict=True)) if shown.grades else None,
     )
 
 
@@ -115,9 +208,9 @@ def quartiles_of(values: Floats) -> Quartiles:
     return Quartiles(of=known.size, first=first, median=median, third=third)
 
 
-def _if_many(quartiles: Quartiles, settings: GroupSettings) -> Quartiles | None:
-    """Not everybody has a value, and a median of a handful would be one person's figure."""
-    return quartiles if quartiles.of >= settings.smallest else None
+def _if_any(values: Floats, measure: Measure, shown: Divisions) -> Quartiles | None:
+    quartiles = quartiles_of(values)
+    return quartiles if shown.quartiles and measure in shown.valued and quartiles.of else None
 
 
 def cost_grid(costs: Floats) -> list[float]:

@@ -6,17 +6,16 @@ minus the share refused alone, and groups are compared in it person by person. T
 describe; they are no part of the family of tests and get no verdict.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
-from recourse_audit.groups.gaps import Members, members_of
+from recourse_audit.groups.gaps import members_of
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.measures import rate_of
-from recourse_audit.groups.notes import OWN_NOT_KNOWN, OWN_NOT_SHOWN, OWN_SOME_NOT_SHOWN
-from recourse_audit.groups.people import FAVOURABLE, REFUSED, UNDECIDED, Population
-from recourse_audit.groups.tables import TableSet
+from recourse_audit.groups.people import FAVOURABLE, NOWHERE, REFUSED, UNDECIDED, Population
+from recourse_audit.groups.tables import Design, Grouping
 from recourse_audit.records.group_figures import OwnDataGap, OwnDataRates
 from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
 from recourse_audit.settings import GroupSettings
@@ -25,57 +24,56 @@ from recourse_audit.settings import GroupSettings
 def own_data_of(
     population: Population,
     settings: GroupSettings,
-    table_set: TableSet,
-    references: list[tuple[int | None, str]],
+    design: Design,
+    references: Sequence[int | None],
     inference: Inference,
 ) -> OwnDataGroups:
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
-    withheld = table_set.withheld.without_own_data
-    if population.changed is None:
-        return OwnDataGroups(overall=None, tables=(), note=OWN_NOT_KNOWN)
-    if withheld is None:
-        return OwnDataGroups(overall=None, tables=(), note=OWN_NOT_SHOWN)
-    tables = []
-    for place, (reference, _) in enumerate(references):
-        if not withheld[place]:
-            members = members_of(population, table_set, place)
-            tables.append(
-                _table(population, settings, table_set, place, members, reference, inference)
-            )
+    known = population.changed is not None
+    divisions = [
+        np.where(population.decided == decision, population.decided_alone, NOWHERE)
+        for decision in (FAVOURABLE, REFUSED)
+    ]
+    if not known or not design.people or not design.allows(None, "own_data", *divisions):
+        return OwnDataGroups(known=known, overall=None, tables=())
     return OwnDataGroups(
+        known=True,
         overall=_rates(population, _decided(population, np.arange(population.people)), settings),
-        tables=tuple(tables),
-        note=OWN_SOME_NOT_SHOWN if any(withheld) else "",
+        tables=tuple(
+            _table(population, settings, grouping, reference, inference)
+            for grouping, reference in zip(design.groupings, references, strict=True)
+            if design.allows(grouping, "own_data", *divisions)
+        ),
     )
 
 
 def _table(
     population: Population,
     settings: GroupSettings,
-    table_set: TableSet,
-    place: int,
-    members: Members,
+    grouping: Grouping,
     reference: int | None,
     inference: Inference,
 ) -> OwnDataTable:
-    cells = table_set.tables[place]
-    people = [_decided(population, some) for some in members.people]
-    there = [cell for cell in range(len(cells)) if people[cell].size]
+    members = members_of(population, grouping).people
+    people = [_decided(population, some) for some in members]
+    there = [cell for cell in range(len(grouping)) if people[cell].size]
     gaps: Iterator[OwnDataGap] = iter(())
     if reference is not None and people[reference].size:
         gaps = (
             _gap(
                 population,
                 inference,
-                (cells.label(cell), cells.label(reference)),
+                (grouping.label(cell), grouping.label(reference)),
                 (people[cell], people[reference]),
             )
             for cell in there
-            if cell != reference and cells.known(cell)
+            if cell != reference and grouping.known(cell)
         )
     return OwnDataTable(
-        table=cells.name,
-        by_group={cells.label(cell): _rates(population, people[cell], settings) for cell in there},
+        table=grouping.name,
+        by_group={
+            grouping.label(cell): _rates(population, people[cell], settings) for cell in there
+        },
         gaps=tuple(gaps),
     )
 
@@ -116,7 +114,7 @@ def _gap(
         difference=paired.difference,
         interval=paired.interval,
         p=paired.p,
-        reason=paired.reason,
+        untested=paired.reason,
     )
 
 

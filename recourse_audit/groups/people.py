@@ -9,9 +9,8 @@ import numpy as np
 from recourse_audit.audit.population import MOST_NUMBERS, bin_labels
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.notes import NO_VALUE, UNKNOWN
 from recourse_audit.groups.redraws import Network
-from recourse_audit.records.group_figures import GRADES
+from recourse_audit.records.group_figures import GRADES, GroupKind
 from recourse_audit.records.groups import Communities
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
 from recourse_audit.settings import GroupSettings
@@ -20,23 +19,37 @@ FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1
 # What came true later.
 GOOD, BAD, NOT_KNOWN = 1, 0, -1
 # What an audit of somebody who was refused can find; an array of statuses has places in this.
-# Where the model disagrees with the record nothing was looked for: left out, as after an error.
-OUTCOMES: tuple[RecourseStatus, ...] = tuple(
-    one for one in STATUSES if one not in ("already_favourable", "model_disagrees")
+OUTCOMES: tuple[RecourseStatus, ...] = tuple(one for one in STATUSES if one != "already_favourable")
+VERIFIED, INFEASIBLE, NOT_FOUND, ERROR, DISAGREES = map(
+    OUTCOMES.index,
+    ("verified", "certified_infeasible", "not_found_within_budget", "error", "model_disagrees"),
 )
-DISAGREES = "the model's decision is not the one on record"
-VERIFIED, NOT_FOUND, ERROR = map(OUTCOMES.index, ("verified", "not_found_within_budget", "error"))
+NOWHERE = -1  # the label of people who are in no cell
+UNKNOWN = "unknown"  # the group of people without a value
+NO_VALUE = f"{UNKNOWN} (no value)"  # the same where a group of the user has that name
 RESTORE = "it is damaged; restore it, or run the audit again into another --out"
 AGAIN = "fix the settings and run the audit again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """Everybody's group by one attribute, as a place in `groups`; the last group is unknown."""
+    """Everybody's group by one attribute, as a place in `groups`.
+
+    The first `known` groups are values of people; then come the people without a value, and the
+    groups that are pooled, if there are any.
+    """
 
     name: str
     groups: tuple[str, ...]
     places: Ints
+    known: int
+    pooled: int = 0
+
+    def kind(self, place: int) -> GroupKind:
+        """What kind of group one is."""
+        if place < self.known:
+            return "known"
+        return "pooled" if self.pooled and place == len(self.groups) - 1 else "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +71,8 @@ class Audited:
 
     @property
     def usable(self) -> Mask:
-        """Whose audit did not end in an error."""
-        return np.asarray(self.status != ERROR)
+        """Whose audit did not fail, and whose decision on record is the model's."""
+        return np.asarray((self.status != ERROR) & (self.status != DISAGREES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +109,12 @@ class Population:
         changed: Mask = known & (self.decided_alone != self.decided)
         return changed
 
-    @property
-    def turned_out(self) -> tuple[Ints, Floats] | None:
-        """What came true later, and the scores; None if nobody's outcome is known."""
-        if (self.came_true == NOT_KNOWN).all():
-            return None
-        return self.came_true, self.score
+    def label_audited(self, labels: Ints) -> Ints:
+        """Labels of the audited as labels of everybody; those without a result have none."""
+        audited = self.audited
+        everybody = np.full(self.people, NOWHERE)
+        everybody[audited.person[audited.usable]] = labels[audited.usable]
+        return everybody
 
 
 def read_population(
@@ -161,7 +174,7 @@ def _attribute(
     rows = store.execute("SELECT person, value FROM members WHERE attribute = ?", (name,))
     pairs = np.array([(person, place[value]) for person, value in rows], np.int64).reshape(-1, 2)
     places[pairs[:, 0]] = pairs[:, 1]
-    return Attribute(name=name, groups=(*groups, unknown), places=places)
+    return Attribute(name=name, groups=(*groups, unknown), places=places, known=len(groups))
 
 
 def _ordered(values: Sequence[str], edges: Sequence[float] | None) -> list[str]:
@@ -217,8 +230,7 @@ def _audited(store: sqlite3.Connection) -> Audited:
     person, status, cost, options, simulatability, relevance, grade, error = (
         zip(*rows, strict=True) if rows else ((),) * 8
     )
-    codes = np.array([_outcome(one) for one in status], np.int64)
-    differing = (DISAGREES for one in status if one == "model_disagrees")
+    codes = np.array([OUTCOMES.index(one) for one in status], np.int64)
     found = codes == VERIFIED
     return Audited(
         person=np.array(person, np.int64),
@@ -228,9 +240,5 @@ def _audited(store: sqlite3.Connection) -> Audited:
         simulatability=np.array(simulatability, np.float64),
         relevance=np.array(relevance, np.float64),
         grade=np.array([GRADES.index(one or "none") for one in grade], np.int64),
-        errors=(*(one for one in error if one), *differing),
+        errors=tuple(one for one in error if one),
     )
-
-
-def _outcome(status: RecourseStatus) -> int:
-    return ERROR if status == "model_disagrees" else OUTCOMES.index(status)

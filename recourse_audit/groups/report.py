@@ -3,7 +3,7 @@
 import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -18,21 +18,27 @@ from recourse_audit.groups.error_rates import error_rates_of
 from recourse_audit.groups.findings import findings_of
 from recourse_audit.groups.gaps import Members, count_pairs, gaps, members_of
 from recourse_audit.groups.inference import Inference, largest_inflation
-from recourse_audit.groups.measures import cost_grid, decisions_of, outcomes_of
+from recourse_audit.groups.measures import Divisions, decisions_of, divisions_of, outcomes_of
 from recourse_audit.groups.own_data import own_data_of
-from recourse_audit.groups.people import Population, read_population
-from recourse_audit.groups.tables import TableSet, make_tables, reference_cell
+from recourse_audit.groups.people import NOWHERE, Population, read_population
+from recourse_audit.groups.tables import (
+    Design,
+    Grouping,
+    choose_steps,
+    design_tables,
+    reference_group,
+)
 from recourse_audit.groups.verdicts import give_verdicts
-from recourse_audit.records.group_figures import Comparison, Group, Measure, Outcomes
+from recourse_audit.records.group_figures import Comparison, Group, Measure
 from recourse_audit.records.groups import (
     FORMAT,
     Change,
     CommonOption,
     Communities,
-    Flag,
     GroupReport,
     GroupTable,
     Overall,
+    WhyNotCompared,
 )
 from recourse_audit.records.model import Agreement
 from recourse_audit.settings import GroupSettings
@@ -40,13 +46,12 @@ from recourse_audit.settings import GroupSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """What all parts of a report are made from."""
+    """What all parts of a report are made from; `shown` has how everybody's audit is divided."""
 
     population: Population
     settings: GroupSettings
-    table_set: TableSet
-    costs: list[float]
-    references: list[tuple[int | None, str]]
+    design: Design
+    shown: Divisions | None
     inference: Inference
 
 
@@ -90,23 +95,17 @@ def group_report(
     """Compare the groups of an audit.
 
     `done` of `total` subjects are in the store. Of the `agreement` with the record, only what is
-    about everybody is kept: its groups would say what may be withheld here. `outcome` is the column
+    about everybody is kept: its groups could be small. `outcome` is the column
     with what came true later, if there is one, and `scored` says that the model gives scores.
     `progress` is told how many pairs of groups were compared, and how many there are.
     """
     population = read_population(store, settings, communities)
-    choices = list(_choices(population, store))
-    served = read_served(store, population, settings.smallest)
-    table_set = make_tables(
-        population, settings, [people for _, people in choices], [*served.marks()]
-    )
-    places = range(len(table_set.tables))
+    design = design_tables(population, settings)
     inputs = _Inputs(
         population=population,
         settings=settings,
-        table_set=table_set,
-        costs=cost_grid(population.audited.cost),
-        references=[reference_cell(table_set, place, settings) for place in places],
+        design=design,
+        shown=divisions_of(population, design, None, None) if design.outcomes else None,
         inference=Inference(
             population.network,
             seed=communities.seed,
@@ -115,9 +114,16 @@ def group_report(
             communities=population.community,
         ),
     )
-    pairs = sum(count_pairs(table_set, place, inputs.references[place][0]) for place in places)
+    found = [reference_group(design, grouping, settings) for grouping in design.groupings]
+    references = [reference for reference, _ in found]
+    shown = [
+        divisions_of(population, design, one, inputs.shown) if one.outcomes else None
+        for one in design.groupings
+    ]
+    plans = list(zip(design.groupings, shown, found, strict=True))
+    pairs = sum(count_pairs(grouping, divided, one[0]) for grouping, divided, one in plans)
     compared = itertools.count(1)
-    drafts = [_table(inputs, place, lambda: progress(next(compared), pairs)) for place in places]
+    drafts = [_table(inputs, *plan, lambda: progress(next(compared), pairs)) for plan in plans]
     decided, tests = give_verdicts(
         [(draft.name, one) for draft in drafts for one in draft.comparisons], settings
     )
@@ -125,7 +131,16 @@ def group_report(
     tables = tuple(
         replace(draft, comparisons=tuple(islice(final, len(draft.comparisons)))) for draft in drafts
     )
-    hidden = [table_set.people.all[place] for place in table_set.single()]
+    parts = (population, settings, design, references, inputs.inference)
+    own_data = own_data_of(*parts)
+    error_rates = None
+    if outcome is not None:
+        error_rates = error_rates_of(*parts, column=outcome, scored=scored)
+    actions = common_actions_of(
+        read_served(store, population), settings, design, references, inputs.inference.test
+    )
+    ties = tuple(cut_off(store, population, settings, design))
+    options = tuple(_common_options(inputs, store))
     return GroupReport(
         format=FORMAT,
         finished=finished,
@@ -143,151 +158,133 @@ def group_report(
         tables=tables,
         tests=tuple(tests),
         untested=sum(one.primary for one in decided) - len(tests),
-        flags=tuple(_flags(tables)),
-        headline={},
         findings=tuple(findings_of(tables, settings)),
-        suppressed=tuple(table_set.suppressed()),
-        cut_off=tuple(cut_off(store, population, settings, hidden)),
-        common_options=tuple(_common_options(inputs, choices)),
-        common_actions=common_actions_of(
-            served, settings, table_set, inputs.references, inputs.inference.test
-        ),
-        own_data=own_data_of(population, settings, table_set, inputs.references, inputs.inference),
-        error_rates=None
-        if outcome is None
-        else error_rates_of(
-            *(population, settings, table_set, inputs.references, inputs.inference),
-            column=outcome,
-            scored=scored,
-        ),
-        notes=table_set.left_out,
+        cut_off=ties,
+        common_options=options,
+        common_actions=actions,
+        own_data=own_data,
+        error_rates=error_rates,
+        left_out=tuple(design.left_out),
     )
 
 
-def _flags(tables: Iterable[GroupTable]) -> Iterator[Flag]:
-    for table in tables:
-        for one in table.comparisons:
-            if one.verdict == "gap shown":
-                assert one.tests.adjusted is not None
-                yield Flag(
-                    table=table.name,
-                    group=one.group,
-                    reference=one.reference,
-                    measure=one.measure,
-                    direction=one.direction,
-                    difference=one.difference,
-                    gap=one.gap,
-                    interval=one.gap_interval,
-                    adjusted=one.tests.adjusted,
-                    reason=one.reason,
-                )
-
-
 def _overall(inputs: _Inputs) -> Overall:
-    population, settings = inputs.population, inputs.settings
+    population, alpha = inputs.population, inputs.settings.alpha
     audited = population.audited
     everyone = np.arange(audited.person.size)
     decisions = outcomes = None
     # A handful of people is too few to show, whether it is a group or everybody.
-    if not inputs.table_set.withheld.everything:
+    if inputs.design.people:
         everybody = np.arange(population.people)
-        decisions = decisions_of(population, everybody, everyone.size, settings.alpha)
-        if not inputs.table_set.withheld.all_outcomes:
-            outcomes = outcomes_of(population, everyone, inputs.costs, settings)
+        decisions = decisions_of(population, everybody, everyone.size, alpha)
+    if inputs.shown is not None:
+        outcomes = outcomes_of(population, everyone, inputs.shown, alpha)
     # The change after which something failed may name people, and is cut off.
     reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
-def _table(inputs: _Inputs, place: int, tick: Callable[[], None]) -> GroupTable:
+def _table(
+    inputs: _Inputs,
+    grouping: Grouping,
+    shown: Divisions | None,
+    reference_or_why: tuple[int | None, WhyNotCompared | None],
+    tick: Callable[[], None],
+) -> GroupTable:
     """One table with its comparisons, still without verdicts."""
-    table_set, cells = inputs.table_set, inputs.table_set.tables[place]
-    members = members_of(inputs.population, table_set, place)
-    reference, note = inputs.references[place]
+    reference, not_compared = reference_or_why
+    population, settings = inputs.population, inputs.settings
+    members = members_of(population, grouping)
     compared: tuple[Comparison, ...] = ()
     if reference is not None:
         compared = tuple(
-            gaps(
-                inputs.population,
-                inputs.settings,
-                table_set,
-                place,
-                members,
-                reference,
-                inputs.inference,
-                tick,
-            )
+            gaps(population, settings, grouping, shown, members, reference, inputs.inference, tick)
         )
 
     def inflation(cell: int, measure: Measure) -> float | None:
-        group = None if cell == reference else cells.label(cell)
+        group = None if cell == reference else grouping.label(cell)
         return largest_inflation(compared, measure, group)
 
     return GroupTable(
-        name=cells.name,
-        attributes=tuple(one.name for one in cells.attributes),
-        reference=None if reference is None else cells.label(reference),
+        name=grouping.name,
+        attributes=tuple(attribute.name for attribute in grouping.attributes),
+        reference=None if reference is None else grouping.label(reference),
         by_group=tuple(
-            _group(inputs, place, cell, members, inflation) for cell in range(len(cells))
+            _group(inputs, grouping, cell, shown, members, inflation)
+            for cell in range(len(grouping))
         ),
         comparisons=compared,
-        note=note,
+        not_compared=not_compared,
     )
 
 
 def _group(
     inputs: _Inputs,
-    place: int,
+    grouping: Grouping,
     cell: int,
+    shown: Divisions | None,
     members: Members,
     inflation: Callable[[int, Measure], float | None],
 ) -> Group:
-    table_set, cells = inputs.table_set, inputs.table_set.tables[place]
+    population, alpha = inputs.population, inputs.settings.alpha
     people, audited = members.people[cell], members.audited[cell]
-    decisions = outcomes = None
-    if not table_set.people.all[place][cell]:
-        decisions = decisions_of(
-            inputs.population,
-            people,
-            audited.size,
-            inputs.settings.alpha,
-            inflation(cell, "adverse_rate"),
-        )
-    if not table_set.outcomes.all[place][cell]:
-        outcomes = outcomes_of(
-            inputs.population,
-            audited,
-            inputs.costs,
-            inputs.settings,
-            inflation(cell, "feasibility"),
-        )
-        if table_set.withheld.undetailed[place]:
-            outcomes = _without_details(outcomes)
-        if table_set.withheld.without_quartiles[place]:
-            outcomes = replace(outcomes, cost=None, options=None)
+    outcomes = None
+    if shown is not None:
+        outcomes = outcomes_of(population, audited, shown, alpha, inflation(cell, "feasibility"))
     return Group(
-        name=cells.label(cell),
-        values=cells.words(cell),
-        known=cells.known(cell),
-        decisions=decisions,
+        name=grouping.label(cell),
+        values=grouping.words(cell),
+        kinds=grouping.kinds(cell),
+        pooled=grouping.pooled(cell),
+        decisions=decisions_of(
+            population, people, audited.size, alpha, inflation(cell, "adverse_rate")
+        ),
         outcomes=outcomes,
-        withheld=table_set.why(place, cell),
     )
 
 
-def _without_details(outcomes: Outcomes) -> Outcomes:
-    """Who has an option, quartiles of costs and options, and nothing that adds up to a total."""
-    return replace(
-        outcomes,
-        certified_infeasible=None,
-        not_found_within_budget=None,
-        infeasible=None,
-        not_found=None,
-        cost_curve=None,
-        simulatability=None,
-        relevance=None,
-        grades=None,
-    )
+def _common_options(inputs: _Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
+    """Kinds of change, and the share of each group that they serve so far.
+
+    The list ends where an option would serve a few more people. Shares of groups are given at the
+    steps at which none of them has a few more.
+    """
+    population, design = inputs.population, inputs.design
+    if not design.outcomes:
+        return
+    audited = population.audited
+    usable = audited.person[audited.usable]
+    choices = list(_choices(population, store))
+    labels = np.full(population.people, NOWHERE)
+    labels[audited.person[audited.usable & np.isfinite(audited.cost)]] = len(choices)
+    for step, (_, reached) in reversed([*enumerate(choices)]):
+        labels[reached] = step
+    counts = design.count(None, labels)
+    steps = choose_steps(counts, range(len(choices)), design.smallest)
+    by_table = {}
+    for grouping in design.single:
+        if grouping.outcomes:
+            kept = choose_steps(design.count(grouping, labels), steps, design.smallest)
+            by_table[grouping.name] = (grouping, kept)
+            if steps and not kept:
+                design.leave_out(grouping, "common_options")
+    if choices and not steps:
+        design.leave_out(None, "common_options")
+    before = 0
+    for step in steps:
+        changes, reached = choices[step]
+        yield CommonOption(
+            changes=changes,
+            serves=reached.size - before,
+            served_so_far=reached.size,
+            share_so_far=reached.size / usable.size,
+            shares_by_group={
+                name: dict(_shares(grouping, reached, usable))
+                for name, (grouping, kept) in by_table.items()
+                if step in kept
+            },
+        )
+        before = reached.size
 
 
 Choice = tuple[tuple[Change, ...], Ints]
@@ -303,34 +300,8 @@ def _choices(population: Population, store: sqlite3.Connection) -> Iterator[Choi
         yield changes, subjects[served]
 
 
-def _common_options(inputs: _Inputs, choices: Iterable[Choice]) -> Iterator[CommonOption]:
-    """Kinds of change, and the share of each shown group that they serve so far."""
-    audited = inputs.population.audited
-    usable = audited.person[audited.usable]
-    if inputs.table_set.withheld.all_outcomes:
-        return
-    before = 0
-    for changes, reached in choices:
-        yield CommonOption(
-            changes=changes,
-            serves=reached.size - before,
-            served_so_far=reached.size,
-            share_so_far=reached.size / usable.size,
-            shares_by_group=dict(_shares(inputs, reached, usable)),
-        )
-        before = reached.size
-
-
-def _shares(inputs: _Inputs, reached: Ints, usable: Ints) -> Iterator[tuple[str, dict[str, float]]]:
-    for place in inputs.table_set.single():
-        cells = inputs.table_set.tables[place]
-        undetailed = inputs.table_set.withheld.undetailed[place]
-        there, of = cells.counts(reached), cells.counts(usable)
-        yield (
-            cells.name,
-            {
-                cells.label(cell): int(there[cell]) / int(of[cell])
-                for cell in range(len(cells))
-                if of[cell] and not undetailed
-            },
-        )
+def _shares(grouping: Grouping, reached: Ints, usable: Ints) -> Iterator[tuple[str, float]]:
+    served, of = grouping.counts(reached), grouping.counts(usable)
+    for cell in range(len(grouping)):
+        if of[cell]:
+            yield grouping.label(cell), int(served[cell]) / int(of[cell])

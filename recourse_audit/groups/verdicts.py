@@ -1,6 +1,7 @@
 """What may be concluded from a gap: gap shown, no gap of so many points, or not settled.
 
-*Gap shown*: after Holm's correction over its family, chance alone would rarely produce such a gap.
+*Gap shown*: after Holm's correction over its family, chance alone would rarely produce such a gap,
+to the disadvantage of the group or of the reference.
 *No gap*: a gap of `groups.concern` or more against the group is ruled out, by a one-sided test that
 is corrected over the same family. *Not settled*: everything else, with the gap that would have been
 found. The first two can both hold, of a small gap. There are two families, single attributes and
@@ -10,27 +11,12 @@ attributes crossed. No verdict says whether a decision was right, or what causes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from recourse_audit.groups.comparisons import RATES
 from recourse_audit.groups.inference import detectable, holm
-from recourse_audit.groups.wording import (
-    chance,
-    p_value,
-    percent,
-    points,
-    round_points,
-    signed,
-    signed_points,
-)
-from recourse_audit.records.group_figures import Comparison, Verdict
+from recourse_audit.records.group_figures import Comparison, Verdict, WorseOff
 from recourse_audit.records.groups import FamilyTest
 from recourse_audit.settings import GroupSettings
 
 Named = tuple[str, Comparison]
-DIRECTION_WORDS = {
-    "adverse_rate": ("is refused more often than", "is refused less often than"),
-    "feasibility": ("has an option less often than", "has an option more often than"),
-    "cost": ("needs more effort, or has no option, compared with", "needs less effort than"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +73,13 @@ def _with_verdict(
     if one.family is None:
         return one
     if corrected is None or one.precision is None:
-        found = replace(one, verdict="not settled")
-        return replace(found, reason=f"Not tested: {one.reason}. {_counted(one)}".strip())
+        return replace(one, verdict="not settled")
     level = settings.alpha / corrected.tests
     no_gap = corrected.no_gap <= settings.alpha
     verdict: Verdict = "no gap" if no_gap else "not settled"
     if corrected.gap <= settings.alpha:
         verdict = "gap shown"
-    found = replace(
+    return replace(
         one,
         tests=replace(
             one.tests,
@@ -104,66 +89,13 @@ def _with_verdict(
         ),
         smallest_gap_in_family=min(detectable(one.precision.error, level), 1.0),
         verdict=verdict,
+        worse=worse_off(verdict, one.gap),
         no_gap=no_gap,
     )
-    return replace(found, reason=_reason(found, settings))
 
 
-def _reason(one: Comparison, settings: GroupSettings) -> str:
-    """The verdict with its figures in two sentences or so."""
-    parts = [f"{_what(one, settings)}: {_gap(one, settings)}, {_tested(one)}."]
-    if one.verdict == "gap shown" and one.direction == "easier":
-        parts.append("In favour of the group.")
-    if one.verdict == "gap shown" and one.no_gap and one.direction == "harder":
-        parts.append(f"It is smaller than {round_points(settings.concern)}.")
-    if one.verdict == "not settled":
-        seen = one.smallest_gap_in_family or 0.0
-        parts.append(f"A gap of {points(seen)} would have been found four times in five.")
-    parts.append(_counted(one))
-    if one.below_four_fifths and one.favourable_ratio is not None:
-        parts.append(
-            f"Ratio of favourable results {one.favourable_ratio:.2f}, below "
-            f"{settings.four_fifths:g}."
-        )
-    return " ".join(part for part in parts if part)
-
-
-def _what(one: Comparison, settings: GroupSettings) -> str:
-    if one.verdict == "gap shown":
-        words = DIRECTION_WORDS[one.measure][one.direction == "easier"]
-        return f"{one.group} {words} {one.reference}"
-    size = round_points(settings.concern)
-    if one.verdict == "no gap":
-        return f"No gap of {size} or more against {one.group}"
-    return f"Whether there is a gap between {one.group} and {one.reference} is not settled"
-
-
-def _gap(one: Comparison, settings: GroupSettings) -> str:
-    gap = signed_points(one.gap)
-    if one.gap_interval is not None:
-        ends = f"{signed(one.gap_interval.low)} to {signed(one.gap_interval.high)}"
-        gap = f"{gap} ({1 - settings.alpha:.0%} interval {ends})"
-    if one.measure in RATES:
-        return f"{percent(one.value)} against {percent(one.reference_value)}, gap {gap}"
-    return f"chance of more effort minus chance of less {gap}"
-
-
-def _counted(one: Comparison) -> str:
-    """How many people count, because people who are tied are alike."""
-    if one.precision is None:
-        return ""
-    everybody = one.people + one.reference_people
-    return (
-        f"Because people who are tied are alike, these {everybody:,} people count as "
-        f"{one.precision.effective:,.0f}."
-    )
-
-
-def _tested(one: Comparison) -> str:
-    """Both p values: of the test alone, and corrected for the whole family."""
-    alone, adjusted, family = one.tests.on_graph, one.tests.adjusted, one.tests.corrected_for
-    assert alone is not None
-    assert adjusted is not None
-    if family == 1:
-        return f"{p_value(alone)}, the only test"
-    return f"{p_value(alone)} alone, {chance(adjusted)} corrected for {family} tests"
+def worse_off(verdict: Verdict, gap: float) -> WorseOff | None:
+    """Whom a gap that is shown is to the disadvantage of: the group if it is a plus."""
+    if verdict != "gap shown" or not gap:
+        return None
+    return "group" if gap > 0 else "reference"

@@ -1,14 +1,14 @@
 """How decisions turned out, by group: false approvals, false refusals, and the score's calibration.
 
-*Good* and *bad* are what came true later, by the column `decision.outcome`. A figure that is
-withheld, or that too little is known for, is None; the notes beside it say why.
+*Good* and *bad* are what came true later, by the column `decision.outcome`. A figure that is left
+out, or that too little is known for, is None.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.group_figures import Interval, Rate
+from recourse_audit.records.group_figures import Interval, Rate, WhyUntested
 
 ErrorMeasure = Literal["false_approvals", "false_refusals"]
 
@@ -31,7 +31,7 @@ class GoodRefused(Record):
     """Refused and audited people whose outcome is good: how many of them have no option.
 
     They are certified infeasible, or nothing was found for them within the budget; both are None
-    where this division is withheld.
+    where this division is left out.
     """
 
     without_option: Rate
@@ -61,7 +61,7 @@ class ErrorGap(Record):
     """A group against the reference in one error rate: group minus reference.
 
     `effective` is the number of independent people who would be as informative. Where the gap
-    was not tested, `interval`, `p` and `effective` are None, and `reason` says why.
+    was not tested, `interval`, `p` and `effective` are None, and `untested` says why.
     """
 
     measure: ErrorMeasure
@@ -71,17 +71,20 @@ class ErrorGap(Record):
     interval: Interval | None
     p: float | None
     effective: float | None
-    reason: str
+    untested: WhyUntested | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ErrorRateTable(Record):
-    """The groups of one attribute, or of two crossed; `notes` say what is not shown, and why."""
+    """The groups of one attribute, or of two crossed.
+
+    A group of whose refused too few have a known outcome has `refused_known`, but no
+    `false_refusals`.
+    """
 
     table: str
     by_group: dict[str, ErrorRates]
     gaps: tuple[ErrorGap, ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -90,7 +93,8 @@ class ErrorRateReport(Record):
 
     `favourable_known` of `favourable`, and `refused_known` of `refused` people have a known
     outcome; None where nothing is shown of anybody. `calibrated` says whose scores are compared
-    with outcomes: everybody's with a decision, or those of people with a favourable one.
+    with outcomes: everybody's with a decision, or, where the outcomes of fewer than 95 % of the
+    refused are known, those of people with a favourable one; then there are no false refusals.
     """
 
     column: str
@@ -102,4 +106,3 @@ class ErrorRateReport(Record):
     calibrated: Literal["everybody", "favourable"]
     overall: ErrorRates | None
     tables: tuple[ErrorRateTable, ...]
-    notes: tuple[str, ...]

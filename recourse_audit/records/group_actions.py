@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.group_figures import Interval, Rate, Verdict
+from recourse_audit.records.group_figures import Interval, Rate, Verdict, WhyUntested, WorseOff
 from recourse_audit.records.recourse import CommonAction
 
 
@@ -12,11 +12,11 @@ from recourse_audit.records.recourse import CommonAction
 class ActionGap(Record):
     """How much larger the share *not* served is in a group than in the reference.
 
-    A plus is worse for the group. Where the gap was not tested, `p` is None, and `reason` says why;
-    `adjusted` is Holm's, over the `corrected_for` gaps of all common actions and sets. "gap shown":
-    it is at most `alpha`. "no gap": a gap of `concern` or more against the group is ruled out, by
-    its own corrected test. `smallest_gap` would have been found four times in five, after the
-    correction; because people who are tied are alike, they count as `effective` people.
+    A plus is worse for the group. Where the gap was not tested, `p` is None, and `untested` says
+    why; `adjusted` is Holm's, over the `corrected_for` gaps of all common actions and sets. "gap
+    shown": it is at most `alpha`. "no gap": a gap of `concern` or more against the group is ruled
+    out, by its own corrected test. `smallest_gap` would have been found four times in five, after
+    the correction; because people who are tied are alike, they count as `effective` people.
     """
 
     table: str
@@ -30,14 +30,15 @@ class ActionGap(Record):
     effective: float | None
     smallest_gap: float | None
     verdict: Verdict
-    reason: str
+    worse: WorseOff | None
+    untested: WhyUntested | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedGroups(Record):
     """The people served: of everybody audited, and by table and group in tables that can show it.
 
-    `everybody` is None where fewer people than the threshold are served, or all.
+    `everybody` is None where few people are served, or few of those with an option are not.
     """
 
     everybody: Rate | None
@@ -50,14 +51,15 @@ class ActionFigures(Record):
     """One action: whom it serves, to how many it applies, and what it costs those it serves.
 
     `applies` is out of the people of `served`; of `not_settled` people to whom it applies it is
-    not known whether it serves them. `effort` is the median cost of those served.
+    not known whether it serves them; both are None where a few people would be counted. `effort` is
+    the median cost of those served.
     """
 
     action: CommonAction
     served: ServedGroups
     applies: int | None
     applies_by_group: dict[str, dict[str, int]]
-    not_settled: int
+    not_settled: int | None
     effort: float | None
 
 
@@ -79,8 +81,8 @@ class ActionSet(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommonActions(Record):
-    """All common actions, and the smallest sets of them; `note` says why there are none."""
+    """All common actions, and the smallest sets of them; `nothing` says why there are none."""
 
     actions: tuple[ActionFigures, ...]
     sets: tuple[ActionSet, ...]
-    note: str
+    nothing: Literal["not_asked", "few_people"] | None

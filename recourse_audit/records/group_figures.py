@@ -1,8 +1,7 @@
 """The figures of groups, and how two groups compare in them.
 
-A figure that is withheld is in no record: the record that would hold it is None, and
-`Group.withheld` says why. A figure that does not exist (a ratio to a rate of zero) is None inside a
-record that is shown.
+A figure that a table leaves out is None in all of its groups, and `GroupReport.left_out` says so. A
+figure that does not exist (a ratio to a rate of zero) is None as well.
 """
 
 from dataclasses import dataclass
@@ -22,8 +21,11 @@ Measure = Literal[
     "relevance",
     "caveats",
 ]
-Direction = Literal["harder", "easier", "none"]
-WhyWithheld = Literal["few_people", "few_audited", "complementary"]
+# Whom a gap that is shown is to the disadvantage of.
+WorseOff = Literal["group", "reference"]
+# Of the user's attribute; people without a value; several groups with few people taken together.
+GroupKind = Literal["known", "unknown", "pooled"]
+WhyUntested = Literal["no_ties", "unlike", "few_cases", "alike", "few_effective"]
 GradeOrNone = Grade | Literal["none"]
 
 PRIMARY: tuple[Measure, ...] = ("adverse_rate", "feasibility", "cost")
@@ -89,18 +91,19 @@ class CostPoint(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outcomes(Record):
-    """What the audit found: audited = verified + infeasible + not found + errors.
+    """What the audit found: audited = verified + infeasible + not found + errors + disagreeing.
 
-    Simulatability and relevance are None where fewer people than the threshold have a value. What
-    divides people with or without an option further (infeasible and not found, the cost curve, the
-    grades of caveats, simulatability and relevance) is None in a table of which anything is
-    withheld, and so are the quartiles of cost and options if they would reveal something.
+    `disagreeing` counts those whose decision on record is not the model's, for whom nothing was
+    looked for. What divides people with or without an option further (infeasible and not found, the
+    cost curve, grades, simulatability and relevance) is None in a table in which a cell would have
+    a few people.
     """
 
     verified: int
     certified_infeasible: int | None
     not_found_within_budget: int | None
     errors: int
+    disagreeing: int
     feasibility: Rate
     infeasible: Rate | None
     not_found: Rate | None
@@ -114,14 +117,22 @@ class Outcomes(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Group(Record):
-    """One group: its figures, or why they are withheld."""
+    """One group of a table; `pooled` says how many groups *other* stands for.
+
+    `kinds` has one entry per attribute. `outcomes` is None in a table that leaves them out.
+    """
 
     name: str
     values: tuple[str, ...]
-    known: bool
-    decisions: DecisionCounts | None
+    kinds: tuple[GroupKind, ...]
+    pooled: int
+    decisions: DecisionCounts
     outcomes: Outcomes | None
-    withheld: WhyWithheld | Literal[""]
+
+    @property
+    def known(self) -> bool:
+        """Whether its people have a value of each attribute, which no other group was added to."""
+        return all(kind == "known" for kind in self.kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -147,7 +158,7 @@ class OwnDataGap(Record):
     `alone` is the gap in the share refused alone, `difference` that in the paired difference
     between being refused as decided and alone; both are group minus reference, so that plus is
     worse for the group. Intervals allow for people who are tied being alike; they are None where
-    that is not known, and `reason` then says why.
+    that is not known, and `untested` then says why.
     """
 
     group: str
@@ -157,7 +168,7 @@ class OwnDataGap(Record):
     difference: float
     interval: Interval | None
     p: float | None
-    reason: str
+    untested: WhyUntested | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -251,9 +262,11 @@ class Comparison(Record):
     mean *worse for the group*, and `gap_interval` is its interval on the graph. `ratio` is that of
     the two shares, or the odds of more against less.
 
-    `no_gap` says whether a gap of `concern` or more against the group is ruled out, which can be so
-    of a gap that is shown. `smallest_gap` would have been found four times in five by this test
-    alone, `smallest_gap_in_family` after correction.
+    `worse` says which of the two a gap that is shown is to the disadvantage of, and is None without
+    such a gap. `no_gap` says whether a gap of `concern` or more against the group is ruled out,
+    which can be so of a gap that is shown. `untested` says why there is no test. `smallest_gap`
+    would have been found four times in five by this test alone, `smallest_gap_in_family` after
+    correction.
     """
 
     measure: Measure
@@ -278,7 +291,7 @@ class Comparison(Record):
     smallest_gap_in_family: float | None
     favourable_ratio: float | None
     below_four_fifths: bool
-    direction: Direction
     verdict: Verdict | None
+    worse: WorseOff | None
     no_gap: bool
-    reason: str
+    untested: WhyUntested | None

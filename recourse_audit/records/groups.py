@@ -1,8 +1,4 @@
-"""How groups of people fare against each other: tables, flags, tests, and what is withheld.
-
-A figure that is withheld is in no record: the record that would hold it is None, and
-`Group.withheld` says why.
-"""
+"""How groups of people fare against each other: tables, tests, findings, and what is left out."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +9,6 @@ from recourse_audit.records.group_actions import CommonActions
 from recourse_audit.records.group_figures import (
     Comparison,
     DecisionCounts,
-    Direction,
     Family,
     Group,
     Interval,
@@ -22,16 +17,36 @@ from recourse_audit.records.group_figures import (
     OwnDataGap,
     OwnDataRates,
     Verdict,
-    WhyWithheld,
+    WorseOff,
 )
 from recourse_audit.records.model import Agreement
 
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
 # outcomes can be null. 4: agreement with the record. 5: refusals on own data alone. 6: tests on the
-# graph, two families, verdicts and findings.
-FORMAT = 6
+# graph, two families, verdicts and findings. 7: tables by design, and codes in place of sentences.
+FORMAT = 7
 
 Do = Literal["drop", "add", "set"]
+# What a table, or the figures of everybody ("overall"), can go without.
+Part = Literal[
+    "table",
+    "outcomes",
+    "details",
+    "cost_curve",
+    "grades",
+    "explanations",
+    "own_data",
+    "approvals",
+    "refusals",
+    "good_refused",
+    "good_refused_details",
+    "calibration",
+    "common_options",
+    "common_actions",
+    "ties",
+]
+WhyLeftOut = Literal["few_people", "too_many_groups"]
+WhyNotCompared = Literal["few_groups", "reference_pooled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -43,32 +58,16 @@ class GroupTable(Record):
     reference: str | None
     by_group: tuple[Group, ...]
     comparisons: tuple[Comparison, ...]
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Flag(Record):
-    """A gap that is shown, and the table it is in; plus is worse for the group."""
-
-    table: str
-    group: str
-    reference: str
-    measure: Measure
-    direction: Direction
-    difference: float
-    gap: float
-    interval: Interval | None
-    adjusted: float
-    reason: str
+    not_compared: WhyNotCompared | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding(Record):
-    """One comparison in one sentence: who, what, how much, how sure.
+    """One comparison in short: who, what, how much, how sure.
 
     `headline` is the finding to lead with, which comes first; the others follow by `rank`. `gap`
-    and `interval` are plus where it is worse for the group. `smallest_gap` would have been found
-    four times in five. `sentences` has the finding in words, by language.
+    and `interval` are plus where it is worse for the group; `worse` says whom a gap that is shown
+    is to the disadvantage of. `smallest_gap` would have been found four times in five.
     """
 
     rank: int
@@ -87,18 +86,20 @@ class Finding(Record):
     tests: int
     smallest_gap: float | None
     verdict: Verdict
+    worse: WorseOff | None
     no_gap: bool
-    sentences: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Suppressed(Record):
-    """What is withheld, where and why; never how many people it concerns."""
+class LeftOut(Record):
+    """What a table goes without, and why; `table` is "overall" for figures of everybody.
+
+    "few_people": a cell of it would have fewer people than `smallest`.
+    """
 
     table: str
-    group: str
-    what: Literal["all figures", "figures of the audited"]
-    why: WhyWithheld
+    part: Part
+    why: WhyLeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -136,7 +137,10 @@ class CutOff(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CutOffTable(Record):
-    """Whom the options cut off, by one attribute: the first options, or all of them."""
+    """Whom the options cut off, by one attribute: the first options, or all of them.
+
+    `nothing` says why there is no group in it.
+    """
 
     attribute: str
     options: Literal["first", "all"]
@@ -144,8 +148,7 @@ class CutOffTable(Record):
     dropped: int
     droppable: int
     by_group: tuple[CutOff, ...]
-    withheld: tuple[str, ...]
-    note: str
+    nothing: Literal["few_people", "no_tie_dropped"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -184,7 +187,7 @@ class Communities(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Overall(Record):
-    """Everybody together; `excluded` counts the audited who were left out, by error.
+    """Everybody together; `excluded` counts the audited whose audit failed, by error.
 
     Figures are None where there are too few people to show them.
     """
@@ -210,12 +213,12 @@ class OwnDataTable(Record):
 class OwnDataGroups(Record):
     """Refusals on own data alone: of everybody, and in the tables that can show them.
 
-    `note` says why there are none, or that some tables go without.
+    Unless they are `known` of everybody with a decision, there are none.
     """
 
+    known: bool
     overall: OwnDataRates | None
     tables: tuple[OwnDataTable, ...]
-    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -231,10 +234,9 @@ class GroupReport(Record):
     """All comparisons between the groups of an audit.
 
     `ran` is None where the log of the run does not tell when. `tests` are those of two families:
-    of single attributes, and of attributes crossed. `flags` repeats the comparisons with the
-    verdict "gap shown", so that nobody has to search the tables for them, and `findings` has one
-    entry per comparison with a verdict, the headline first. `headline` says by language what to
-    lead with. `error_rates` is None without a column of outcomes.
+    of single attributes, and of attributes crossed. `findings` has one entry per comparison with a
+    verdict, the headline first. `left_out` lists everything that tables go without. `error_rates`
+    is None without a column of outcomes.
     """
 
     format: int
@@ -253,16 +255,24 @@ class GroupReport(Record):
     tables: tuple[GroupTable, ...]
     tests: tuple[FamilyTest, ...]
     untested: int
-    flags: tuple[Flag, ...]
-    headline: dict[str, str]
     findings: tuple[Finding, ...]
-    suppressed: tuple[Suppressed, ...]
+    left_out: tuple[LeftOut, ...]
     cut_off: tuple[CutOffTable, ...]
     common_options: tuple[CommonOption, ...]
     common_actions: CommonActions
     own_data: OwnDataGroups
     error_rates: ErrorRateReport | None
-    notes: tuple[str, ...]
+
+    @property
+    def flags(self) -> tuple[Finding, ...]:
+        """The gaps that are shown."""
+        return tuple(one for one in self.findings if one.verdict == "gap shown")
+
+    @property
+    def pooled(self) -> int:
+        """How many groups of single attributes are pooled with others."""
+        single = (table for table in self.tables if len(table.attributes) == 1)
+        return sum(group.pooled for table in single for group in table.by_group)
 
     @property
     def by_group(self) -> dict[str, dict[str, Group]]:

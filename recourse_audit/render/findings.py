@@ -1,10 +1,9 @@
 """Findings about groups in sentences, in four languages, from one catalogue each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from recourse_audit.records.group_figures import Measure
 from recourse_audit.records.groups import Finding, GroupReport
-from recourse_audit.render.page_words import LANGUAGES
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.render.wording import Wording
@@ -19,25 +18,15 @@ WORDS: dict[Measure, tuple[str, str, str]] = {
 }
 
 
-def with_sentences(report: GroupReport, templates: Templates | None = None) -> GroupReport:
-    """The report with its headline and every finding in words."""
-    pages = templates or Templates()
-    speakers = {one: _Speaker(Wording(one, pages, CATALOGUE), report) for one in LANGUAGES}
-    return replace(
-        report,
-        headline={language: one.headline() for language, one in speakers.items()},
-        findings=tuple(
-            replace(
-                found,
-                sentences={language: one.sentence(found) for language, one in speakers.items()},
-            )
-            for found in report.findings
-        ),
-    )
+def speak(
+    report: GroupReport, language: str = "en", templates: Templates | None = None
+) -> "Speaker":
+    """What says the findings of a report in a language."""
+    return Speaker(Wording(language, templates or Templates(), CATALOGUE), report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=False)
-class _Speaker:
+class Speaker:
     """Says what was found in one language."""
 
     words: Wording

@@ -1,395 +1,434 @@
-"""Somebody who has the published files, a solver and patience, and wants to know what is withheld.
+"""Somebody who has a group report, a solver and patience, and wants to know about a few people.
 
-The attacker knows what `published` reads, and shares no code with the stage that withholds figures.
-Unknown are the people of each combination of groups, by what became of them. Every figure that is
-published, exact or rounded, is a linear constraint on these unknowns, and so is each reason that is
-given for withholding one. A withheld count is known if it is the same in every table of whole
-numbers that satisfies all constraints; that everybody, or nobody, in a group was refused is such a
-count, too.
+Unknown are the people of each combination of groups by what became of them; groups that are pooled
+are told apart. Every published count is a linear equation on these unknowns, and every quartile a
+pair of inequalities. Whatever a report divides people by further is added one division at a time.
+A count is learnt if it is the same in every table of numbers that agrees with all of this, is of a
+few people (at least one, and fewer than the threshold), and is not printed as such: not even of a
+larger group of which the rest has nobody. Shares no code with the stage that designs the tables.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array, vstack
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
-from tests.groups.published import ALL, Cell, Detail, Published, Ties
-
-Kinds = frozenset[str]
+Cell = frozenset[tuple[str, str]]
 Row = NDArray[np.float64]
-MOST = 10_000.0
-CLOSE = 1e-6
-
-REFUSED = frozenset({"not audited", "error", "found", "infeasible", "not found"})
-AUDITED = REFUSED - {"not audited"}
-USABLE = AUDITED - {"error"}
-EVERYBODY = REFUSED | {"favourable", "undecided"}
-FIGURES: dict[str, Kinds] = {
-    "people": EVERYBODY,
+EVERYBODY: Cell = frozenset()
+REFUSED = frozenset({"not audited", "left out", "found", "infeasible", "not found"})
+USABLE = frozenset({"found", "infeasible", "not found"})
+KINDS = (*sorted(REFUSED), "favourable", "undecided")
+# What is counted of groups, and the kinds of people that it counts.
+FIGURES: dict[str, frozenset[str]] = {
+    "people": frozenset(KINDS),
     "refused": REFUSED,
     "favourable": frozenset({"favourable"}),
-    "undecided": frozenset({"undecided"}),
-    "decided": EVERYBODY - {"undecided"},
-    "audited": AUDITED,
-    "not_audited": frozenset({"not audited"}),
     "usable": USABLE,
-    "errors": frozenset({"error"}),
     "verified": frozenset({"found"}),
     "without": USABLE - {"found"},
     "infeasible": frozenset({"infeasible"}),
     "not_found": frozenset({"not found"}),
+    "audited": REFUSED - {"not audited"},
+    "left_out": frozenset({"left out"}),
+    "undecided": frozenset({"undecided"}),
+    "not_audited": frozenset({"not audited"}),
 }
-# What the attacker is after: how many there are, what was decided on them, what they can do.
-SECRETS_OF_PEOPLE = ("people", "refused", "favourable", "undecided", "audited", "not_audited")
-SECRETS_OF_AUDITED = ("errors", "verified", "without", "infeasible", "not_found")
+# How many have figures, and how many have none, is no secret.
+TECHNICAL = ("undecided", "not_audited", "audited", "left_out", "usable")
+SECRETS = tuple(name for name in FIGURES if name not in TECHNICAL)
+QUARTERS = {"first": 0.25, "median": 0.5, "third": 0.75}
+ROUNDS = 6
+MOST = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
-    """A withheld count that the attacker knows."""
+class Learnt:
+    """A count of a few people that is known."""
 
     cell: Cell
     figure: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Solver:
-    """Tables of whole numbers, none below zero, that satisfy linear constraints."""
+@dataclass(slots=True)
+class Division:
+    """People of a figure divided by labels, of which not all need to be counted.
 
-    matrix: csr_array
-    low: Row
-    high: Row
+    `counts` has how many of a group have one of some labels, at least and at most.
+    """
 
-    def fixed(self, targets: csr_array) -> tuple[NDArray[np.bool_], Row]:
-        """Which sums have the same value in every table, and the values in one of them.
+    part_of: str
+    labels: tuple[str, ...]
+    counts: dict[tuple[Cell, tuple[str, ...]], tuple[float, float]] = field(default_factory=dict)
 
-        A sum that is the same for fractions is the same for whole numbers, and a random
-        combination of sums that cannot be more or less shows it for all of them at once. For the
-        others, a table with another value is sought: among those that fractions led to, or, if
-        none of them has whole numbers, one by one.
-        """
-        first = self.solve(np.zeros(self.matrix.shape[1]), whole=True)
-        assert first is not None, "the published files contradict each other"
-        start = targets @ first
-        rigid = np.ones(targets.shape[0], dtype=bool)
-        still = rigid.copy()
-        random = np.random.default_rng(0)
-        while rigid.any():
-            weights = targets.T @ np.where(rigid, random.uniform(1, 2, rigid.size), 0.0)
-            weights *= random.choice([-1, 1])
-            least, most = self.solve(weights), self.solve(-weights)
-            assert least is not None
-            assert most is not None
-            for end in (least, most):
-                whole = np.round(end).astype(np.float64)
-                rigid &= np.abs(targets @ end - start) < CLOSE
-                if self.agrees(whole):
-                    still &= np.abs(targets @ whole - start) < CLOSE
-            if weights @ (most - least) < CLOSE:
-                break
-        for place in np.flatnonzero(still & ~rigid):
-            for sign in (1, -1):
-                if still[place]:
-                    beyond = self.more(targets[[place]], sign, start[place])
-                    found = beyond.solve(np.zeros(self.matrix.shape[1]), whole=True)
-                    if found is not None:
-                        still &= np.abs(targets @ found - start) < CLOSE
-        return still, start
+    def know(self, cell: Cell, labels: Sequence[str], low: float, high: float) -> None:
+        before = self.counts.get((cell, tuple(labels)), (0.0, math.inf))
+        self.counts[cell, tuple(labels)] = max(before[0], low), min(before[1], high)
 
-    def more(self, row: csr_array, sign: int, than: float) -> "Solver":
-        """The same with a sum that is larger, or smaller."""
-        return Solver(
-            vstack([self.matrix, sign * row], format="csr"),
-            np.append(self.low, sign * than + 1),
-            np.append(self.high, np.inf),
+
+@dataclass(slots=True)
+class Published:
+    """What a report says: groups by attribute, counts by cell and figure, and divisions."""
+
+    smallest: int
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    pools: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    counts: dict[tuple[Cell, str], int] = field(default_factory=dict)
+    divisions: dict[str, Division] = field(default_factory=dict)
+
+    def divide(self, name: str, part_of: str, *labels: str) -> Division:
+        return self.divisions.setdefault(name, Division(part_of, labels))
+
+
+def read(report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]) -> Published:
+    """What a report says; `sizes` of all groups give the attacker the ends of pooled ones."""
+    known = Published(report["smallest"])
+    names: dict[tuple[str, str], Cell] = {("overall", "everybody"): EVERYBODY}
+    rows = [(EVERYBODY, report["overall"])] if report["overall"]["decisions"] else []
+    for table in report["tables"]:
+        for group in table["by_group"]:
+            cell = frozenset(zip(table["attributes"], group["values"], strict=True))
+            names[table["name"], group["name"]] = cell
+            known.cells.append(cell)
+            rows.append((cell, group))
+        if len(table["attributes"]) == 1:
+            own = [group["name"] for group in table["by_group"]]
+            known.groups[table["name"]] = own
+            if any(group["pooled"] for group in table["by_group"]):
+                known.pools[table["name"]] = _pool(known.smallest, own, sizes[table["name"]])
+    for cell, group in rows:
+        _read_group(known, cell, group)
+    for cell, group in rows:
+        _read_quartiles(known, cell, group["outcomes"])
+    own_data, errors = report["own_data"], report["error_rates"] or {"tables": (), "overall": None}
+    for cell, rates in _rates(own_data, names):
+        for name, figure in (("to_favourable", "refused"), ("to_refused", "favourable")):
+            known.divide(name, figure, name).know(cell, [name], rates[name], rates[name])
+    for cell, rates in _rates(errors, names):
+        _read_errors(known, cell, rates)
+    for step, option in enumerate(report["common_options"]):
+        found = known.divide(f"step {step}", "verified", "served")
+        found.know(EVERYBODY, ["served"], *2 * [option["served_so_far"]])
+        for table, shares in option["shares_by_group"].items():
+            for group, share in shares.items():
+                cell = names[table, group]
+                found.know(cell, ["served"], *2 * [round(share * known.counts[cell, "usable"])])
+    _read_actions(known, names, report["common_actions"])
+    return known
+
+
+def _pool(
+    smallest: int, shown: Sequence[str], sizes: Mapping[str, int]
+) -> list[tuple[float, float]]:
+    """The ends of the sizes of pooled groups: a reader knows which of them are small."""
+    least = min(sizes[group] for group in shown if group in sizes)
+    pooled = [size for group, size in sizes.items() if group not in shown]
+    return [
+        (1, smallest - 1) if size < smallest else (smallest, least if size <= least else math.inf)
+        for size in pooled
+    ]
+
+
+def _rates(
+    found: Mapping[str, Any], names: Mapping[tuple[str, str], Cell]
+) -> Iterator[tuple[Cell, Mapping[str, Any]]]:
+    if found["overall"] is not None:
+        yield EVERYBODY, found["overall"]
+    for table in found["tables"]:
+        for group, rates in table["by_group"].items():
+            yield names[table["table"], group], rates
+
+
+def _read_group(known: Published, cell: Cell, group: Mapping[str, Any]) -> None:
+    decisions, outcomes = group["decisions"], group["outcomes"]
+    for figure in ("people", "refused", "favourable", "undecided", "not_audited", "audited"):
+        known.counts[cell, figure] = decisions[figure]
+    if outcomes is None:
+        return
+    known.counts[cell, "usable"] = usable = outcomes["feasibility"]["of"]
+    known.counts[cell, "verified"] = outcomes["verified"]
+    known.counts[cell, "left_out"] = decisions["audited"] - usable
+    for name, figure in (
+        ("certified_infeasible", "infeasible"),
+        ("not_found_within_budget", "not_found"),
+    ):
+        if outcomes[name] is not None:
+            known.counts[cell, figure] = outcomes[name]
+    for point in outcomes["cost_curve"] or ():
+        within = known.divide(f"cost {point['cost']:g}", "verified", "within")
+        within.know(cell, ["within"], point["count"], point["count"])
+    grades = outcomes["grades"] or {}
+    for grade, count in grades.items():
+        known.divide("grades", "usable", *grades).know(cell, [grade], count, count)
+    for measure in ("simulatability", "relevance"):
+        if outcomes[measure] is not None:
+            of = outcomes[measure]["of"]
+            known.divide(measure, "usable", "valued").know(cell, ["valued"], of, of)
+
+
+def _read_quartiles(known: Published, cell: Cell, outcomes: Mapping[str, Any] | None) -> None:
+    """A quartile says that so many people are at or below its value, or above it.
+
+    One that is a step of the curve is rounded up to it, and says nothing of smaller costs.
+    """
+    if outcomes is None or outcomes["cost"] is None or not outcomes["cost"]["of"]:
+        return
+    quartiles = outcomes["cost"]
+    steps = {point["cost"] for point in outcomes["cost_curve"] or ()}
+    for name in quartiles_of(known):
+        low, high = 0, quartiles["of"]
+        for quarter, share in QUARTERS.items():
+            place, value = max(1, math.ceil(share * quartiles["of"])), quartiles[quarter]
+            if value is not None and value <= float(name.split()[1]) + 1e-9:
+                low = max(low, place)
+            elif value not in steps:
+                high = min(high, place - 1)
+        known.divisions[name].know(cell, ["within"], low, high)
+
+
+def quartiles_of(known: Published) -> list[str]:
+    return [name for name in known.divisions if name.startswith("cost ")]
+
+
+def _read_errors(known: Published, cell: Cell, rates: Mapping[str, Any]) -> None:
+    for name, figure, counted, other in (
+        ("false_approvals", "favourable", "bad", "good"),
+        ("false_refusals", "refused", "good", "bad"),
+    ):
+        if rates[name] is not None:
+            found = known.divide(name, figure, "good", "bad")
+            for label, count in (
+                (counted, rates[name]["count"]),
+                (other, rates[name]["of"] - rates[name]["count"]),
+            ):
+                found.know(cell, [label], count, count)
+    good = rates["good_refused"]
+    if good is not None:
+        known.divide("good usable", "usable", "good").know(
+            cell, ["good"], *2 * [good["without_option"]["of"]]
         )
+        for name, figure in (
+            ("without_option", "without"),
+            ("certified_infeasible", "infeasible"),
+            ("not_found_within_budget", "not_found"),
+        ):
+            if good[name] is not None:
+                count = good[name]["count"]
+                known.divide(f"good {figure}", figure, "good").know(cell, ["good"], count, count)
 
-    def agrees(self, table: Row) -> bool:
-        sums = self.matrix @ table
-        return bool(
-            (sums >= self.low - CLOSE).all()
-            and (sums <= self.high + CLOSE).all()
-            and (table >= 0).all()
-        )
 
-    def solve(self, cost: Row, *, whole: bool = False) -> Row | None:
-        found = milp(
-            cost,
-            constraints=LinearConstraint(self.matrix, self.low, self.high),
-            integrality=np.full(cost.size, int(whole)),
-            bounds=Bounds(0, MOST),
-            options={"time_limit": 120},
-        )
-        assert found.x is not None or found.status == 2, found.message
-        if found.x is None:
-            return None
-        return np.round(found.x) if whole else np.asarray(found.x)
+def _read_actions(
+    known: Published, names: Mapping[tuple[str, str], Cell], found: Mapping[str, Any]
+) -> None:
+    served = [(f"serves {number}", one["served"]) for number, one in enumerate(found["actions"])]
+    served += [(f"serves {one['actions']}", one["served"]) for one in found["sets"]]
+    for name, one in served:
+        rates = [(EVERYBODY, one["everybody"])] if one["everybody"] else []
+        for table, groups in one["by_group"].items():
+            rates += [(names[table, group], rate) for group, rate in groups.items()]
+        for cell, rate in rates:
+            known.divide(name, "verified", "yes").know(cell, ["yes"], *2 * [rate["count"]])
+    for number, one in enumerate(found["actions"]):
+        counts = [] if one["applies"] is None else [(EVERYBODY, one["applies"])]
+        for table, groups in one["applies_by_group"].items():
+            counts += [(names[table, group], count) for group, count in groups.items()]
+        for cell, count in counts:
+            known.divide(f"applies {number}", "usable", "yes").know(cell, ["yes"], count, count)
 
 
 class System:
-    """All that is published, as linear constraints on the unknowns.
+    """Everything that is published as linear constraints, with one division of people or none."""
 
-    `split` adds a kind of people to tell apart: those of a figure who also are of a detail. With
-    `own_data`, people are told apart by whether the decision on them changes without their ties.
-    """
-
-    def __init__(
-        self, known: Published, split: Detail | None = None, *, own_data: bool = False
-    ) -> None:
+    def __init__(self, known: Published, division: Division | None = None) -> None:
         self.known = known
-        self.splits = {} if split is None else {split: known.details[split]}
-        if own_data:
-            self.splits = {
-                one: {cell: (count, count) for cell, count in found.items()}
-                for one, found in known.own_data.items()
-            }
-        self.figures = dict(FIGURES)
-        # Of whom there is nobody at all, there is nobody anywhere.
-        nobody = [
-            FIGURES[name]
-            for (cell, name), count in known.exact.items()
-            if cell == ALL and count == 0
+        self.division = division
+        self.base = frozenset() if division is None else FIGURES[division.part_of]
+        labels = () if division is None else (*division.labels, "")
+        self.kinds = [
+            (kind, label) for kind in KINDS for label in (labels if kind in self.base else ("",))
         ]
-        self.kinds = sorted(EVERYBODY.difference(*nobody))
-        for one in self.splits:
-            self._split(*one)
-        joint = product(*([(name, group) for group in known.groups[name]] for name in known.groups))
-        crossings = {
-            attributes: {cell.values for cell in cells}
-            for attributes, cells in known.listed.items()
-            if len(attributes) > 1
+        parts = [[*self._parts(name)] for name in known.groups]
+        self.joint: list[Cell] = [frozenset().union(*one) for one in product(*parts)]
+        rows = [*self._constraints(), (np.ones(self.width), 0.0, MOST)]
+        matrix = np.array([row for row, _, _ in rows])
+        low, high = (np.array([row[place] for row in rows]) for place in (1, 2))
+        same, above = low == high, (low != high) & np.isfinite(high)
+        self.limits: dict[str, Any] = {
+            "A_eq": csr_array(matrix[same]),
+            "b_eq": low[same],
+            "A_ub": csr_array(np.vstack([matrix[above], -matrix[~same]])),
+            "b_ub": np.concatenate([high[above], -low[~same]]),
         }
-        # A combination that is not listed has nobody.
-        self.joint = [
-            frozenset(one)
-            for one in joint
-            if all(
-                tuple((name, dict(one)[name]) for name in attributes) in listed
-                for attributes, listed in crossings.items()
-            )
-        ]
-        self._inside: dict[Cell, NDArray[np.bool_]] = {}
-
-    def _split(self, name: str, part_of: str) -> None:
-        """Each kind of people in a figure becomes two."""
-        old = FIGURES[part_of]
-        more = [f"{kind}+" for kind in self.kinds if kind in old]
-        self.kinds += more
-        for figure, kinds in self.figures.items():
-            self.figures[figure] = kinds | {f"{kind}+" for kind in kinds & old}
-        self.figures[name] = frozenset(f"{kind}+" for kind in old)
-        self.figures[f"not {name}"] = old
-
-    def inside(self, cell: Cell) -> NDArray[np.bool_]:
-        """The combinations of groups that a cell has."""
-        if cell not in self._inside:
-            wanted = frozenset(cell.values)
-            self._inside[cell] = np.array([wanted <= one for one in self.joint])
-        return self._inside[cell]
-
-    def row(self, cell: Cell, figure: str) -> Row:
-        counted = np.array([kind in self.figures[figure] for kind in self.kinds])
-        return np.outer(self.inside(cell), counted).astype(np.float64).ravel()
-
-    @cached_property
-    def solver(self) -> Solver:
-        rows = list(self._constraints())
-        return Solver(
-            # Where nothing at all is published there is nothing to go by.
-            csr_array(np.array([row for row, _, _ in rows] or [np.zeros(self.width)])),
-            np.array([low for _, low, _ in rows] or [0], float),
-            np.array([high for _, _, high in rows] or [0], float),
-        )
 
     @property
     def width(self) -> int:
         return len(self.joint) * len(self.kinds)
 
-    def _constraints(self) -> Iterator[tuple[Row, float, float]]:
-        known = self.known
-        for (cell, figure), value in known.exact.items():
-            yield self.row(cell, figure), value, value
-        for cell, part, whole, low, high in known.shares:
-            if (cell, part) not in known.exact or (cell, whole) not in known.exact:
-                yield self.row(cell, part) - low * self.row(cell, whole), 0, np.inf
-                yield self.row(cell, part) - high * self.row(cell, whole), -np.inf, 0
-        outcomes = (ALL, "usable") in known.exact
-        for cell, (what, why) in known.reasons.items():
-            people = what == "all figures"
-            if not people and not outcomes:
-                continue  # nothing about the audit is shown, so this says nothing about a group
-            few = why in ("few_people", "few_audited")
-            if not few and (ALL, "people") not in known.exact:
-                continue  # all groups are withheld, and this one may have nobody
-            ends = (1, known.smallest - 1) if few else (known.smallest, np.inf)
-            yield self.row(cell, "people" if people else "usable"), *ends
-        for (name, _), found in self.splits.items():
-            for cell, (low, high) in found.items():
-                yield self.row(cell, name), low, high
+    def _parts(self, name: str) -> Iterator[Cell]:
+        """The groups of an attribute, and those inside a pool."""
+        pool = self.known.pools.get(name, [])
+        for group in self.known.groups[name]:
+            if pool and group == self.known.groups[name][-1]:
+                yield from (
+                    frozenset({(name, group), (f"pool of {name}", str(number))})
+                    for number in range(len(pool))
+                )
+            else:
+                yield frozenset({(name, group)})
 
-    def around(self, cell: Cell) -> list[Cell]:
-        """The groups, figures of which are shown, that certainly have everybody of a cell."""
-        mine = self.inside(cell)
-        shown = dict.fromkeys(one for one, _ in self.known.exact)
-        return [one for one in shown if not (mine & ~self.inside(one)).any()]
-
-    def told(self, cell: Cell, figure: str) -> bool:
-        """Whether a group that is shown has none of a figure, and so has every part of it.
-
-        This is not about the withheld group: it is said of everybody in the group that is shown.
-        """
-        return any(self._none(one, figure) for one in self.around(cell))
-
-    def _none(self, shown: Cell, figure: str) -> bool:
-        """Whether the figures of one group that is shown say that it has nobody of a kind."""
-        kinds = self.figures[figure] & set(self.kinds)
-        known = {name: of for (one, name), of in self.known.exact.items() if one == shown}
-        for (name, part_of), found in self.splits.items():
-            if shown in found:
-                low, high = found[shown]
-                known |= {name: int(high)} if high == 0 else {}
-                known |= {f"not {name}": 0} if known.get(part_of) == low else {}
-        if {"usable", "verified"} <= set(known):
-            known["without"] = known["usable"] - known["verified"]
-        none = [self.figures[name] for name, count in known.items() if count == 0]
-        return kinds <= frozenset().union(*none)
-
-    def told_of_all(self, cell: Cell, figure: str) -> bool:
-        """Whether a group that is shown says that everybody audited is of a figure."""
-        usable, kinds = self.figures["usable"], self.figures[figure]
-        if (cell, "audited") not in self.known.exact or not kinds <= usable:
-            return False
-        self.figures["others"] = usable - kinds
-        return self.told(cell, "errors") and self.told(cell, "others")
-
-    def pinned(self, secrets: Sequence[tuple[Cell, str]]) -> list[Secret]:
-        """The secrets that have the same value in every table that agrees with what is published.
-
-        Where nobody was audited for certain, no outcome is hidden.
-        """
-        wanted = [
-            (cell, figure)
-            for cell, figure in secrets
-            if not self.told(cell, figure) and not self.told_of_all(cell, figure)
+    def row(self, cell: Cell, figure: str, labels: Sequence[str] | None = None) -> Row:
+        inside = np.array([cell <= one for one in self.joint], dtype=float)
+        counted = [
+            kind in FIGURES[figure] and (labels is None or (kind in self.base and label in labels))
+            for kind, label in self.kinds
         ]
+        return np.outer(inside, np.array(counted, dtype=float)).ravel()
+
+    def _constraints(self) -> Iterator[tuple[Row, float, float]]:
+        for (cell, figure), count in self.known.counts.items():
+            yield self.row(cell, figure), count, count
+        for name, ends in self.known.pools.items():
+            for number, (low, high) in enumerate(ends):
+                yield self.row(frozenset({(f"pool of {name}", str(number))}), "people"), low, high
+        if self.division is not None:
+            for (cell, labels), (low, high) in self.division.counts.items():
+                yield self.row(cell, self.division.part_of, labels), low, high
+
+    def secrets(self) -> Iterator[tuple[Cell, str, Row]]:
+        """What the attacker is after: of all groups, pooled ones, and crossings left out."""
+        known = self.known
+        cells = dict.fromkeys(known.cells)
+        for one, other in combinations(known.groups, 2):
+            pairs = product(known.groups[one], known.groups[other])
+            cells |= dict.fromkeys(frozenset({(one, a), (other, b)}) for a, b in pairs)
+        for name, ends in known.pools.items():
+            cells |= dict.fromkeys(
+                frozenset({(f"pool of {name}", str(number))}) for number in range(len(ends))
+            )
+        for cell in cells:
+            if self.division is None:
+                yield from ((cell, name, self.row(cell, name)) for name in SECRETS)
+            else:
+                figure = self.division.part_of
+                for label in self._labels():
+                    yield cell, f"{figure}, {label}", self.row(cell, figure, [label])
+
+    def _labels(self) -> Iterator[str]:
+        """The labels that are a secret of anybody, and the people without one.
+
+        What everybody or nobody has is no secret, and neither is whose outcome is not known.
+        """
+        assert self.division is not None
+        of = self.known.counts.get((EVERYBODY, self.division.part_of))
+        everybody = [
+            self.division.counts.get((EVERYBODY, (label,)), (-1, -1))[0]
+            for label in self.division.labels
+        ]
+        if len(everybody) == 1 and everybody[0] in (0, of):
+            return
+        yield from self.division.labels
+        if len(everybody) == 1:
+            yield ""
+
+    def learn(self) -> list[Learnt]:
+        """The counts of a few people that have one value in all tables that agree."""
+        wanted = list(self.secrets())
         if not wanted:
             return []
-        audited = [self.row(cell, "usable") for cell, _ in wanted]
-        rows = [self.row(cell, figure) for cell, figure in wanted] + audited
-        fixed, values = self.solver.fixed(csr_array(np.array(rows)))
-        nobody = fixed[len(wanted) :] & (values[len(wanted) :] == 0)
-        outcome = [self.figures[figure] <= self.figures["usable"] for _, figure in wanted]
+        targets = csr_array(np.array([row for _, _, row in wanted]))
+        least, most = np.full(len(wanted), np.inf), np.full(len(wanted), -np.inf)
+        random = np.random.default_rng(0)
+
+        def fixed() -> list[int]:
+            return np.flatnonzero(most - least < 1 - 1e-6).tolist()
+
+        def move(some: list[int]) -> None:
+            weights = targets[some].T @ random.uniform(1, 2, len(some))
+            for sign in (1, -1):
+                sums = targets @ self._solve(sign * weights)
+                np.minimum(least, sums, out=least)
+                np.maximum(most, sums, out=most)
+
+        # Many at once first; then those of a few people that have not moved, one by one.
+        move(list(range(len(wanted))))
+        for _ in range(ROUNDS):
+            if left := fixed():
+                move(left)
+        for place in fixed():
+            if 0 < round(most[place]) < self.known.smallest and place in fixed():
+                move([place])
         return [
-            Secret(cell, figure, int(values[place]))
-            for place, (cell, figure) in enumerate(wanted)
-            if fixed[place] and not (outcome[place] and nobody[place])
+            Learnt(cell, figure, round(most[place]))
+            for place, (cell, figure, row) in enumerate(wanted)
+            if place in fixed()
+            and 0 < round(most[place]) < self.known.smallest
+            and self._open(row) not in self.printed
         ]
 
+    @cached_property
+    def nobody(self) -> NDArray[np.bool_]:
+        """The unknowns of which a single published figure says that there is nobody."""
+        none = [row for row, count in self._published() if count == 0]
+        found: NDArray[np.bool_] = np.sum([*none, np.zeros(self.width)], axis=0) > 0
+        return found
 
-def hidden_counts(known: Published) -> list[tuple[Cell, str]]:
-    """Every withheld count of every listed group."""
-    outcomes = (ALL, "usable") in known.exact
-    found = []
-    for cells in known.listed.values():
-        for cell in cells:
-            if (cell, "people") not in known.exact:
-                found += [(cell, figure) for figure in SECRETS_OF_PEOPLE]
-            if (cell, "verified") not in known.exact and outcomes:
-                found += [(cell, figure) for figure in SECRETS_OF_AUDITED]
-    return found
+    @cached_property
+    def printed(self) -> set[bytes]:
+        """What published figures add up, without those of whom there is nobody."""
+        return {self._open(row) for row, _ in self._published()}
 
+    def _open(self, row: Row) -> bytes:
+        return ((row > 0) & ~self.nobody).tobytes()
 
-def attack(known: Published) -> list[Secret]:
-    """Every withheld count of people, refusals, options and the lack of them that is known."""
-    hidden = hidden_counts(known)
-    return System(known).pinned(hidden) if hidden else []
+    def _published(self) -> Iterator[tuple[Row, float]]:
+        counts = self.known.counts
+        for (cell, figure), count in counts.items():
+            yield self.row(cell, figure), count
+            if figure == "verified":
+                yield self.row(cell, "without"), counts[cell, "usable"] - count
+        if self.division is not None:
+            for (cell, labels), (low, high) in self.division.counts.items():
+                if low == high:
+                    yield self.row(cell, self.division.part_of, labels), low
+                    of = counts.get((cell, self.division.part_of))
+                    if of is not None and len(self.division.labels) == 1:
+                        yield self.row(cell, self.division.part_of, [""]), of - low
 
-
-def attack_details(known: Published) -> list[Secret]:
-    """The same for costs, numbers of options, caveats, explanations and common options.
-
-    If everybody, or nobody, is told to be of a detail, it only counts the people it is a part of:
-    the audited, who are no secret by themselves, or those with an option, whom `attack` is after.
-    """
-    found: list[Secret] = []
-    hidden = [cell for cell, figure in hidden_counts(known) if figure == "verified"]
-    for split in known.details:
-        if hidden:
-            system = System(known, split)
-            parts = (split[0], f"not {split[0]}")
-            told = {cell for cell in hidden for part in parts if system.told(cell, part)}
-            found += system.pinned(
-                [(cell, part) for cell in hidden if cell not in told for part in parts]
-            )
-    return found
+    def _solve(self, cost: Row) -> Row:
+        found = linprog(cost, **self.limits, bounds=(0, None), method="highs")
+        assert found.x is not None, f"the report contradicts itself: {found.message}"
+        return np.asarray(found.x)
 
 
-def attack_own_data(known: Published) -> list[Secret]:
-    """Whatever is known of groups whose figures without ties are not shown, or of other secrets."""
-    if not known.own_data:
-        return []
-    system = System(known, own_data=True)
-    hidden = hidden_counts(known)
-    for (name, _), found in known.own_data.items():
-        cells = [cell for several in known.listed.values() for cell in several if cell not in found]
-        hidden += [(cell, figure) for cell in cells for figure in (name, f"not {name}")]
-    return system.pinned(hidden)
+def printed_handfuls(known: Published) -> Iterator[Learnt]:
+    """The counts of a few people that a report prints: of small groups, and of divisions."""
+    for (cell, figure), count in known.counts.items():
+        told = figure in ("people", "usable") or (len(cell) > 1 and figure not in TECHNICAL)
+        if cell and told and 0 < count < known.smallest:
+            yield Learnt(cell, figure, count)
+    for name, division in known.divisions.items():
+        for (cell, labels), (low, high) in division.counts.items():
+            if cell and low == high and 0 < low < known.smallest:
+                yield Learnt(cell, f"{name}, {labels[0]}", round(low))
 
 
-def attack_actions(known: Published) -> list[Secret]:
-    """Whatever is known of groups of which it is not shown whom an action serves, or of others.
-
-    As with other details, it is nothing new if everybody, or nobody, is told to be served.
-    """
-    found: list[Secret] = []
-    everybody = [cell for several in known.listed.values() for cell in several]
-    for split, shown in known.details.items():
-        if split[0].startswith(("serves ", "applies ")):
-            system, parts = System(known, split), (split[0], f"not {split[0]}")
-            hidden = [
-                (cell, part)
-                for cell in everybody
-                if cell not in shown and not any(system.told(cell, one) for one in parts)
-                for part in parts
-            ]
-            found += system.pinned([*hidden_counts(known), *hidden])
-    return found
-
-
-def attack_ties(known: Published) -> list[Secret]:
-    """Every withheld count of ties that is known, and whether all or none of them are dropped."""
-    return [
-        Secret(Cell(((attribute, group),)), figure, value)
-        for attribute, ties in known.ties.items()
-        if ties.withheld
-        for group, figure, value in _known_ties(ties)
-    ]
-
-
-def _known_ties(ties: Ties) -> Iterator[tuple[str, str, int]]:
-    """Of each group: ties that first options drop, that others do, and that none does."""
-    parts = {"dropped first": [0], "dropped all": [0, 1], "droppable": [0, 1, 2], "kept": [2]}
-    names = ["dropped first", "dropped all", "droppable"]
-
-    def row(group: str | None, figure: str) -> Row:
-        places = np.zeros((len(ties.groups), 3))
-        places[slice(None) if group is None else ties.groups.index(group), parts[figure]] = 1
-        return places.ravel()
-
-    exact = [(row(None, name), ties.totals[name]) for name in names]
-    exact += [(row(group, name), count) for (group, name), count in ties.counts.items()]
-    values = np.array([value for _, value in exact], float)
-    solver = Solver(csr_array(np.array([one for one, _ in exact])), values, values)
-    wanted = [(group, figure) for group in sorted(ties.withheld) for figure in parts]
-    fixed, found = solver.fixed(csr_array(np.array([row(*one) for one in wanted])))
-    for place, (group, figure) in enumerate(wanted):
-        # What the total says of all ties it says of these.
-        total = ties.totals["droppable"] - ties.totals["dropped all"] if figure == "kept" else None
-        if fixed[place] and (total if figure == "kept" else ties.totals[figure]):
-            yield group, figure, int(found[place])
+def attack(
+    report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]
+) -> tuple[int, list[Learnt]]:
+    """How many counts were attacked, and the counts of a few people that were learnt."""
+    known = read(report, sizes)
+    attacked, learnt = 0, list(printed_handfuls(known))
+    for division in (None, *known.divisions.values()):
+        system = System(known, division)
+        attacked += sum(1 for _ in system.secrets())
+        learnt += system.learn()
+    return attacked, learnt

@@ -1,22 +1,14 @@
-"""Made-up audits of every shape, published as files: some of their groups are tiny."""
+"""Made-up audits of every shape, some of whose groups are tiny, for an attacker to work on."""
 
+from collections import Counter
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from recourse_audit.groups.csv_table import groups_csv
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import GRADES
-from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.findings import with_sentences
-from recourse_audit.render.pages.groups import groups_view
-from recourse_audit.render.pages.index import IndexSource, index_view
-from recourse_audit.render.pages.write_pages import for_others, shows_results, shows_sizes
-from recourse_audit.render.templates import Templates
-from recourse_audit.settings import GroupSettings
-from tests.groups.attacker import Secret
-from tests.groups.published import Cell, Published
+from tests.groups.attacker import Learnt, attack
 from tests.groups.stores import (
     ACTIONS,
     ERROR,
@@ -28,7 +20,6 @@ from tests.groups.stores import (
     report_on,
     settings,
 )
-from tests.render.stores import DIGEST, manifest_of, subject
 
 
 def drawn_population(seed: int) -> tuple[list[Person], tuple[str, ...]]:
@@ -74,7 +65,6 @@ def drawn_population(seed: int) -> tuple[list[Person], tuple[str, ...]]:
                 cost=float(random.integers(1, 5)),
                 grade=str(random.choice(GRADES[:-1])),
                 options=_options(random, number, count),
-                droppable=_droppable(random, number, count),
             )
         )
     return people, names
@@ -84,20 +74,6 @@ def _options(random: np.random.Generator, number: int, count: int) -> list[list[
     ties = [(number, int(end)) for end in random.integers(count, size=2) if end != number]
     drop: list[list[Step]] = [[("drop", "payment", tie)] for tie in ties]
     return drop or [[("set", "savings", None)]]
-
-
-def _droppable(random: np.random.Generator, number: int, count: int) -> list[tuple[int, int]]:
-    return [(number, int(end)) for end in random.integers(count, size=3) if end != number]
-
-
-def publish(seed: int, smallest: int, folder: Path) -> Path:
-    """Audit a drawn population, and write the files about everybody as a subject gets them."""
-    people, names = drawn_population(seed)
-    _add_values(seed, people)
-    add_own_data(seed, people)
-    chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
-    add_actions(seed, people)
-    return publish_people(people, chosen, folder)
 
 
 def _add_values(seed: int, people: list[Person]) -> None:
@@ -123,92 +99,6 @@ def add_own_data(seed: int, people: list[Person]) -> None:
         one.favourable_alone = bool(one.favourable) != bool(changes)
 
 
-def with_outcomes(seed: int) -> tuple[list[Person], tuple[str, ...]]:
-    """A drawn population, once or several times over, of whom it is known how decisions turned out.
-
-    In some groups nearly everybody turns out good, or bad. Outcomes of the favourable, or of the
-    refused, are known for all or for some. Under an even seed, who has a score of 0.5 has a
-    favourable decision, and nobody else.
-    """
-    people, names = drawn_population(seed)
-    people = [replace(one) for _ in range((1, 2, 4)[seed % 3]) for one in people]
-    add_own_data(seed, people)
-    random = np.random.default_rng([seed, 3])
-    groups = sorted({one.groups[names[-1]] for one in people})
-    chances = [0.3, 0.5, 0.7] if random.random() < 0.6 else [0.05, 0.3, 0.5, 0.7, 0.95, 1.0]
-    chance = {
-        (group, decided): random.choice(chances)
-        for group in groups
-        for decided in (True, False, None)
-    }
-    unknown = {True: random.choice([0, 0, 0.05, 0.4]), False: random.choice([0, 0, 0.03, 0.5])}
-    for one in people:
-        good = random.random() < chance[one.groups[names[-1]], one.favourable]
-        one.outcome = bool(good)
-        if random.random() < unknown.get(bool(one.favourable), 0):
-            one.outcome = None
-        score = random.random() if seed % 2 else random.random() / 2 + bool(one.favourable) / 2
-        one.score = round(0.7 * score + 0.3 * good, 2) if seed % 2 else min(0.99, round(score, 2))
-        if not seed % 2 and not one.favourable:
-            one.score = min(one.score, 0.49)
-    return people, names
-
-
-def publish_outcomes(seed: int, smallest: int, folder: Path) -> tuple[Path, list[Person]]:
-    """The same as `publish`, with outcomes."""
-    people, names = with_outcomes(seed)
-    _add_values(seed, people)
-    chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
-    return publish_people(people, chosen, folder), people
-
-
-def harmful_outcomes(known: Published, people: list[Person], learnt: list[Secret]) -> list[Secret]:
-    """What is learnt of withheld groups, or of groups in which few, or all, turned out alike."""
-    found = []
-    for one in learnt:
-        there = [
-            person
-            for person in people
-            if all((person.groups[name] or "unknown") == group for name, group in one.cell.values)
-        ]
-        hidden = (one.cell, "people") not in known.exact
-        if "changed" in one.figure:
-            decided = [person for person in there if person.favourable is not None]
-            changed = sum(person.favourable != person.favourable_alone for person in decided)
-            bad = hidden or 0 < changed < known.smallest or changed == len(decided) > 0
-        elif one.figure.split()[-1] in ("good", "bad") or " from " in one.figure:
-            bad = hidden or _handful(there, one.figure, known, one.cell)
-        else:
-            bad = True
-        found += [one] if bad else []
-    return found
-
-
-def _handful(people: list[Person], figure: str, known: Published, cell: Cell) -> bool:
-    """Whether a figure is about fewer people of either outcome than the threshold, or about all."""
-    base = figure.split(maxsplit=1)[0]
-    of = {
-        "favourable": [one for one in people if one.favourable],
-        "refused": [one for one in people if one.favourable is False],
-        "verified": [one for one in people if one.status == FOUND],
-        "without": [one for one in people if one.status in (INFEASIBLE, NOT_FOUND)],
-        "infeasible": [one for one in people if one.status == INFEASIBLE],
-        "not_found": [one for one in people if one.status == NOT_FOUND],
-        "calibrated": [one for one in people if one.favourable is not None],
-    }[base]
-    if base == "calibrated":
-        low, high = map(float, figure.split(" from ")[1].split(" to "))
-        of = [one for one in of if one.score is not None and low <= one.score < high]
-    good, bad = (sum(one.outcome is outcome for one in of) for outcome in (True, False))
-    if base in ("favourable", "refused", "calibrated"):
-        return good + bad > 0 and min(good, bad) < known.smallest
-    audited = [one for one in people if one.status in (FOUND, INFEASIBLE, NOT_FOUND)]
-    both = [sum(one.outcome is outcome for one in audited) for outcome in (True, False)]
-    few = sum(both) > 0 and min(both) < known.smallest
-    alike = len(of) > 0 and (len(of) < known.smallest or good in (0, len(of)))
-    return few or alike or (cell, "verified") not in known.exact
-
-
 def add_actions(seed: int, people: list[Person]) -> None:
     """Actions serve few or many of those with an option, and in some groups all or none."""
     random = np.random.default_rng([seed, 3])
@@ -228,93 +118,43 @@ def add_actions(seed: int, people: list[Person]) -> None:
                 one.common[action] = "not_settled" if rare else "does_not_serve"
 
 
-def harmful_actions(known: Published, seed: int, learnt: list[Secret]) -> list[Secret]:
-    """What is learnt of withheld outcomes, or of groups in which an action serves few, or all."""
-    people, _ = drawn_population(seed)
-    add_actions(seed, people)
-    found = []
-    for one in learnt:
-        audited = [
-            who
-            for who in people
-            if who.status not in (None, ERROR)
-            and who.favourable is False
-            and all((who.groups[name] or "unknown") == group for name, group in one.cell.values)
-        ]
-        what, _, numbers = one.figure.removeprefix("not ").partition(" ")
-        shown = (one.cell, "verified") in known.exact
-        if shown and what in ("serves", "applies"):
-            actions = [int(number) for number in numbers.split(",")]
-            wanted = (
-                ("serves",) if what == "serves" else ("serves", "does_not_serve", "not_settled")
-            )
-            marked = sum(any(who.common.get(a) in wanted for a in actions) for who in audited)
-            rest = len(audited) - marked
-            few = 0 < marked < known.smallest
-            if what == "serves":
-                harm = few or (marked > 0 and rest == 0)
-            else:
-                harm = few or 0 < rest < known.smallest
-            if not harm:
-                continue
-        found.append(one)
-    return found
+def add_outcomes(seed: int, people: list[Person], name: str) -> None:
+    """In some groups nearly everybody turns out good, or bad; some outcomes are not known."""
+    random = np.random.default_rng([seed, 4])
+    groups = sorted({one.groups[name] for one in people})
+    chances = [0.3, 0.5, 0.7] if random.random() < 0.6 else [0.05, 0.3, 0.5, 0.7, 0.95, 1.0]
+    chance = {
+        (group, decided): random.choice(chances)
+        for group in groups
+        for decided in (True, False, None)
+    }
+    unknown = {True: random.choice([0, 0, 0.05, 0.4]), False: random.choice([0, 0, 0.03, 0.5])}
+    for one in people:
+        good = random.random() < chance[one.groups[name], one.favourable]
+        one.outcome = None if random.random() < unknown[bool(one.favourable)] else bool(good)
+        one.score = round(0.7 * random.random() + 0.3 * good, 2)
 
 
-def harmful(known: Published, seed: int, learnt: list[Secret]) -> list[Secret]:
-    """What is learnt of withheld groups, or of groups in which few or all decisions change."""
-    people, _ = drawn_population(seed)
+def report_on_population(seed: int) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
+    """The report on a population, once or several times over, and the sizes of its groups."""
+    people, names = drawn_population(seed)
+    people = [replace(one) for _ in range((1, 4, 8)[seed % 3]) for one in people]
+    _add_values(seed, people)
     add_own_data(seed, people)
-    found = []
-    for one in learnt:
-        decided, changed = _changes(people, one.cell)
-        few = 0 < changed < known.smallest or changed == decided > 0
-        if few or "changed" not in one.figure or (one.cell, "people") not in known.exact:
-            found.append(one)
-    return found
-
-
-def _changes(people: list[Person], cell: Cell) -> tuple[int, int]:
-    """How many people of a group were decided on, and on how many it would change."""
-    there = [
-        one
-        for one in people
-        if one.favourable is not None
-        and all((one.groups[name] or "unknown") == group for name, group in cell.values)
-    ]
-    return len(there), sum(one.favourable != one.favourable_alone for one in there)
-
-
-def publish_people(people: list[Person], chosen: GroupSettings, folder: Path) -> Path:
-    """Write the files about an audit of everybody as a subject gets them."""
-    for number, one in enumerate(people):
+    add_actions(seed, people)
+    if seed % 2:
+        add_outcomes(seed, people, names[-1])
+    for one in people:
         # What is dropped can be dropped.
-        own = [tie for steps in one.options for _, _, tie in steps if tie is not None]
-        people[number].droppable = [*one.droppable, *own]
-    audited = sum(one.status is not None for one in people)
-    made = report_on(people, chosen, ties=False)
-    report = for_others(replace(made, done=audited, total=audited))
-    (folder / "index.html").write_text(_index(report, people), encoding="utf-8")
-    page = Templates().render("pages/groups.html", view=groups_view(report))
-    (folder / "groups.json").write_text(GROUPS.write_indented(report), encoding="utf-8")
-    (folder / "groups.csv").write_text(groups_csv(report), encoding="utf-8")
-    (folder / "groups.html").write_text(page, encoding="utf-8")
-    return folder
+        one.droppable = [tie for steps in one.options for _, _, tie in steps if tie is not None]
+    smallest = (5, 11)[seed // 2 % 2]
+    chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
+    report = report_on(people, chosen, ties=False)
+    document: dict[str, Any] = GROUPS.read(GROUPS.write(report)).to_dict()
+    sizes = {name: Counter(one.groups[name] or "unknown" for one in people) for name in names}
+    return document, sizes
 
 
-def _index(report: GroupReport, people: list[Person]) -> str:
-    subjects = [subject(f"P{n}", status=one.status) for n, one in enumerate(people) if one.status]
-    manifest = manifest_of(subjects)
-    view = index_view(
-        IndexSource(
-            subjects=tuple(enumerate(subjects)),
-            manifest=replace(manifest, counts=replace(manifest.counts, people=len(people))),
-            manifest_digest=DIGEST,
-            links={},
-            groups=with_sentences(report),
-        ),
-        level="subject",
-        results=shows_results(len(subjects), report.smallest, report),
-        sizes=shows_sizes(report),
-    )
-    return Templates().render("pages/index.html", view=view)
+def attack_population(seed: int) -> tuple[int, list[Learnt]]:
+    """How many counts of a population were attacked, and what was learnt of a few people."""
+    return attack(*report_on_population(seed))

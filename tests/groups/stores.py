@@ -17,7 +17,6 @@ from recourse_audit.groups.notes import FEWEST_TIED
 from recourse_audit.groups.report import group_report
 from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.recourse import CommonAction
-from recourse_audit.render.findings import with_sentences
 from recourse_audit.settings import GroupSettings
 
 FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
@@ -243,5 +242,4 @@ def report_on(
     outcome = "repaid" if any(one.outcome is not None for one in people) else None
     communities = communities_of(people, column=column, seed=seed)
     with closing(make_store(people, column=column, seed=seed, ties=ties)) as store:
-        report = group_report(store, groups, communities, outcome=outcome, progress=progress)
-        return with_sentences(report)
+        return group_report(store, groups, communities, outcome=outcome, progress=progress)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from recourse_audit.groups.cut_off import Kinds, _withheld, choose
+from recourse_audit.groups.cut_off import Kinds, choose
 from recourse_audit.records.groups import (
     Change,
     CutOff,
     Do,
     GroupReport,
+    LeftOut,
 )
 from tests.groups.stores import FOUND, INFEASIBLE, Person, Step, report_on, settings
 
@@ -116,19 +117,11 @@ def test_the_interval_leaves_out_communities_of_subjects() -> None:
 
 def test_few_people_with_an_option_and_small_groups_are_not_told() -> None:
     people = crowd() + [advised(40 + n, [20], [20, 1]) for n in range(10)]
-    [table, _] = report_of(people).cut_off
-    assert "fewer than 11" in table.note
-    assert (table.people, table.dropped, table.by_group) == (0, 0, ())
-    people = crowd() + [advised(40 + n, [(20, 20, 1)[n % 3]], [20, 1]) for n in range(36)]
-    people += [Person(groups={"origin": "east"}, favourable=True)] * 4
-    # So that it is not told that nobody withheld was refused, or audited, or not audited.
-    people += [Person(groups=SOUTH), Person(groups=SOUTH, status="certified_infeasible")]
-    [table, _] = report_of(people).cut_off
-    assert table.withheld == ("east", "south")
-    assert [one.group for one in table.by_group] == ["north", "unknown"]
+    report = report_of(people)
+    assert all(one.nothing == "few_people" and one.by_group == () for one in report.cut_off)
 
 
-def test_a_handful_of_ties_to_a_large_group_is_withheld_with_what_would_reveal_it() -> None:
+def test_a_table_with_a_handful_of_ties_to_a_group_is_left_out() -> None:
     """3 of 3 droppable ties lead to the south: neither number is shown, nor can be worked out."""
     people = crowd() + [
         Person(groups={"origin": "west"}, favourable=True, community=n % 8) for n in range(20)
@@ -137,32 +130,9 @@ def test_a_handful_of_ties_to_a_large_group_is_withheld_with_what_would_reveal_i
     told = [[20], [21], [22], *([(n % 20, 40 + n % 20)[n % 2]] for n in range(40))]
     for number, (ends, some) in enumerate(zip(could, told, strict=True)):
         people.append(advised(60 + number, some, ends, number % 8))
-    for table in report_of(people).cut_off:
-        assert table.withheld == ("south", "west")
-        assert {one.group for one in table.by_group} == {"north", "unknown"}
-        assert (table.dropped, table.droppable) == (43, 86)
-        north = next(one for one in table.by_group if one.group == "north")
-        assert (north.dropped, north.droppable) == (20, 43)
-
-
-@pytest.mark.parametrize(
-    ("could", "dropped", "withheld"),
-    [
-        ([40, 3, 30], [20, 1, 15], [False, True, True]),  # one alone would follow from the total
-        ([40, 5, 6], [20, 5, 6], [True, True, True]),  # all of the two small ones are dropped
-        ([40, 5, 6], [20, 0, 0], [True, True, True]),  # none of them is
-        ([40, 5, 6], [40, 5, 6], [False, True, True]),  # the total says that all are
-        ([40, 30, 0], [20, 15, 0], [False, False, False]),  # nothing is small
-        ([40, 30, 20], [20, 15, 0], [False, False, False]),  # none dropped is no small number
-        ([40, 30, 20], [20, 15, 4], [False, True, True]),  # few are dropped
-    ],
-)
-def test_which_counts_of_ties_are_withheld_by_hand(
-    could: list[int], dropped: list[int], withheld: list[bool]
-) -> None:
-    nothing = np.zeros(3, dtype=bool)
-    made = _withheld(np.array(could), [np.array(dropped)], nothing, 11)
-    assert made.tolist() == withheld
+    report = report_of(people)
+    assert report.cut_off == ()
+    assert LeftOut(table="origin", part="ties", why="few_people") in report.left_out
 
 
 def greedy(options: dict[int, frozenset[Kinds]]) -> list[tuple[Kinds, set[int]]]:
@@ -215,10 +185,10 @@ def test_common_options_say_how_far_each_group_comes() -> None:
     people = [Person(groups=NORTH, status=FOUND, options=savings) for _ in range(15)]
     people += [Person(groups=SOUTH, status=FOUND, options=payment) for _ in range(10)]
     people += [Person(groups=SOUTH, status=INFEASIBLE) for _ in range(15)]
-    first, second = report_of(people).common_options
+    first, second = report_of(people, smallest=5).common_options
     assert first.changes == (Change(do="set", what="savings"),)
     assert (first.serves, first.served_so_far, first.share_so_far) == (15, 15, 15 / 40)
-    assert first.shares_by_group == {"origin": {"north": 1.0, "south": 0.0}}
+    assert first.shares_by_group == {}  # all of the north, and nobody of the south
     assert second.changes == (Change(do="drop", what="payment"),)
     assert (second.serves, second.served_so_far, second.share_so_far) == (10, 25, 25 / 40)
     assert second.shares_by_group == {"origin": {"north": 1.0, "south": 0.4}}

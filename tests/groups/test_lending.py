@@ -76,7 +76,7 @@ def test_more_refusals_are_shown_where_they_were_planted_and_nowhere_else(
     with_gap, twin = refusals
     [flag] = with_gap.flags
     assert (flag.table, flag.group, flag.measure) == ("origin", "south", "adverse_rate")
-    assert flag.direction == "harder"
+    assert flag.worse == "group"
     check_refusals(with_gap)
     assert twin.flags == ()
 
@@ -114,7 +114,7 @@ def check_refusals(report: GroupReport) -> None:
 def test_the_planted_gap_is_shown_by_origin(with_gap: GroupReport) -> None:
     flags = {(one.table, one.group, one.measure): one for one in with_gap.flags}
     for measure in ("adverse_rate", "feasibility", "cost"):
-        assert flags["origin", "south", measure].direction == "harder"
+        assert flags["origin", "south", measure].worse == "group"
     check_refusals(with_gap)
     [headline] = [one for one in with_gap.findings if one.headline]
     assert (headline.table, headline.group, headline.measure) == ("origin", "south", "feasibility")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from recourse_audit.groups.comparisons import HARDER, RATES
 from recourse_audit.groups.findings import findings_of
+from recourse_audit.groups.verdicts import worse_off
 from recourse_audit.records.group_figures import (
     Comparison,
     Family,
@@ -16,7 +17,6 @@ from recourse_audit.records.group_figures import (
     Verdict,
 )
 from recourse_audit.records.groups import GroupReport, GroupTable
-from recourse_audit.render.findings import with_sentences
 from recourse_audit.settings import GroupSettings
 from tests.render.group_reports import tiny_report
 
@@ -68,15 +68,15 @@ def compared(
         smallest_gap_in_family=smallest if tested else None,
         favourable_ratio=None,
         below_four_fifths=below,
-        direction="none",
         verdict=verdict,
+        worse=worse_off(verdict, gap),
         no_gap=verdict == "no gap" if no_gap is None else no_gap,
-        reason="",
+        untested=None if tested else "no_ties",
     )
 
 
 def report_on(comparisons: Sequence[Comparison], **changes: float) -> GroupReport:
-    """A report with these comparisons and their findings in words."""
+    """A report with these comparisons and their findings."""
     settings = GroupSettings.model_validate(changes)
     tables = tuple(
         GroupTable(
@@ -85,15 +85,13 @@ def report_on(comparisons: Sequence[Comparison], **changes: float) -> GroupRepor
             reference="north",
             by_group=(),
             comparisons=tuple(one for one in comparisons if one.family == family),
-            note="",
+            not_compared=None,
         )
         for name, family in (("origin", "single"), ("origin x gender", "crossed"))
     )
-    return with_sentences(
-        replace(
-            tiny_report(),
-            concern=settings.concern,
-            tables=tables,
-            findings=tuple(findings_of(tables, settings)),
-        )
+    return replace(
+        tiny_report(),
+        concern=settings.concern,
+        tables=tables,
+        findings=tuple(findings_of(tables, settings)),
     )

@@ -5,10 +5,8 @@ from dataclasses import replace
 from functools import cache
 
 from recourse_audit.groups.findings import findings_of
-from recourse_audit.groups.notes import FEW_GROUPS
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.findings import with_sentences
 from recourse_audit.render.pages.groups import GroupsView
 from recourse_audit.render.pages.tables import Table
 from recourse_audit.settings import GroupSettings
@@ -26,7 +24,7 @@ def gap_report() -> GroupReport:
             tie = (number, (number * 7) % len(people))
             one.options = [[("drop", "payment", tie)], [("set", "savings", None)]]
             one.droppable = [tie, (number, (number * 11) % len(people))]
-        if number % 30 == 0:
+        if number % 5 == 0:
             one.groups = {**one.groups, "origin": ""}
     return report_on(people, settings("origin", "gender"))
 
@@ -37,8 +35,8 @@ def quiet_report() -> GroupReport:
     return report_on(drawn_people(5, people=900, communities=20), settings("gender"))
 
 
-def withheld_report(name: str = "tiny") -> GroupReport:
-    """One group of three people, so that it and the next smallest are withheld."""
+def pooled_report(name: str = "tiny") -> GroupReport:
+    """One group of three people, so that it and the next smallest are pooled."""
     people = drawn_people(7, people=600, communities=20, attributes=("gender",))
     for number, one in enumerate(people):
         if number < 3:
@@ -64,6 +62,7 @@ def unfinished_report() -> GroupReport:
     return replace(quiet_report(), finished=False, done=120, total=400)
 
 
+@cache
 def tiny_report() -> GroupReport:
     """Too few people to show anything."""
     people = [Person(groups={"gender": name}, status=FOUND) for name in ("man", "woman")]
@@ -81,19 +80,19 @@ def few_audited_report() -> GroupReport:
 
 @cache
 def one_group_report() -> GroupReport:
-    """All groups but one are withheld, so that there is nothing to compare."""
+    """All groups but one are pooled, so that there is nothing to compare."""
     report = quiet_report()
     [table] = report.tables
-    first, *others = table.by_group
-    hidden = [
-        replace(one, decisions=None, outcomes=None, withheld="few_people")
-        for one in others
-        if one.known
-    ]
+    first, other = table.by_group
+    pooled = replace(other, name="other", values=("other",), kinds=("pooled",), pooled=3)
     alone = replace(
-        table, by_group=(first, *hidden), reference=None, comparisons=(), note=FEW_GROUPS
+        table,
+        by_group=(first, pooled),
+        reference=None,
+        comparisons=(),
+        not_compared="few_groups",
     )
-    return replace(report, tables=(alone,), findings=(), tests=(), flags=())
+    return replace(report, tables=(alone,), findings=(), tests=())
 
 
 @cache
@@ -102,7 +101,6 @@ def many_groups_report() -> GroupReport:
     report = quiet_report()
     [table] = report.tables
     reference, other = (one for one in table.by_group if one.known)
-    assert other.decisions is not None
     people = other.decisions.people
     groups = [
         replace(other, name=f"g{place}", values=(f"g{place}",), decisions=decided)
@@ -121,7 +119,7 @@ def many_groups_report() -> GroupReport:
         comparisons=tuple(compared),
     )
     found = tuple(findings_of([many], GroupSettings()))
-    return with_sentences(replace(report, tables=(many,), findings=found))
+    return replace(report, tables=(many,), findings=found)
 
 
 def renamed_report(south: str, north: str = "north") -> GroupReport:

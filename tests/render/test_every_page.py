@@ -11,7 +11,6 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser
 
-from recourse_audit.render.findings import with_sentences
 from recourse_audit.render.page_words import (
     GROUP_WORDS,
     INDEX_WORDS,
@@ -43,13 +42,13 @@ def html_of(kind: str, language: str) -> str:
         view: Any = view_of(
             some_subjects(),
             links,
-            with_sentences(gap_report()),
+            gap_report(),
             language=language,
             options={"paper": True},
         )
     elif kind == "groups":
         words = PageWords(language, TEMPLATES, *GROUP_WORDS)
-        view = groups_view(with_sentences(gap_report()), words=words)
+        view = groups_view(gap_report(), words=words)
     else:
         words = PageWords(language, TEMPLATES, *SUBJECT_WORDS)
         view = SubjectPage(made_report(), facts(), words=words)

@@ -9,12 +9,13 @@ import pytest
 
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import Comparison, Interval, Measure
-from recourse_audit.records.groups import Finding
-from recourse_audit.render.findings import CATALOGUE
+from recourse_audit.records.groups import Finding, GroupReport
+from recourse_audit.render.findings import CATALOGUE, speak
 from recourse_audit.render.page_words import LANGUAGES
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.wording import PLACEHOLDER, Wording
 from tests.render.comparisons import compared, report_on
+from tests.render.group_reports import tiny_report
 
 QUOTE = "\N{RIGHT SINGLE QUOTATION MARK}"
 SPACE = "\N{NO-BREAK SPACE}"
@@ -39,6 +40,14 @@ def said_of_findings(language: str) -> tuple[str, ...]:
     return tuple(key for key in wording(language).keys if key.startswith("finding."))
 
 
+def sentences(found: Finding) -> dict[str, str]:
+    return {language: speak(tiny_report(), language).sentence(found) for language in LANGUAGES}
+
+
+def headlines(report: GroupReport) -> dict[str, str]:
+    return {language: speak(report, language).headline() for language in LANGUAGES}
+
+
 def finding(one: Comparison) -> Finding:
     [found] = report_on([one]).findings
     return found
@@ -61,9 +70,9 @@ def _pattern(form: str) -> re.Pattern[str]:
     )
 
 
-def say_exactly(sentences: dict[str, str], expected: set[str]) -> None:
-    assert list(sentences) == list(LANGUAGES)
-    for language, text in sentences.items():
+def say_exactly(said: dict[str, str], expected: set[str]) -> None:
+    assert list(said) == list(LANGUAGES)
+    for language, text in said.items():
         assert keys_in(text, language) == expected, (language, text)
         assert not re.search("[{}]", text)
 
@@ -72,8 +81,8 @@ def say_exactly(sentences: dict[str, str], expected: set[str]) -> None:
 @pytest.mark.parametrize("place", range(3), ids=["worse", "better", "same"])
 def test_what_is_said_first_goes_with_measure_and_direction(measure: Measure, place: int) -> None:
     found = finding(compared(measure, GAPS[place], "not settled"))
-    say_exactly(found.sentences, {CLAUSES[measure][place], "gap", "open"})
-    for text in found.sentences.values():
+    say_exactly(sentences(found), {CLAUSES[measure][place], "gap", "open"})
+    for text in sentences(found).values():
         assert "south (origin)" in text
 
 
@@ -81,14 +90,14 @@ def test_what_is_said_first_goes_with_measure_and_direction(measure: Measure, pl
 @pytest.mark.parametrize("measure", CLAUSES)
 def test_a_gap_shown_says_so_and_not_that_anything_is_open(measure: Measure, gap: float) -> None:
     found = finding(compared(measure, gap, "gap shown"))
-    say_exactly(found.sentences, {CLAUSES[measure][gap < 0], "gap", "shown"})
+    say_exactly(sentences(found), {CLAUSES[measure][gap < 0], "gap", "shown"})
 
 
 @pytest.mark.parametrize("gap", [0.03, -0.03])
 @pytest.mark.parametrize("measure", CLAUSES)
 def test_a_small_gap_can_be_shown_and_a_large_one_ruled_out(measure: Measure, gap: float) -> None:
     found = finding(compared(measure, gap, "gap shown", no_gap=True))
-    say_exactly(found.sentences, {CLAUSES[measure][gap < 0], "gap", "shown", "small"})
+    say_exactly(sentences(found), {CLAUSES[measure][gap < 0], "gap", "shown", "small"})
 
 
 @pytest.mark.parametrize("gap", [0.03, -0.2])
@@ -97,7 +106,7 @@ def test_no_gap_rules_out_a_large_one_and_says_nothing_of_chance(
     measure: Measure, gap: float
 ) -> None:
     found = finding(compared(measure, gap, "no gap"))
-    say_exactly(found.sentences, {CLAUSES[measure][gap < 0], "gap", "small"})
+    say_exactly(sentences(found), {CLAUSES[measure][gap < 0], "gap", "small"})
 
 
 @pytest.mark.parametrize("gap", [0.2, -0.2])
@@ -106,7 +115,7 @@ def test_what_was_not_tested_says_so_and_promises_no_gap_that_would_be_found(
     measure: Measure, gap: float
 ) -> None:
     found = finding(compared(measure, gap, "not settled", tested=False, interval=False))
-    say_exactly(found.sentences, {CLAUSES[measure][gap < 0], "gap.plain", "untested"})
+    say_exactly(sentences(found), {CLAUSES[measure][gap < 0], "gap.plain", "untested"})
 
 
 def test_every_message_is_said_by_some_finding_or_headline() -> None:
@@ -127,10 +136,10 @@ def test_every_message_is_said_by_some_finding_or_headline() -> None:
         report_on([]),
     ]
     for report in reports:
-        for language, text in report.headline.items():
+        for language, text in headlines(report).items():
             said[language] |= keys_in(text, language)
         for found in report.findings:
-            for language, text in found.sentences.items():
+            for language, text in sentences(found).items():
                 said[language] |= keys_in(text, language)
     for language, keys in said.items():
         known = {key.removeprefix("finding.") for key in said_of_findings(language) if key != NAME}
@@ -147,7 +156,7 @@ def test_numbers_are_written_by_the_rules_of_the_language() -> None:
         "es": (f"41,2{SPACE}%", f"41,7{SPACE}%", f"{MINUS}0,5", f"intervalo del 95{SPACE}%"),
     }
     for language, written in shares.items():
-        text = found.sentences[language]
+        text = sentences(found)[language]
         for figure in (*written, f"{MINUS}5", "+4"):
             assert figure in text, (language, figure)
         assert "-0" not in text
@@ -155,7 +164,7 @@ def test_numbers_are_written_by_the_rules_of_the_language() -> None:
 
 def test_many_comparisons_and_fine_concerns_are_written_by_the_rules_of_the_language() -> None:
     quiet = compared(gap=0.01, verdict="no gap")
-    headline = report_on([quiet] * 12_345, concern=0.125).headline
+    headline = headlines(report_on([quiet] * 12_345, concern=0.125))
     assert headline == {
         "en": "No gap of 12.5 points or more against any group in 12,345 comparisons.",
         "de": "Kein Abstand von 12,5 Punkten oder mehr zulasten einer Gruppe in 12.345 "
@@ -207,7 +216,7 @@ def test_the_headline_is_the_first_by_the_rule_whatever_the_order_of_the_tables(
             assert (leading.measure, leading.gap, leading.family, leading.verdict) == (
                 *(first.measure, first.gap, first.family, first.verdict),
             )
-            assert report.headline == leading.sentences
+            assert headlines(report) == sentences(leading)
             assert [one.headline for one in report.findings[1:]] == [False] * 5
             assert [one.rank for one in report.findings] == [1, 2, 3, 4, 5, 6]
 
@@ -246,7 +255,7 @@ def test_where_nothing_leads_the_headline_says_how_much_is_settled(
     quiet: tuple[Comparison, ...], expected: str
 ) -> None:
     report = report_on(quiet)
-    assert report.headline["en"] == expected
+    assert headlines(report)["en"] == expected
     assert not any(one.headline for one in report.findings)
 
 
@@ -259,13 +268,13 @@ def test_where_nothing_leads_the_headline_says_how_much_is_settled(
     ],
 )
 def test_one_comparison_is_open_and_several_are(language: str, one: str, several: str) -> None:
-    assert one in report_on([*QUIET[1:], QUIET[2]]).headline[language]
-    assert several in report_on(QUIET).headline[language]
+    assert one in headlines(report_on([*QUIET[1:], QUIET[2]]))[language]
+    assert several in headlines(report_on(QUIET))[language]
 
 
 def test_names_are_text_and_never_placeholders() -> None:
     found = finding(replace(compared(group="{reference}"), reference="\x1b[31m{low}"))
-    for text in found.sentences.values():
+    for text in sentences(found).values():
         assert "{reference} (origin)" in text
         assert "\x1b" not in text
         assert "{low}" in text
@@ -273,11 +282,22 @@ def test_names_are_text_and_never_placeholders() -> None:
 
 def test_crossed_groups_name_both_attributes() -> None:
     found = finding(compared(group="south, woman", family="crossed"))
-    assert found.sentences["en"].startswith("south, woman (origin, gender) was refused more often")
+    assert sentences(found)["en"].startswith("south, woman (origin, gender) was refused more often")
 
 
-def test_the_document_has_headline_and_sentences_in_all_languages() -> None:
+def test_a_gap_can_be_to_the_disadvantage_of_the_reference() -> None:
+    """Whom a gap that is shown is against is in the finding, and no sentence says the opposite."""
+    against, favour = (finding(compared(gap=gap)) for gap in (0.2, -0.2))
+    assert (against.worse, favour.worse) == ("group", "reference")
+    assert "was refused more often" in sentences(against)["en"]
+    assert "was refused less often" in sentences(favour)["en"]
+    assert finding(compared(gap=-0.2, verdict="not settled")).worse is None
+    assert finding(compared(gap=-0.2, verdict="no gap")).worse is None
+
+
+def test_the_document_has_findings_and_no_sentence() -> None:
     report = report_on(LEADING)
-    again = GROUPS.read(GROUPS.write(report))
-    assert again.headline == report.headline
-    assert [set(one.sentences) for one in again.findings] == [set(LANGUAGES)] * len(LEADING)
+    text = GROUPS.write(report)
+    assert GROUPS.read(text).findings == report.findings
+    assert "sentence" not in text
+    assert "was refused" not in text

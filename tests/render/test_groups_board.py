@@ -10,7 +10,7 @@ import pikepdf
 import pytest
 
 from recourse_audit.records.group_figures import Interval, Measure, Verdict
-from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.groups import GroupReport, LeftOut
 from recourse_audit.render.page_words import INDEX_WORDS, LANGUAGES, PageWords
 from recourse_audit.render.pages.board import BoardView, board_view
 from recourse_audit.render.pages.board_words import times
@@ -26,11 +26,11 @@ from tests.render.group_reports import (
     many_groups_report,
     no_ties_report,
     one_group_report,
+    pooled_report,
     quiet_report,
     renamed_report,
     tiny_report,
     unfinished_report,
-    withheld_report,
 )
 
 OPTION = (
@@ -42,7 +42,7 @@ LONG = "a name that goes on and on " * 11 + "end"
 REPORTS: dict[str, Callable[[], GroupReport]] = {
     "gap": gap_report,
     "quiet": quiet_report,
-    "withheld": withheld_report,
+    "pooled": pooled_report,
     "no ties": no_ties_report,
     "unfinished": unfinished_report,
     "tiny": tiny_report,
@@ -204,10 +204,11 @@ def test_where_nothing_leads_the_headline_says_how_much_is_settled(
 
 def test_one_group_alone_is_shown_and_not_compared() -> None:
     view = view_of(one_group_report())
+    first = one_group_report().tables[0].by_group[0].name
     assert view.headline == "Groups were not compared"
     assert "No attribute has two groups" in view.lead[0].words
     refused = view.cards[0]
-    assert [row.picture is None for row in refused.rows] == [False, True]
+    assert [row.strong for row in refused.rows] == [first, "other (3 groups)"]
     assert refused.verdict == "Not compared: fewer than two groups can be shown"
     assert view.panels == ()
 
@@ -218,43 +219,47 @@ def test_what_was_audited_is_said_first() -> None:
     assert decided is not None
     about = view_of(report).about
     assert about.startswith(f"900 people decided on · {decided.refused} refused (")
-    assert about.endswith("all audited · nobody left out · figures of 4 groups withheld")
-    nothing = replace(report, suppressed=())
-    assert view_of(nothing).about.endswith("all audited · nobody left out, no group withheld")
+    assert about.endswith("all audited · nobody left out, no group pooled, no table left out")
+    gone = LeftOut(table="origin x age", part="table", why="few_people")
+    assert view_of(replace(report, left_out=(gone,))).about.endswith(" · 1 table left out")
     some = replace(decided, audited=24, not_audited=decided.refused - 24)
+    found = report.overall.outcomes
+    assert found is not None
     overall = replace(report.overall, decisions=some, excluded={"timeout": 2})
     said = view_of(replace(report, overall=overall)).about
     assert "a sample of 24 of them audited · 2 left out: the audit failed for them" in said
-    assert "figures of 2 groups withheld" in view_of(withheld_report()).about
+    overall = replace(report.overall, outcomes=replace(found, disagreeing=3))
+    said = view_of(replace(report, overall=overall)).about
+    assert "3 left out: record and model disagree" in said
+    assert "failed" not in said
+    assert "2 small groups pooled" in view_of(pooled_report()).about
 
 
 def test_where_even_the_number_of_people_is_withheld_no_figure_is_said() -> None:
     view = view_of(tiny_report())
     assert view.about.startswith("How many people there are is withheld: fewer than 11")
-    rest = text_of(view).replace("11", "").replace("figures of 3 groups", "")
+    rest = text_of(view).replace("11", "").replace("1 table left out", "")
     assert not re.search(r"\d", rest)
     assert {one.empty for one in view.cards[:2]} == {
-        "Withheld: fewer than 11 people",
-        "Withheld: fewer than 11 audited",
+        "Left out: a figure would be about fewer than 11 people"
     }
 
 
-def test_where_few_were_audited_decisions_are_shown_and_results_withheld() -> None:
+def test_where_few_were_audited_decisions_are_shown_and_results_left_out() -> None:
     view = view_of(few_audited_report())
     assert "results withheld: fewer than 11 audited" in view.about
     assert view.cards[0].rows
-    assert view.cards[1].empty == "Withheld: fewer than 11 audited"
+    assert view.cards[1].empty == "Left out: a figure would be about fewer than 11 people"
     assert [panel.title for panel in view.panels] == [
         "Refused more often than the reference, points"
     ]
 
 
-def test_withheld_groups_say_why_and_never_show_a_dash() -> None:
-    view = view_of(withheld_report())
-    rows = {row.strong: row for card in view.cards[:2] for row in card.rows}
-    assert rows["tiny"].words == "Withheld: fewer than 11 people"
-    assert rows["other"].words == "Withheld: would reveal another group"
-    assert rows["tiny"].picture is None
+def test_groups_that_are_pooled_have_one_row_and_never_a_dash() -> None:
+    view = view_of(pooled_report())
+    for card in view.cards[:2]:
+        assert [row.strong for row in card.rows][2:] == ["other (2 groups)"]
+        assert all(row.picture is not None for row in card.rows)
     assert "\N{EN DASH}" not in text_of(view)
 
 
@@ -318,7 +323,7 @@ def test_the_rows_of_gaps_say_mark_gap_and_interval_right_is_worse() -> None:
     assert refusals.axis == options.axis, "one scale"
     assert "Right is worse for the group." in view.panels_note
     shown = sum(one.verdict == "gap shown" for one in report.findings if one.family == "crossed")
-    assert (f"Of 3 comparisons of crossed groups, {shown}" in view.panels_note) == bool(shown)
+    assert (f"Of 9 comparisons of crossed groups, {shown}" in view.panels_note) == bool(shown)
 
 
 def test_groups_of_the_same_name_say_which_attribute_they_are_of() -> None:
@@ -351,7 +356,7 @@ def test_every_report_has_a_board_in_every_language(name: str, language: str) ->
 
 
 @pytest.mark.parametrize("language", EACH_LANGUAGE)
-@pytest.mark.parametrize("name", ["gap", "quiet", "withheld", "tiny"])
+@pytest.mark.parametrize("name", ["gap", "quiet", "pooled", "tiny"])
 def test_on_paper_the_block_is_the_first_sheet(name: str, language: str) -> None:
     words = PageWords(language, Templates(), "groups", "group_page")
     view = groups_view(report_of(name), words=words)

@@ -1,14 +1,15 @@
-"""The page of the group report: every figure, every limit stated, and nothing withheld in it."""
+"""The page of the group report: every figure, every limit stated, and what is left out."""
 
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import get_args
 
 import pytest
 
-from recourse_audit.groups import notes
-from recourse_audit.records.groups import Days, GroupReport
+from recourse_audit.records.group_figures import WhyUntested
+from recourse_audit.records.groups import Days, GroupReport, LeftOut, Part, WhyNotCompared
 from recourse_audit.records.model import (
     Agreement,
     BetterRule,
@@ -30,11 +31,12 @@ from tests.render.group_reports import (
     no_ties_report,
     notes_of,
     one_group_report,
+    pooled_report,
     quiet_report,
+    renamed_report,
     tables_of,
     tiny_report,
     unfinished_report,
-    withheld_report,
 )
 
 NEVER = (
@@ -51,7 +53,7 @@ NEVER = (
 REPORTS: dict[str, Callable[[], GroupReport]] = {
     "gap": gap_report,
     "quiet": quiet_report,
-    "withheld": withheld_report,
+    "pooled": pooled_report,
     "column": column_report,
     "no ties": no_ties_report,
     "unfinished": unfinished_report,
@@ -113,7 +115,7 @@ def test_every_page_is_made_in_every_language_without_a_trace_of_our_own(
     assert not re.search(r"\\x|\{[a-z_]+\}|\bNone\b(?! of| exists)", words)
     if language != "en":
         text = words.lower()
-        for english in ("refused", "withheld", "points", "people", "interval ", "nobody", "search"):
+        for english in ("refused", "pooled", "points", "people", "interval ", "nobody", "search"):
             if (language, english) != ("fr", "points"):
                 assert english not in text, english
 
@@ -157,9 +159,9 @@ def test_effort_keeps_those_without_an_option_in_view() -> None:
     for row in chart.rows:
         found = report.by_group["gender"][row.strong].outcomes
         assert found is not None
-        assert found.certified_infeasible is not None
-        none = found.certified_infeasible / found.feasibility.of
-        assert f"{none:.1%} none exists" in row.words
+        assert found.certified_infeasible is None  # few searches are unfinished, and folded in
+        without = 1 - found.verified / found.feasibility.of
+        assert f"{without:.1%} none exists or none was found" in row.words
         assert row.picture is not None
         assert 'class="fill-no-tint' in row.picture.svg
     assert "people without an option count as beyond every effort" in chart.note
@@ -272,7 +274,7 @@ def test_an_impact_ratio_is_against_the_group_with_the_largest_share() -> None:
         group.name: group.decisions.favourable
         / (group.decisions.favourable + group.decisions.refused)
         for group in report.tables[0].by_group
-        if group.decisions is not None and group.known
+        if group.known
     }
     best = max(shares.values())
     for name, share in shares.items():
@@ -286,25 +288,36 @@ def test_an_impact_ratio_is_against_the_group_with_the_largest_share() -> None:
     assert {"Impact ratios by gender", "Impact ratios by origin, gender"} <= set(tables)
 
 
-def test_figures_that_are_withheld_are_nowhere_and_the_page_says_why() -> None:
-    report, view = report_of("withheld"), view_of("withheld")
-    assert {one.group for one in report.suppressed} == {"tiny", "other"}
-    listed = tables_of(view)["What is withheld"]
-    assert [row[0] for row in listed.rows] == [("other",), ("tiny",)]
+def test_groups_that_are_pooled_have_one_row_and_the_page_says_so_once() -> None:
+    report, view = report_of("pooled"), view_of("pooled")
+    assert report.pooled == 2
     rows = {row.strong: row for row in charts_of(view, "gender")["Refused"].rows}
-    assert rows["tiny"].words == "Withheld: fewer than 11 people"
-    assert rows["other"].words == "Withheld: would reveal another group"
-    assert rows["tiny"].picture is None
+    assert set(rows) == {"man", "woman", "other (2 groups)"}
+    assert rows["other (2 groups)"].picture is not None
     ratios = tables_of(view)["Impact ratios by gender"]
-    assert row_of(ratios, "tiny")[1:5] == 4 * ["\N{EN DASH}"]
-    assert "does not say how many people they are" in notes_of(view)
+    assert row_of(ratios, "other (2 groups)")[4:] == ["\N{EN DASH}", "counted, no ratio"]
+    assert notes_of(view).count("By gender, 2 groups are pooled.") == 1
+    assert "tiny" not in words_of(page_of("pooled"))
 
 
-def test_where_few_were_audited_refusals_are_shown_and_the_rest_is_withheld() -> None:
+def test_that_nothing_is_left_out_is_said_only_where_nothing_is() -> None:
+    """It follows from the two places in the record that say what is."""
+    nothing = "no group is pooled and nothing is left out"
+    for name in REPORTS:
+        report = report_of(name)
+        assert (nothing in notes_of(view_of(name))) == (not report.pooled and not report.left_out)
+        assert ("What is left out" in tables_of(view_of(name))) == bool(report.left_out)
+    every = tuple(LeftOut(table="a_b x c", part=part, why="few_people") for part in get_args(Part))
+    view = groups_view(replace(report_of("quiet"), left_out=every))
+    [row] = tables_of(view)["What is left out"].rows
+    assert row[0] == ("a b, c",)
+    assert len(row[1]) == len(every)
+
+
+def test_where_few_were_audited_refusals_are_shown_and_the_rest_is_left_out() -> None:
     charts = charts_of(view_of("few audited"), "gender")
     assert all(row.picture is not None for row in charts["Refused"].rows)
-    assert {row.words for row in charts["Have"].rows} == {"Withheld: fewer than 11 audited"}
-    assert "Effort" not in charts
+    assert set(charts) == {"Refused"}
 
 
 def test_groups_of_people_without_a_value_are_unknown_in_every_language() -> None:
@@ -340,20 +353,21 @@ def test_every_note_of_a_report_has_words_in_every_language() -> None:
     report = report_of("quiet")
     [table] = report.tables
     untested = [
-        replace(
-            one, reason=f"Not tested: {why}.", smallest_gap_in_family=None, verdict="not settled"
-        )
+        replace(one, untested=why, smallest_gap_in_family=None, verdict="not settled")
         for one in table.comparisons
         if one.primary
-        for why in (notes.NO_TIES, notes.UNLIKE, notes.FEW_CASES, notes.ALIKE, notes.FEW_EFFECTIVE)
+        for why in get_args(WhyUntested)
     ]
-    for note in (notes.FEW_GROUPS, notes.REFERENCE_WITHHELD):
-        noted = replace(table, note=note, comparisons=tuple(untested))
-        changed = replace(report, tables=(noted,), notes=(f"a x b{notes.TOO_LARGE}",))
-        for own in (notes.OWN_NOT_KNOWN, notes.OWN_NOT_SHOWN, notes.OWN_SOME_NOT_SHOWN):
-            full = replace(changed, own_data=replace(report.own_data, note=own))
-            for actions in (notes.ACTIONS_NOT_ASKED, notes.ACTIONS_NOT_SHOWN):
-                common = replace(report.common_actions, note=actions)
+    parts = [LeftOut(table="a x b", part=part, why="few_people") for part in get_args(Part)]
+    parts.append(LeftOut(table="a x c", part="table", why="too_many_groups"))
+    for why in get_args(WhyNotCompared):
+        noted = replace(table, not_compared=why, comparisons=tuple(untested))
+        changed = replace(report, tables=(noted,), left_out=tuple(parts))
+        for known in (True, False):
+            own = replace(report.own_data, known=known, overall=None, tables=())
+            full = replace(changed, own_data=own)
+            for nothing in ("not_asked", "few_people"):
+                common = replace(report.common_actions, nothing=nothing)
                 words = words_of(
                     Templates().render(
                         "pages/groups.html",
@@ -362,7 +376,7 @@ def test_every_note_of_a_report_has_words_in_every_language() -> None:
                         ),
                     )
                 )
-                for english in ("fewer", "withheld", "people", "known", "clump", "alike", "tried"):
+                for english in ("fewer", "left out", "people", "known", "clump", "alike", "tried"):
                     assert english not in words
 
 
@@ -412,7 +426,7 @@ def test_too_few_people_leave_a_page_without_figures() -> None:
 
 
 def test_a_group_named_to_break_a_page_is_text() -> None:
-    page = Templates().render("pages/groups.html", view=groups_view(withheld_report(HOSTILE)))
+    page = Templates().render("pages/groups.html", view=groups_view(renamed_report(HOSTILE)))
     assert "<b onclick" not in page
     assert "&lt;b onclick=alert(1)&gt;{{7*7}}&lt;/b&gt;" in page
 

@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from recourse_audit.records.groups import LeftOut
 from recourse_audit.records.model import (
     FORMAT,
     ModelInput,
@@ -31,9 +32,10 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import NO_TIES, AnswerAlone, DecisionLine, SubjectReport
+from recourse_audit.render.findings import speak
 from recourse_audit.render.page_words import status_name
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
-from recourse_audit.render.terminal.groups_brief import NO_ATTRIBUTE, show_groups_briefly
+from recourse_audit.render.terminal.groups_brief import show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left
 from recourse_audit.render.terminal.model_brief import show_model_briefly
 from recourse_audit.render.terminal.subject import show_subject
@@ -43,10 +45,10 @@ from tests.render.group_reports import (
     few_audited_report,
     gap_report,
     no_ties_report,
+    pooled_report,
     quiet_report,
     tiny_report,
     unfinished_report,
-    withheld_report,
 )
 from tests.render.subject_reports import (
     PROBES,
@@ -327,8 +329,8 @@ def test_no_option_says_how_many_combinations_were_tried() -> None:
 GROUPS: dict[str, Callable[[], Any]] = {
     "gap": gap_report,
     "quiet": quiet_report,
-    "withheld": withheld_report,
-    "withheld, long": lambda: withheld_report(f"{60 * ARABIC}\N{SLICE OF PIZZA}{'x' * 300}"),
+    "withheld": pooled_report,
+    "withheld, long": lambda: pooled_report(f"{60 * ARABIC}\N{SLICE OF PIZZA}{'x' * 300}"),
     "column": column_report,
     "no ties": no_ties_report,
     "unfinished": unfinished_report,
@@ -352,7 +354,7 @@ def test_every_group_report_fits_a_terminal(name: str) -> None:
 def test_the_groups_lead_with_the_headline_and_give_gaps_with_intervals() -> None:
     report = gap_report()
     text = printed(show_groups_briefly, report)
-    assert " ".join(text.split()).startswith(report.headline["en"])
+    assert " ".join(text.split()).startswith(speak(report).headline())
     first = next(one for one in report.findings if one.family == "single")
     assert first.interval is not None
     between = f"{points(first.interval.low)} to {points(first.interval.high)}"
@@ -378,15 +380,19 @@ def test_an_unfinished_audit_says_so_first() -> None:
     assert text.startswith("THIS AUDIT IS NOT FINISHED: 120 of 400 subjects are done")
 
 
-def test_withheld_groups_are_named_with_the_reason_and_never_a_dash() -> None:
-    text = " ".join(printed(show_groups_briefly, withheld_report()).split())
-    assert "Withheld (fewer than 11 people or audited, or it would reveal such a group): " in text
-    assert "gender tiny" in text
+def test_groups_that_are_pooled_are_counted_with_the_reason() -> None:
+    text = " ".join(printed(show_groups_briefly, pooled_report()).split())
+    few = "a figure would be about fewer than 11 people"
+    assert f"2 groups are pooled as 'other': {few}." in text
+    gone = LeftOut(table="gender x age", part="table", why="few_people")
+    report = replace(quiet_report(), left_out=(gone,))
+    text = " ".join(printed(show_groups_briefly, report).split())
+    assert f"Tables or their options left out ({few}): gender x age." in text
 
 
-def test_without_attributes_that_is_the_headline() -> None:
+def test_without_comparisons_that_is_the_headline() -> None:
     report = replace(quiet_report(), tables=(), findings=(), tests=())
-    assert printed(show_groups_briefly, report).splitlines()[0] == NO_ATTRIBUTE
+    assert printed(show_groups_briefly, report).splitlines()[0] == "Groups were not compared."
 
 
 def test_where_all_are_favourable_there_is_nothing_to_audit() -> None:

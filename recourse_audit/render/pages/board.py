@@ -28,6 +28,10 @@ from recourse_audit.render.pages.tables import ChartTable
 from recourse_audit.render.text import plain
 
 BETWEEN = " · "
+# What the cards are about where every table is left out.
+NO_TABLE = GroupTable(
+    name="", attributes=(), reference=None, by_group=(), comparisons=(), not_compared="few_groups"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,7 @@ def _unfinished(report: GroupReport, words: PageWords) -> str:
 
 
 def _about(report: GroupReport, words: PageWords) -> Iterator[str]:
-    """Whom the audit is about, who was left out, and whether any group is withheld."""
+    """Whom the audit is about, who was left out, and whether any group is pooled."""
     decided = report.overall.decisions
     if decided is None:
         yield words.say("board.about.withheld", smallest=words.number(report.smallest))
@@ -108,18 +112,26 @@ def _about(report: GroupReport, words: PageWords) -> Iterator[str]:
             yield words.say("board.about.nobody")
         if decided.refused and report.overall.outcomes is None:
             yield words.say("board.about.outcomes", smallest=words.number(report.smallest))
-    left_out = sum(report.overall.excluded.values())
-    last = (
-        words.say_count("board.about.left_out", left_out)
-        if left_out
-        else words.say("board.about.nobody_left_out")
-    )
-    withheld = len(report.suppressed)
-    if withheld:
-        yield last
-        yield words.say_count("board.about.groups", withheld)
-    else:
-        yield words.say("board.about.no_group", left_out=last)
+    yield from _left_out(report, words)
+
+
+def _left_out(report: GroupReport, words: PageWords) -> Iterator[str]:
+    """Who is in no figure and why; then groups that are pooled, and tables that are left out."""
+    failed, found = sum(report.overall.excluded.values()), report.overall.outcomes
+    disagreeing = 0 if found is None else found.disagreeing
+    said = [words.say_count("board.about.left_out", failed)] if failed else []
+    said += [words.say_count("board.about.disagreeing", disagreeing)] if disagreeing else []
+    said = said or [words.say("board.about.nobody_left_out")]
+    tables = len({one.table for one in report.left_out if one.part == "table"})
+    if not report.pooled and not tables:
+        yield from said[:-1]
+        yield words.say("board.about.no_group", left_out=said[-1])
+        return
+    yield from said
+    if report.pooled:
+        yield words.say_count("board.about.pooled", report.pooled)
+    if tables:
+        yield words.say_count("board.about.tables", tables)
 
 
 def _headline(report: GroupReport, words: PageWords) -> str:
@@ -236,7 +248,7 @@ def _shown(report: GroupReport, words: PageWords) -> Shown:
 def _table(report: GroupReport, leading: Finding | None) -> GroupTable:
     if leading is not None:
         return next(one for one in report.tables if one.name == leading.table)
-    return (singles(report) or report.tables)[0]
+    return next(iter(singles(report)), NO_TABLE)
 
 
 def _whole(words: PageWords, share: float | None) -> str:

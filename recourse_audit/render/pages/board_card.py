@@ -8,7 +8,7 @@ from recourse_audit.render.charts.board import unbroken
 from recourse_audit.render.charts.strips import Axis, axis_row
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.page_words import PageWords
-from recourse_audit.render.pages.board_words import EXACT, compared_often, counted, ratio_of
+from recourse_audit.render.pages.board_words import EXACT, compared_often, ratio_of
 from recourse_audit.render.pages.tables import ChartRow
 from recourse_audit.render.text import plain
 
@@ -45,8 +45,8 @@ class Shown:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The groups to draw: the named one, the reference, and the largest; withheld ones last."""
-        listed = [one for one in self.table.by_group if counted(one)]
+        """The groups to draw: the named one, the reference, and the largest."""
+        listed = self.table.by_group
         kept = {one.name for one in sorted(listed, key=self._first)[:MOST_GROUPS]}
         shown = [one for one in listed if one.name in kept]
         return tuple(sorted(shown, key=lambda one: one.name != self.table.reference))
@@ -54,12 +54,10 @@ class Shown:
     @property
     def left(self) -> int:
         """How many groups are not drawn."""
-        return sum(map(counted, self.table.by_group)) - len(self.groups)
+        return len(self.table.by_group) - len(self.groups)
 
-    def _first(self, group: Group) -> tuple[bool, bool, int]:
-        people = 0 if group.decisions is None else group.decisions.people
-        named = group.name in (self.group, self.table.reference)
-        return not named, group.decisions is None, -people
+    def _first(self, group: Group) -> tuple[bool, int]:
+        return group.name not in (self.group, self.table.reference), -group.decisions.people
 
     def comparison(self, measure: Measure) -> Comparison | None:
         """The named group against the reference in one measure."""

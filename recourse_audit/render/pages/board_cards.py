@@ -6,7 +6,7 @@ that of the comparison between the headline's group and the reference.
 
 from collections.abc import Iterator, Sequence
 
-from recourse_audit.records.group_figures import Comparison, Group, WhyWithheld
+from recourse_audit.records.group_figures import Comparison, Group
 from recourse_audit.render.charts.board import (
     parts_strip,
     share_strip,
@@ -24,11 +24,11 @@ from recourse_audit.render.pages.board_words import (
     capitalised,
     chance,
     colon,
+    few_people,
     group_name,
     more_or_fewer,
     points,
     size,
-    withheld,
 )
 from recourse_audit.render.pages.tables import ChartRow
 
@@ -42,12 +42,11 @@ def cards(shown: Shown) -> tuple[Card, ...]:
 
 def _refused(shown: Shown, axis: Axis) -> Card:
     words, reference = shown.words, shown.named(shown.table.reference)
-    known = None if reference is None or reference.decisions is None else reference.decisions
-    base = None if known is None else known.adverse_rate.share
+    base = None if reference is None else reference.decisions.adverse_rate.share
     rows = []
     for group in shown.groups:
         decided = group.decisions
-        if decided is None or decided.adverse_rate.share is None:
+        if decided.adverse_rate.share is None:
             rows.append(_without(shown, group))
             continue
         share = decided.adverse_rate.share
@@ -159,15 +158,12 @@ def _nothing(shown: Shown, key: str) -> str:
         return words.say_count("board.card.all_favourable", overall.decisions.favourable)
     if overall.outcomes is not None and not overall.outcomes.feasibility.of and key == "option":
         return words.say("board.card.nobody")
-    why: WhyWithheld = "few_people" if key == "refused" else "few_audited"
-    return withheld(words, why, shown.report.smallest)
+    return few_people(words, shown.report.smallest)
 
 
 def _without(shown: Shown, group: Group) -> ChartRow:
     words = shown.words
     said = words.say("board.card.nobody.here")
-    if group.withheld:
-        said = withheld(words, group.withheld, shown.report.smallest)
     return ChartRow(
         strong=group_name(words, group), label="", picture=None, words=said, tone="open"
     )
@@ -244,7 +240,7 @@ def _decided(shown: Shown) -> str:
 
 def _refused_shares(shown: Shown) -> Iterator[float]:
     for group in shown.groups:
-        if group.decisions is not None and group.decisions.adverse_rate.share is not None:
+        if group.decisions.adverse_rate.share is not None:
             yield group.decisions.adverse_rate.share
 
 

@@ -2,25 +2,25 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.groups.notes import OWN_NOT_KNOWN
 from recourse_audit.records.group_figures import OwnDataRates
 from recourse_audit.render.charts.board import move_strip
 from recourse_audit.render.charts.strips import Axis
 from recourse_audit.render.pages.board_card import Card, Shown, empty_card, share_axis, titled
-from recourse_audit.render.pages.board_words import colon, group_name
+from recourse_audit.render.pages.board_words import colon, few_people, group_name
 from recourse_audit.render.pages.tables import ChartRow
 
 
 def own_data_card(shown: Shown, axis: Axis) -> Card:
-    """Counted and not tested; where it is not known or withheld, the card says so."""
+    """Counted and not tested; where it is not known or left out, the card says so."""
     words, own = shown.words, shown.report.own_data
     title = words.say("board.card.own")
     if own.overall is None:
-        key = "not_asked" if own.note == OWN_NOT_KNOWN else "withheld"
-        return empty_card(title, words.say(f"board.card.own.{key}"))
+        if not own.known:
+            return empty_card(title, words.say("board.card.own.not_asked"))
+        return empty_card(title, few_people(words, shown.report.smallest))
     rates = _own_rates(shown)
     if not rates:
-        return empty_card(title, words.say("board.card.own.withheld"))
+        return empty_card(title, few_people(words, shown.report.smallest))
     rows = []
     for group in shown.groups:
         found = rates.get(group.name)

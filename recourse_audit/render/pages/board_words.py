@@ -1,15 +1,14 @@
-"""How the board block says what was measured: how often, how many points, why withheld."""
+"""How the board block says what was measured: how often, how many points, what is left out."""
 
 from collections.abc import Sequence
 
-from recourse_audit.groups.notes import NO_VALUE, UNKNOWN
 from recourse_audit.records.group_figures import (
     Comparison,
     Group,
+    GroupKind,
     Interval,
     Measure,
     Verdict,
-    WhyWithheld,
 )
 from recourse_audit.records.groups import GroupReport, GroupTable
 from recourse_audit.render.page_words import PageWords
@@ -115,17 +114,26 @@ def capitalised(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def withheld(words: PageWords, why: WhyWithheld, smallest: int) -> str:
-    """Why the figures of a group are withheld."""
-    return words.say(f"board.withheld.{why}", smallest=words.number(smallest))
+def few_people(words: PageWords, smallest: int) -> str:
+    """Why something is left out."""
+    return words.say("board.few_people", smallest=words.number(smallest))
 
 
 def group_name(words: PageWords, group: Group) -> str:
-    """A group as the reader meets it; of people whose group is not known, that is said."""
-    if group.known:
-        return plain(group.name)
-    said = {UNKNOWN: words.say("unknown"), NO_VALUE: words.say("board.no_value")}
-    return ", ".join(said.get(value, plain(value)) for value in group.values)
+    """A group as the reader meets it; of people without a value, and of pools, that is said."""
+    if group.pooled:
+        return words.say_count("board.other", group.pooled)
+    names = zip(group.values, group.kinds, strict=True)
+    return ", ".join(_value(words, value, kind) for value, kind in names)
+
+
+def _value(words: PageWords, value: str, kind: GroupKind) -> str:
+    if kind == "known":
+        return plain(value)
+    # Where a group of the user has the name of the others, theirs says more.
+    if kind == "unknown":
+        return words.say("board.no_value" if "(" in value else "unknown")
+    return words.say("board.pooled")
 
 
 def name_in(words: PageWords, report: GroupReport, table: str, group: str) -> str:
@@ -154,11 +162,6 @@ def singles(report: GroupReport) -> tuple[GroupTable, ...]:
 def crossed(report: GroupReport) -> tuple[GroupTable, ...]:
     """The tables of two attributes."""
     return tuple(table for table in report.tables if len(table.attributes) > 1)
-
-
-def counted(group: Group) -> bool:
-    """Whether a group is listed: the unknown group is not if it is empty."""
-    return group.known or group.decisions is None or group.decisions.people > 0
 
 
 def with_verdicts(tables: Sequence[GroupTable]) -> list[Comparison]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.page_words import GROUP_WORDS, PageWords, english
 from recourse_audit.render.pages.board import BoardView, board_view
-from recourse_audit.render.pages.board_words import crossed, singles
+from recourse_audit.render.pages.board_words import attribute_name, crossed, singles
 from recourse_audit.render.pages.groups_actions import (
     action_sets,
     action_tables,
@@ -36,10 +36,10 @@ from recourse_audit.render.pages.groups_tables import (
     every_test,
     exploratory,
     impact_ratios,
+    left_out_table,
     not_settled,
-    withheld_list,
 )
-from recourse_audit.render.pages.groups_words import ratio, report_notes
+from recourse_audit.render.pages.groups_words import ratio
 from recourse_audit.render.pages.tables import ChartTable, Fact, Table
 
 
@@ -79,7 +79,6 @@ class GroupsView:
     actions: Table | None
     error_rate_notes: tuple[str, ...]
     error_rates: tuple[Table, ...]
-    open_notes: tuple[str, ...]
     not_settled: tuple[Table, ...]
     annex: tuple[Annex, ...]
 
@@ -104,7 +103,6 @@ def groups_view(
         actions=overall_actions(report, said),
         error_rate_notes=error_rate_notes(report, said),
         error_rates=error_rate_tables(report, said),
-        open_notes=report_notes(said, report),
         not_settled=tuple(_not_settled(report, said)),
         annex=tuple(one for one in _annex(report, said) if one.notes or one.tables or one.facts),
     )
@@ -166,16 +164,22 @@ def _annex(report: GroupReport, words: PageWords) -> Iterator[Annex]:
         tables=tuple(one for one in options if one.rows),
     )
     yield Annex(
-        title=words.say("report.withheld"),
-        notes=tuple(_withheld_notes(report, words)),
-        tables=(withheld_list(report, words),) if report.suppressed else (),
+        title=words.say("report.left_out"),
+        notes=tuple(_left_out_notes(report, words)),
+        tables=(left_out_table(report, words),) if report.left_out else (),
     )
     yield Annex(
         title=words.say("report.method"), notes=method(report, words), facts=facts(report, words)
     )
 
 
-def _withheld_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
-    """The rule by which groups are withheld, and whether any is."""
-    yield words.say("report.withheld.rule", smallest=words.number(report.smallest))
-    yield words.say("report.withheld.some" if report.suppressed else "report.withheld.nothing")
+def _left_out_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
+    """The rule by which groups are pooled and tables left out, and whether any are."""
+    yield words.say("report.left_out.rule", smallest=words.number(report.smallest))
+    if not report.pooled and not report.left_out:
+        yield words.say("report.left_out.nothing")
+    for table in report.tables:
+        for group in table.by_group:
+            if group.pooled:
+                what = attribute_name(table.name)
+                yield words.say_count("report.left_out.pooled", group.pooled, attribute=what)

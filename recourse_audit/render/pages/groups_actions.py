@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.groups import notes
 from recourse_audit.records.group_actions import (
     ActionGap,
     ActionSet,
@@ -25,11 +24,6 @@ from recourse_audit.render.pages.groups_words import (
 from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
-NOTES = {
-    notes.ACTIONS_NOT_ASKED: "report.actions.not_asked",
-    notes.ACTIONS_NOT_SHOWN: "report.actions.not_shown",
-}
-
 
 def action_words(words: PageWords, action: CommonAction) -> str:
     """An action: raise savings by 5,000 euros; end one payment tie."""
@@ -46,8 +40,8 @@ def action_words(words: PageWords, action: CommonAction) -> str:
 def actions_note(report: GroupReport, words: PageWords) -> str:
     """What the figures are; or why there are none."""
     found = report.common_actions
-    if found.note:
-        return words.say(NOTES[found.note])
+    if found.nothing is not None:
+        return words.say(f"report.actions.{found.nothing}")
     said = words.say("report.actions.text")
     hidden = sum(one.served.everybody is None for one in found.actions)
     if not hidden:
@@ -105,7 +99,6 @@ def overall_actions(report: GroupReport, words: PageWords) -> Table | None:
     found = report.common_actions
     if not found.actions:
         return None
-    few = words.say("report.actions.few", smallest=words.number(report.smallest))
     return Table(
         caption=words.say("report.actions.everybody"),
         columns=(
@@ -115,9 +108,11 @@ def overall_actions(report: GroupReport, words: PageWords) -> Table | None:
         rows=tuple(
             cells(
                 action_words(words, one.action),
-                few if one.applies is None else words.number(one.applies),
-                words.number(one.not_settled),
-                few if one.served.everybody is None else words.number(one.served.everybody.count),
+                NOTHING if one.applies is None else words.number(one.applies),
+                NOTHING if one.not_settled is None else words.number(one.not_settled),
+                NOTHING
+                if one.served.everybody is None
+                else words.number(one.served.everybody.count),
                 "" if one.served.everybody is None else share(words, one.served.everybody.share),
                 "" if one.effort is None else words.number(one.effort),
             )
@@ -184,7 +179,7 @@ def _verdict(gap: ActionGap, concern: float, words: PageWords) -> str | tuple[st
     """A verdict; beside *not settled* stands what would have been found, or why nothing could."""
     said = f"{MARKS[gap.verdict]} {words.verdict(gap.verdict, concern)}"
     if gap.p is None:
-        return said, why_not_tested(words, gap.reason)
+        return said, why_not_tested(words, gap.untested)
     if gap.verdict == "not settled" and gap.smallest_gap is not None:
         return said, words.say("board.card.would", smallest=size(words, gap.smallest_gap))
     return said

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from recourse_audit.groups.notes import NO_TIE_DROPPED
 from recourse_audit.records.group_figures import Comparison, Group, Measure, Outcomes, Rate
 from recourse_audit.records.groups import CommonOption, CutOffTable, GroupReport, GroupTable
 from recourse_audit.render.charts.board import unbroken
@@ -27,7 +26,6 @@ from recourse_audit.render.pages.board_words import (
     attribute_name,
     capitalised,
     colon,
-    counted,
     group_name,
     name_in,
     singles,
@@ -37,7 +35,6 @@ from recourse_audit.render.pages.groups_words import (
     ratio,
     shares_between,
     table_note,
-    why_withheld,
 )
 from recourse_audit.render.pages.tables import ChartRow, ChartTable
 from recourse_audit.render.text import plain
@@ -101,7 +98,7 @@ def _rates(
     rows = [
         _rate_row(report, table, words, group, _rate(group, measure), gaps.get(group.name))
         for group in table.by_group
-        if counted(group)
+        if measure == "adverse_rate" or group.outcomes is not None
     ]
     return ChartTable(
         title=title,
@@ -113,7 +110,7 @@ def _rates(
 
 def _rate(group: Group, measure: Measure) -> Rate | None:
     if measure == "adverse_rate":
-        return None if group.decisions is None else group.decisions.adverse_rate
+        return group.decisions.adverse_rate
     return None if group.outcomes is None else group.outcomes.feasibility
 
 
@@ -127,7 +124,7 @@ def _rate_row(
 ) -> ChartRow:
     name = group_name(words, group)
     if rate is None or rate.share is None:
-        said = why_withheld(words, group, report.smallest) or words.say("board.card.nobody.here")
+        said = words.say("board.card.nobody.here")
         return ChartRow(strong=name, label="", picture=None, words=said, tone="open")
     interval = rate.on_graph or rate.interval
     said = f" ({shares_between(words, rate)}), {words.out_of(rate.count, rate.of)}"
@@ -157,7 +154,7 @@ def _role(words: PageWords, table: GroupTable, group: Group) -> str:
 
 
 def _effort(report: GroupReport, table: GroupTable, words: PageWords) -> ChartTable:
-    groups = [one for one in table.by_group if counted(one)]
+    groups = [one for one in table.by_group if one.outcomes is not None]
     curves = {one.name: curve for one in groups if (curve := _curve(one)) is not None}
     axis = effort_axis(list(curves.values()))
     percents = words.whole_percent(0.0), words.whole_percent(1.0)
@@ -165,8 +162,7 @@ def _effort(report: GroupReport, table: GroupTable, words: PageWords) -> ChartTa
     for group in groups:
         name, curve = group_name(words, group), curves.get(group.name)
         if curve is None or group.outcomes is None:
-            said = why_withheld(words, group, report.smallest)
-            said = said or words.say("board.card.own.withheld")
+            said = words.say("board.card.nobody.here")
             rows.append(ChartRow(strong=name, label="", picture=None, words=said, tone="open"))
             continue
         parts = words.listed(part_words(words, group))
@@ -198,11 +194,11 @@ def _curve(group: Group) -> EffortCurve | None:
     found = group.outcomes
     if found is None or found.cost_curve is None or not found.feasibility.of:
         return None
-    of = found.feasibility.of
+    of, stopped = found.feasibility.of, found.not_found_within_budget or 0
     return EffortCurve(
         steps=tuple((point.cost, point.share) for point in found.cost_curve),
-        none=(found.certified_infeasible or 0) / of,
-        open=(found.not_found_within_budget or 0) / of,
+        none=(of - found.verified - stopped) / of,
+        open=stopped / of,
     )
 
 
@@ -245,19 +241,9 @@ def _cut_off(report: GroupReport, table: CutOffTable, words: PageWords) -> Chart
         for one in table.by_group
         if one.droppable
     ]
-    rows += [
-        ChartRow(
-            strong=name_in(words, report, table.attribute, name),
-            label="",
-            picture=None,
-            words=words.say("board.card.own.withheld"),
-            tone="open",
-        )
-        for name in table.withheld
-    ]
     return ChartTable(
         title=words.say("report.cut"),
-        rows=tuple(rows) if not table.note else (),
+        rows=tuple(rows) if table.nothing is None else (),
         axis=_share_axis(words),
         note=f"{words.say('report.cut.note')} {words.say('report.served_only')}",
     )
@@ -266,8 +252,8 @@ def _cut_off(report: GroupReport, table: CutOffTable, words: PageWords) -> Chart
 def cut_off_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
     """Why nothing is said of whom the options cut off, by attribute."""
     for table in report.cut_off:
-        if table.note and table.options == "first":
-            key = "report.cut.none" if table.note == NO_TIE_DROPPED else "report.cut.few"
+        if table.nothing is not None and table.options == "first":
+            key = "report.cut.none" if table.nothing == "no_tie_dropped" else "report.cut.few"
             said = words.say(key, smallest=words.number(report.smallest))
             yield colon(words, attribute_name(table.attribute), said)
 

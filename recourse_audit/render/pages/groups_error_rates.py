@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from recourse_audit.groups import notes
 from recourse_audit.records.error_rates import (
     CalibrationBin,
     ErrorGap,
@@ -15,7 +14,7 @@ from recourse_audit.records.error_rates import (
 from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.page_words import PageWords
-from recourse_audit.render.pages.board_words import attribute_name, colon, name_in
+from recourse_audit.render.pages.board_words import attribute_name, colon, few_people, name_in
 from recourse_audit.render.pages.groups_tables import columns
 from recourse_audit.render.pages.groups_words import (
     NOTHING,
@@ -39,16 +38,23 @@ def error_rate_notes(report: GroupReport, words: PageWords) -> tuple[str, ...]:
     if found is None:
         return ()
     said = [*_known(found, words), *_overall(found, words)]
-    said += [_note(note, words) for note in found.notes]
+    if found.overall is None:
+        said.append(few_people(words, report.smallest))
+    elif found.calibrated == "favourable":
+        said.append(words.say("report.errors.few"))
     if any(table.gaps for table in found.tables):
         said.append(words.say("report.errors.signs"))
     if found.overall is not None and found.overall.calibration is not None:
         said.append(words.say(f"report.errors.calibrated.{found.calibrated}.{found.score}"))
-    said += [
-        colon(words, attribute_name(table.table), _note(note, words))
-        for table in found.tables
-        for note in table.notes
-    ]
+    for table in found.tables:
+        few = [
+            name
+            for name, one in _named(report, table, words).items()
+            if one.refused_known and one.false_refusals is None
+        ]
+        if few:
+            groups = words.say("report.errors.few_in", groups=", ".join(few))
+            said.append(colon(words, attribute_name(table.table), groups))
     return tuple(said)
 
 
@@ -78,26 +84,6 @@ def _overall(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
                 share=share(words, rate.share),
                 count=words.out_of(rate.count, rate.of),
             )
-
-
-def _note(note: str, words: PageWords) -> str:
-    """A note of the report in the words of the page."""
-    if note == notes.ERRORS_NOT_SHOWN:
-        return words.say("report.errors.not_shown")
-    if note == notes.FEW_OUTCOMES:
-        return words.say("report.errors.few")
-    if note.startswith(notes.FEW_OUTCOMES_IN):
-        groups = note.removeprefix(notes.FEW_OUTCOMES_IN).removesuffix(".")
-        return words.say("report.errors.few_in", groups=plain(groups))
-    for start, key in (
-        (notes.PARTS_WITHHELD, "report.errors.withheld"),
-        (notes.PARTS_WITHHELD_IN_TABLES, "report.errors.withheld_in_tables"),
-    ):
-        if note.startswith(start):
-            parts = notes.parts_of(note.removeprefix(start))
-            said = "; ".join(words.say(f"report.errors.part.{one}") for one in parts)
-            return words.say(key, parts=said)
-    return plain(note)
 
 
 def error_rate_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
@@ -212,8 +198,7 @@ def _without(found: GoodRefused, words: PageWords) -> Iterator[Cell]:
     yield words.number(found.without_option.count)
     yield _share(found.without_option, words) if found.without_option.of else NOTHING
     for rate in (found.certified_infeasible, found.not_found_within_budget):
-        withheld = words.say("report.withheld.short")
-        yield withheld if rate is None else words.number(rate.count)
+        yield NOTHING if rate is None else words.number(rate.count)
 
 
 def _calibration(name: str, by_group: Mapping[str, ErrorRates], words: PageWords) -> Table:

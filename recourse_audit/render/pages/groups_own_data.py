@@ -2,35 +2,28 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.groups import notes
 from recourse_audit.records.group_figures import OwnDataRates
 from recourse_audit.records.groups import GroupReport, OwnDataTable
 from recourse_audit.render.page_words import PageWords
-from recourse_audit.render.pages.board_words import attribute_name, name_in
+from recourse_audit.render.pages.board_words import attribute_name, few_people, name_in
 from recourse_audit.render.pages.groups_tables import columns
 from recourse_audit.render.pages.groups_words import between, confidence, points, share
 from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
-NOTES = {
-    notes.OWN_NOT_KNOWN: "report.own.not_known",
-    notes.OWN_NOT_SHOWN: "report.own.not_shown",
-    notes.OWN_SOME_NOT_SHOWN: "report.own.some_not_shown",
-}
-
 
 def own_data_note(report: GroupReport, words: PageWords) -> str:
     """What everybody's refusals on own data alone are, and what they are not."""
     own = report.own_data
-    note = words.say(NOTES[own.note]) if own.note else ""
+    if not own.known:
+        return words.say("report.own.not_known")
     if own.overall is None:
-        return note
-    said = words.say(
+        return few_people(words, report.smallest)
+    return words.say(
         "report.own.text",
         alone=share(words, own.overall.refused_alone.share),
         decided=share(words, own.overall.refused.share),
     )
-    return f"{said} {note}".rstrip()
 
 
 def own_data_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:

@@ -1,4 +1,4 @@
-"""The tables of the group report: what is not settled, every test, impact ratios, what is withheld.
+"""The tables of the group report: what is not settled, every test, impact ratios, what is left out.
 
 A gap with a plus is worse for the group in all of them, and each says so.
 """
@@ -6,16 +6,14 @@ A gap with a plus is worse for the group in all of them, and each says so.
 from collections.abc import Iterable
 
 from recourse_audit.records.group_figures import Comparison, Group
-from recourse_audit.records.groups import CutOff, CutOffTable, GroupReport, GroupTable
+from recourse_audit.records.groups import CutOff, CutOffTable, GroupReport, GroupTable, LeftOut
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.board_words import (
     attribute_name,
     colon,
-    counted,
     group_name,
     name_in,
     size,
-    withheld,
 )
 from recourse_audit.render.pages.groups_charts import changes_words
 from recourse_audit.render.pages.groups_words import (
@@ -30,7 +28,6 @@ from recourse_audit.render.pages.groups_words import (
     share,
     verdict,
     why_not_tested,
-    why_withheld,
 )
 from recourse_audit.render.pages.tables import Column, Kind, Table, cells
 
@@ -73,7 +70,7 @@ def _detectable(words: PageWords, one: Comparison) -> str | tuple[str, ...]:
     """The gap that would have been found; or why none could have been."""
     if one.smallest_gap_in_family is not None:
         return size(words, one.smallest_gap_in_family)
-    return words.say("report.untested"), why_not_tested(words, one.reason)
+    return words.say("report.untested"), why_not_tested(words, one.untested)
 
 
 def every_test(
@@ -145,8 +142,8 @@ def exploratory(report: GroupReport, tables: Iterable[GroupTable], words: PageWo
 def impact_ratios(report: GroupReport, table: GroupTable, words: PageWords) -> Table:
     """The share of favourable decisions against that of the group with the largest share.
 
-    This is the impact ratio of New York City's Local Law 144. Withheld groups have no figures, and
-    people of unknown groups are counted but have no ratio.
+    This is the impact ratio of New York City's Local Law 144. Unknown and pooled groups are counted
+    but have no ratio.
     """
     shares = {group.name: _favourable(group) for group in table.by_group}
     known = [shares[group.name] or 0.0 for group in table.by_group if group.known]
@@ -159,16 +156,14 @@ def impact_ratios(report: GroupReport, table: GroupTable, words: PageWords) -> T
             *columns(words, "four_fifths", kind="plain", line=ratio(words, report.four_fifths)),
         ),
         rows=tuple(
-            _impact_row(report, group, shares[group.name], best, words)
-            for group in table.by_group
-            if counted(group)
+            _impact_row(report, group, shares[group.name], best, words) for group in table.by_group
         ),
     )
 
 
 def _favourable(group: Group) -> float | None:
     decided = group.decisions
-    if decided is None or not decided.refused + decided.favourable:
+    if not decided.refused + decided.favourable:
         return None
     return decided.favourable / (decided.refused + decided.favourable)
 
@@ -177,10 +172,6 @@ def _impact_row(
     report: GroupReport, group: Group, favourable: float | None, best: float, words: PageWords
 ) -> tuple[tuple[str, ...], ...]:
     decided, line = group.decisions, report.four_fifths
-    if decided is None:
-        return cells(
-            group_name(words, group), *4 * [NOTHING], why_withheld(words, group, report.smallest)
-        )
     impact = favourable / best if group.known and favourable is not None and best else None
     beside = ""
     if impact is not None:
@@ -195,25 +186,26 @@ def _impact_row(
     )
 
 
-def withheld_list(report: GroupReport, words: PageWords) -> Table:
-    """What is withheld, where and why; never how many people it concerns."""
-    whats = {
-        "all figures": "report.withheld.all",
-        "figures of the audited": "report.withheld.audited",
-    }
+def left_out_table(report: GroupReport, words: PageWords) -> Table:
+    """What each table goes without; never how many people it concerns."""
+    tables = dict.fromkeys(one.table for one in report.left_out)
     return Table(
-        caption=words.say("report.withheld"),
-        columns=tuple(columns(words, "group_alone", "attribute", "what", "why", kind="plain")),
+        caption=words.say("report.left_out"),
+        columns=tuple(columns(words, "attribute", "what", kind="plain")),
         rows=tuple(
             cells(
-                name_in(words, report, one.table, one.group),
-                attribute_name(one.table),
-                words.say(whats[one.what]),
-                withheld(words, one.why, report.smallest),
+                words.say("report.everybody") if name == "overall" else attribute_name(name),
+                tuple(_part(words, one) for one in report.left_out if one.table == name),
             )
-            for one in report.suppressed
+            for name in tables
         ),
     )
+
+
+def _part(words: PageWords, one: LeftOut) -> str:
+    if one.why == "too_many_groups":
+        return words.say("report.left_out.too_many")
+    return words.say(f"report.part.{one.part}")
 
 
 def cut_off_table(report: GroupReport, table: CutOffTable, words: PageWords) -> Table:
@@ -232,20 +224,10 @@ def cut_off_table(report: GroupReport, table: CutOffTable, words: PageWords) -> 
                 "ratio_interval",
             ),
         ),
-        rows=(
-            *(
-                _cut_off_row(name_in(words, report, table.attribute, one.group), one, words)
-                for one in table.by_group
-                if one.droppable
-            ),
-            *(
-                cells(
-                    name_in(words, report, table.attribute, name),
-                    *5 * [NOTHING],
-                    words.say("report.withheld.short"),
-                )
-                for name in table.withheld
-            ),
+        rows=tuple(
+            _cut_off_row(name_in(words, report, table.attribute, one.group), one, words)
+            for one in table.by_group
+            if one.droppable
         ),
     )
 
@@ -295,5 +277,4 @@ def _group_shares(
             f"{name_in(words, report, attribute, name)} {words.percent(one)}"
             for name, one in groups.items()
         )
-        said = named or words.say("report.withheld.short")
-        yield colon(words, attribute_name(attribute), said)
+        yield colon(words, attribute_name(attribute), named)

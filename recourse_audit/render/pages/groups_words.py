@@ -1,24 +1,12 @@
 """Figures, measures and reasons as the group report says them, in the language of its words."""
 
-from recourse_audit.groups import notes
-from recourse_audit.records.group_figures import Comparison, Group, Interval, Measure, Rate
+from recourse_audit.records.group_figures import Comparison, Interval, Measure, Rate, WhyUntested
 from recourse_audit.records.groups import GroupReport, GroupTable
 from recourse_audit.render.page_words import PageWords
-from recourse_audit.render.pages.board_words import MARKS, attribute_name, named, signed, withheld
+from recourse_audit.render.pages.board_words import MARKS, named, signed
 from recourse_audit.render.text import plain
 
-NOTHING = "\N{EN DASH}"  # a figure that does not exist; what is withheld says so
-WHY_NOT_TESTED = {
-    notes.NO_TIES: "no_ties",
-    notes.UNLIKE: "unlike",
-    notes.FEW_CASES: "few_cases",
-    notes.ALIKE: "alike",
-    notes.FEW_EFFECTIVE: "few_effective",
-}
-TABLE_NOTES = {
-    notes.FEW_GROUPS: "report.table.few_groups",
-    notes.REFERENCE_WITHHELD: "report.table.reference_withheld",
-}
+NOTHING = "\N{EN DASH}"  # a figure that does not exist, or is left out
 
 
 def share(words: PageWords, value: float | None) -> str:
@@ -72,34 +60,15 @@ def verdict(words: PageWords, one: Comparison, concern: float) -> str:
     return f"{MARKS[one.verdict]} {words.verdict(one.verdict, concern)}"
 
 
-def why_not_tested(words: PageWords, reason: str) -> str:
+def why_not_tested(words: PageWords, why: WhyUntested | None) -> str:
     """Why a gap was not tested; "" where it was."""
-    for text, key in WHY_NOT_TESTED.items():
-        if text in reason:
-            return words.say(f"report.untested.{key}")
-    return ""
-
-
-def why_withheld(words: PageWords, group: Group, smallest: int) -> str:
-    """Why a group's figures are withheld; "" where they are not."""
-    return withheld(words, group.withheld, smallest) if group.withheld else ""
+    return "" if why is None else words.say(f"report.untested.{why}")
 
 
 def table_note(words: PageWords, table: GroupTable) -> str:
     """Why nothing is compared in a table; "" where something is."""
-    return words.say(TABLE_NOTES[table.note]) if table.note in TABLE_NOTES else plain(table.note)
-
-
-def report_notes(words: PageWords, report: GroupReport) -> tuple[str, ...]:
-    """Which attributes were not crossed, and why."""
-    return tuple(
-        words.say(
-            "report.table.too_large",
-            table=attribute_name(note.removesuffix(notes.TOO_LARGE)),
-            most=words.number(notes.MOST_CELLS),
-        )
-        for note in report.notes
-    )
+    why = table.not_compared
+    return "" if why is None else words.say(f"report.table.{why}")
 
 
 def confidence(words: PageWords, report: GroupReport) -> str:

@@ -195,13 +195,11 @@ def _summaries(
     stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
 ) -> Iterator[dict[str, bytes]]:
     """The pages about everybody: the group report, if groups are compared, and the index."""
-    from recourse_audit.render.findings import with_sentences
-
     level = pages.level
     names = stored.names()
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
-        report = with_sentences(stored.group_report(), templates)
+        report = stored.group_report()
         if level != "auditor":
             report = for_others(report)
         words = PageWords(pages.language, templates, *GROUP_WORDS)
@@ -283,7 +281,7 @@ def _group_files(
     report: GroupReport, words: PageWords, templates: Templates, printer: Printer | None
 ) -> dict[str, bytes]:
     """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
-    from recourse_audit.groups.csv_table import groups_csv
+    from recourse_audit.render.groups_csv import groups_csv
     from recourse_audit.render.pages.groups import groups_view
 
     view = groups_view(report, words=words, paper=printer is not None)

@@ -7,12 +7,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.groups.error_rate_words import error_rate_sentences
-from recourse_audit.groups.wording import p_value
 from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
 from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.terminal.figures import points_with_interval, rate, tidy
+from recourse_audit.render.terminal.group_words import error_rate_sentences, p_value
 from recourse_audit.render.text import columns, plain
 
 EVERYBODY = "everybody"

@@ -7,17 +7,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.groups.wording import (
-    WITHHELD,
-    own_data_sentence,
-    p_value,
-    ran_on,
-    two_p_values,
-)
 from recourse_audit.records.group_figures import (
     PRIMARY,
     Comparison,
-    DecisionCounts,
     Group,
     Outcomes,
     Quartiles,
@@ -29,9 +21,20 @@ from recourse_audit.records.groups import (
     GroupTable,
 )
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.findings import speak
 from recourse_audit.render.terminal.comparison_rows import comparison_rows, heading
 from recourse_audit.render.terminal.error_rates import show_error_rates
 from recourse_audit.render.terminal.figures import percent, points, points_with_interval, rate, tidy
+from recourse_audit.render.terminal.group_words import (
+    NO_TIES_CUT,
+    NOT_COMPARED,
+    group_label,
+    left_out_lines,
+    own_data_sentence,
+    p_value,
+    ran_on,
+    two_p_values,
+)
 from recourse_audit.render.terminal.groups_actions import show_common_actions
 from recourse_audit.render.terminal.groups_brief import found_words, headline_of, unfinished
 from recourse_audit.render.terminal.lines import width_of
@@ -48,7 +51,7 @@ MEASURES = {
     "caveats": "caveat grades",
 }
 COMMON_SHOWN = 8
-WITHHELD_SHOWN = 12
+LEFT_OUT = "left out"
 EXPLORED_BELOW = 0.05
 EVERYBODY_AUDITED = (
     "Quartiles of effort are over all audited people; 'none' means that no option was found. The "
@@ -71,9 +74,7 @@ def show_groups(console: Console, report: GroupReport) -> None:
     _show_cut_off(console, report.cut_off)
     _show_common_options(console, report)
     show_common_actions(console, report)
-    _show_withheld(console, report)
-    for note in report.notes:
-        console.print(Padding(plain(note), (0, 2)))
+    _show_left_out(console, report)
 
 
 def _warnings(report: GroupReport) -> Iterator[str]:
@@ -102,6 +103,8 @@ def _show_overall(console: Console, report: GroupReport) -> None:
     )
     for reason, count in report.overall.excluded.items():
         console.print(f"  left out: {count:,} ({plain(reason)})")
+    if outcomes.disagreeing:
+        console.print(f"  left out: {outcomes.disagreeing:,} (record and model disagree)")
 
 
 def _show_own_data(console: Console, report: GroupReport) -> None:
@@ -133,16 +136,16 @@ def _show_table(console: Console, report: GroupReport, table: GroupTable) -> Non
         plain(table.name), "people", "refused", "has option", "none exists", "undecided", "effort"
     )
     for group in table.by_group:
-        if group.known or group.decisions is None or group.decisions.people:
-            made.add_row(*_group_row(group, table.reference))
+        made.add_row(*_group_row(group, table.reference))
     console.print(Padding(made, (1, 0, 0, 0)))
-    if table.note:
-        console.print(Padding(Text(table.note, style="yellow"), (0, 2)))
+    if table.not_compared is not None:
+        console.print(Padding(Text(NOT_COMPARED[table.not_compared], style="yellow"), (0, 2)))
     single = len(table.attributes) == 1
+    said = speak(report)
     for found in report.findings:
         if found.table == table.name and (single or found.verdict == "gap shown"):
-            said = f"  {tidy(found.sentences['en'])}"
-            line = Text.assemble((found.verdict, STYLES[found.verdict]), said)
+            words = f"  {tidy(said.sentence(found))}"
+            line = Text.assemble((found.verdict, STYLES[found.verdict]), words)
             console.print(Padding(line, (0, 2)))
     others = [] if single else _others(report, table)
     if others:
@@ -163,31 +166,26 @@ def _others(report: GroupReport, table: GroupTable) -> list[Finding]:
 
 
 def _group_row(group: Group, reference: str | None) -> Iterator[str]:
-    yield plain(group.name) + (" (reference)" if group.name == reference else "")
-    yield from _decisions(group.decisions, group.withheld)
+    yield plain(group_label(group)) + (" (reference)" if group.name == reference else "")
+    yield f"{group.decisions.people:,}"
+    yield rate(group.decisions.adverse_rate)
     yield from _outcomes(group.outcomes)
-
-
-def _decisions(decisions: DecisionCounts | None, withheld: str) -> tuple[str, str]:
-    if decisions is None:
-        return "withheld", "few people" if withheld == "few_people" else "protects another"
-    return f"{decisions.people:,}", rate(decisions.adverse_rate)
 
 
 def _outcomes(outcomes: Outcomes | None) -> tuple[str, ...]:
     if outcomes is None:
-        return ("withheld",) * 4
+        return (LEFT_OUT,) * 4
     return (
         rate(outcomes.feasibility),
-        "withheld" if outcomes.infeasible is None else rate(outcomes.infeasible),
-        "withheld" if outcomes.not_found is None else rate(outcomes.not_found),
+        LEFT_OUT if outcomes.infeasible is None else rate(outcomes.infeasible),
+        LEFT_OUT if outcomes.not_found is None else rate(outcomes.not_found),
         _quartiles(outcomes.cost),
     )
 
 
 def _quartiles(quartiles: Quartiles | None) -> str:
     if quartiles is None:
-        return "withheld"
+        return LEFT_OUT
     if not quartiles.of:
         return "nobody"
     values = (quartiles.first, quartiles.median, quartiles.third)
@@ -234,8 +232,8 @@ def _show_cut_off(console: Console, tables: Iterable[CutOffTable]) -> None:
         which = "first options" if table.options == "first" else "all options"
         title = f"Whom the advice cuts off, by {plain(table.attribute)} ({which})"
         console.print(Padding(Text(title, style="bold"), (1, 0, 0, 0)))
-        if table.note:
-            console.print(Padding(table.note, (0, 2)))
+        if table.nothing is not None:
+            console.print(Padding(NO_TIES_CUT[table.nothing], (0, 2)))
             continue
         console.print(Padding(_cut_off(table), (0, 2)))
 
@@ -253,8 +251,6 @@ def _cut_off(table: CutOffTable) -> Table:
             f"{row.droppable_share:.1%} ({row.droppable:,})",
             "none" if row.ratio is None else f"{row.ratio:.2f}{ends}",
         )
-    for name in table.withheld:
-        made.add_row(plain(name), "withheld", "withheld", "withheld")
     return made
 
 
@@ -272,14 +268,11 @@ def _show_common_options(console: Console, report: GroupReport) -> None:
         console.print(Padding(f"… {number(more, 'more kind')}", (0, 2)))
 
 
-def _show_withheld(console: Console, report: GroupReport) -> None:
-    if not report.suppressed:
+def _show_left_out(console: Console, report: GroupReport) -> None:
+    lines = list(left_out_lines(report))
+    if not lines:
         return
-    title = f"Withheld (groups under {report.smallest}, and what would reveal them)"
+    title = f"Left out or pooled, because a figure would be about fewer than {report.smallest}"
     console.print(Padding(Text(title, style="bold"), (1, 0, 0, 0)))
-    for one in report.suppressed[:WITHHELD_SHOWN]:
-        line = f"{plain(one.table)}: {plain(one.group)}: {one.what}: {WITHHELD[one.why]}"
-        console.print(Padding(line, (0, 2)))
-    more = len(report.suppressed) - WITHHELD_SHOWN
-    if more > 0:
-        console.print(Padding(f"… {more} more; --json lists all", (0, 2)))
+    for line in lines:
+        console.print(Padding(plain(line), (0, 2)))

@@ -5,16 +5,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.groups.action_wording import (
-    TITLE,
-    any_of,
-    introduction,
-    set_sentences,
-)
-from recourse_audit.groups.wording import round_points
 from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.terminal.figures import points, points_with_interval, tidy
+from recourse_audit.render.terminal.group_words import (
+    TITLE,
+    UNTESTED,
+    any_of,
+    introduction,
+    round_points,
+    set_sentences,
+)
 from recourse_audit.render.text import columns, plain
 
 
@@ -25,21 +26,21 @@ def show_common_actions(console: Console, report: GroupReport) -> None:
     console.print(Padding(introduction(found, report.smallest), (0, 2)))
     if not found.actions:
         return
-    console.print(Padding(_actions(found, report.smallest), (0, 2)))
+    console.print(Padding(_actions(found), (0, 2)))
     for sentence in set_sentences(found):
         console.print(Padding(Text(tidy(plain(sentence))), (0, 2)))
     for one in _shown_sets(found):
         _show_groups(console, found, one, report.concern)
 
 
-def _actions(found: CommonActions, smallest: int) -> Table:
+def _actions(found: CommonActions) -> Table:
     made = columns("action", "applies to", "serves", "of all audited", "effort")
     for one in found.actions:
         rate = one.served.everybody
         made.add_row(
             plain(str(one.action)),
             "" if one.applies is None else f"{one.applies:,}",
-            f"under {smallest}, or all" if rate is None else f"{rate.count:,}",
+            "left out" if rate is None else f"{rate.count:,}",
             "" if rate is None or rate.share is None else f"{rate.share:.1%}",
             "" if one.effort is None else f"{one.effort:.6g}",
         )
@@ -73,8 +74,8 @@ def _show_groups(console: Console, found: CommonActions, one: ActionSet, concern
 def gap_words(gap: ActionGap, concern: float) -> str:
     """A gap, its interval, and its verdict with what would have been found."""
     words = points_with_interval(gap.gap, gap.interval)
-    if gap.p is None:
-        return f"{words}; not tested: {plain(gap.reason)}"
+    if gap.untested is not None:
+        return f"{words}; not tested: {UNTESTED[gap.untested]}"
     if gap.verdict == "no gap":
         return f"{words}; no gap of {round_points(concern)}"
     if gap.verdict == "not settled" and gap.smallest_gap is not None:

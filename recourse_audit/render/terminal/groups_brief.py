@@ -14,6 +14,7 @@ from recourse_audit.records.group_figures import DecisionCounts, Outcomes
 from recourse_audit.records.groups import Finding, GroupReport
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.findings import speak
 from recourse_audit.render.page_words import status_name
 from recourse_audit.render.terminal.comparison_rows import (
     LONGEST_NAME,
@@ -22,6 +23,7 @@ from recourse_audit.render.terminal.comparison_rows import (
     heading,
 )
 from recourse_audit.render.terminal.figures import percent, tidy
+from recourse_audit.render.terminal.group_words import NOT_COMPARED
 from recourse_audit.render.terminal.lines import (
     MORE,
     Block,
@@ -34,7 +36,6 @@ from recourse_audit.render.terminal.lines import (
 from recourse_audit.render.text import number, plain
 
 FIRST_COMPARISONS = 12
-NO_ATTRIBUTE = "Groups were not compared: audit.toml names no attribute."
 
 
 def unfinished(report: GroupReport) -> str:
@@ -111,20 +112,19 @@ class _BriefGroups:
             yield self._said(words)
 
     def _left_out(self) -> Iterator[str]:
-        """Tables that were not compared, groups withheld, and people left out."""
+        """Tables that were not compared or are left out, groups pooled, and gaps not tested."""
         report = self._report
         for table in report.tables:
-            if table.note and len(table.attributes) == 1:
-                yield f"{cut(plain(table.name), LONGEST_NAME)}: {plain(table.note)}"
-        single = {table.name for table in report.tables if len(table.attributes) == 1}
-        withheld = [one for one in report.suppressed if one.table in single]
-        if withheld:
-            names = ", ".join(
-                f"{cut(plain(one.table), LONGEST_NAME)} {cut(plain(one.group), LONGEST_NAME)}"
-                for one in withheld
-            )
-            few = f"fewer than {report.smallest} people or audited"
-            yield f"Withheld ({few}, or it would reveal such a group): {names}."
+            if table.not_compared is not None and len(table.attributes) == 1:
+                said = NOT_COMPARED[table.not_compared]
+                yield f"{cut(plain(table.name), LONGEST_NAME)}: {said}"
+        gone = [one.table for one in report.left_out if one.part in ("table", "outcomes")]
+        few = f"a figure would be about fewer than {report.smallest} people"
+        if report.pooled:
+            yield f"{report.pooled:,} groups are pooled as 'other': {few}."
+        if gone:
+            names = ", ".join(cut(plain(name), LONGEST_NAME) for name in dict.fromkeys(gone))
+            yield f"Tables or their options left out ({few}): {names}."
         if report.untested:
             yield f"{number(report.untested, 'comparison')} could not be tested ({self._more})."
 
@@ -140,7 +140,7 @@ def headline_of(report: GroupReport) -> str:
     decisions = report.overall.decisions
     if decisions is not None and decisions.favourable == decisions.people > 0:
         return f"All {decisions.people:,} decisions were favourable; there is nothing to audit."
-    return tidy(plain(report.headline["en"])) if report.tables else NO_ATTRIBUTE
+    return tidy(plain(speak(report).headline()))
 
 
 def _decided(found: DecisionCounts) -> str:
@@ -167,7 +167,9 @@ def found_words(found: Outcomes) -> str:
         if count is not None
     ]
     if found.errors:
-        parts.append(f"left out {found.errors:,}")
+        parts.append(f"failed {found.errors:,}")
+    if found.disagreeing:
+        parts.append(f"record and model disagree on {found.disagreeing:,}")
     return f"Of the audited: {'; '.join(parts)}."
 
 

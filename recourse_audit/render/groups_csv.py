@@ -3,24 +3,24 @@
 from collections.abc import Iterator
 from itertools import chain
 
-from recourse_audit.groups.action_wording import FEW_OR_ALL, any_of
-from recourse_audit.groups.wording import WITHHELD
 from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
 from recourse_audit.records.group_actions import ActionGap
 from recourse_audit.records.group_figures import (
     Comparison,
-    Group,
+    DecisionCounts,
     Interval,
+    Outcomes,
     Quartiles,
     Rate,
 )
-from recourse_audit.records.groups import GroupReport, GroupTable
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.texts import Cell, csv_lines
+from recourse_audit.render.terminal.group_words import any_of
 
 COLUMNS = (
     "table",
     "group",
-    "known",
+    "kind",
     "measure",
     "count",
     "of",
@@ -50,7 +50,8 @@ COLUMNS = (
     "smallest_gap",
     "smallest_gap_in_family",
     "verdict",
-    "withheld",
+    "worse",
+    "left_out",
 )
 
 
@@ -62,43 +63,52 @@ def groups_csv(report: GroupReport) -> str:
 
 def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
     decisions, outcomes = report.overall.decisions, report.overall.outcomes
-    everybody = Group(
-        name="everybody",
-        values=(),
-        known=True,
-        decisions=decisions,
-        outcomes=outcomes,
-        withheld="" if decisions and outcomes else "few_audited" if decisions else "few_people",
-    )
-    yield from _group_rows("overall", everybody, {})
+    kinds = _kinds(report)
+    if decisions is not None:
+        yield from _group_rows(_start("overall", "everybody", kinds), decisions, outcomes, {})
     for table in report.tables:
         for group in table.by_group:
-            yield from _group_rows(table.name, group, _gaps(table, group))
-    yield from _own_data_rows(report)
-    yield from _error_rate_rows(report)
-    yield from _action_rows(report)
+            compared = (one for one in table.comparisons if one.group == group.name)
+            gaps: dict[str, Comparison] = {one.measure: one for one in compared}
+            start = _start(table.name, group.name, kinds)
+            yield from _group_rows(start, group.decisions, group.outcomes, gaps)
+    yield from _own_data_rows(report, kinds)
+    yield from _error_rate_rows(report, kinds)
+    yield from _action_rows(report, kinds)
+    for one in report.left_out:
+        yield {"table": one.table, "measure": one.part, "left_out": one.why}
 
 
-def _gaps(table: GroupTable, group: Group) -> dict[str, Comparison]:
-    return {one.measure: one for one in table.comparisons if one.group == group.name}
+Kinds = dict[tuple[str, str], str]
 
 
-def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterator[dict[str, Cell]]:
-    start: dict[str, Cell] = {"table": table, "group": group.name}
-    start["known"] = "true" if group.known else "false"
-    why = WITHHELD[group.withheld] if group.withheld else ""
-    if group.decisions is None:
-        yield start | {"measure": "all figures", "withheld": why}
-        return
-    decisions = group.decisions
+def _kinds(report: GroupReport) -> Kinds:
+    """What kind of group each is; of pooled ones, how many there are."""
+    found = {("overall", "everybody"): "everybody"}
+    for table in report.tables:
+        for group in table.by_group:
+            odd = next((kind for kind in group.kinds if kind != "known"), "known")
+            found[table.name, group.name] = f"{odd} {group.pooled}" if group.pooled else odd
+    return found
+
+
+def _start(table: str, group: str, kinds: Kinds) -> dict[str, Cell]:
+    return {"table": table, "group": group, "kind": kinds[table, group]}
+
+
+def _group_rows(
+    start: dict[str, Cell],
+    decisions: DecisionCounts,
+    outcomes: Outcomes | None,
+    gaps: dict[str, Comparison],
+) -> Iterator[dict[str, Cell]]:
     for name in ("people", "favourable", "refused", "undecided", "audited", "not_audited"):
         yield start | {"measure": name, "count": getattr(decisions, name)}
     yield start | _rate("adverse_rate", decisions.adverse_rate) | _gap(gaps.get("adverse_rate"))
-    if group.outcomes is None:
-        yield start | {"measure": "figures of the audited", "withheld": why}
+    if outcomes is None:
         return
-    outcomes = group.outcomes
     yield start | {"measure": "errors", "count": outcomes.errors}
+    yield start | {"measure": "disagreeing", "count": outcomes.disagreeing}
     for name in ("feasibility", "infeasible", "not_found"):
         rate: Rate | None = getattr(outcomes, name)
         if rate is not None:
@@ -113,18 +123,16 @@ def _group_rows(table: str, group: Group, gaps: dict[str, Comparison]) -> Iterat
         yield start | {"measure": "caveats"} | _gap(gaps["caveats"])
 
 
-def _own_data_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+def _own_data_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
     """Refusals on own data alone, and how far those that were decided differ from them."""
     found = report.own_data
     if found.overall is not None:
-        start: dict[str, Cell] = {"table": "overall", "group": "everybody", "known": "true"}
+        start = _start("overall", "everybody", kinds)
         yield start | _rate("adverse_rate alone", found.overall.refused_alone)
-    known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
     for table in found.tables:
         gaps = {one.group: one for one in table.gaps}
         for name, rates in table.by_group.items():
-            start = {"table": table.table, "group": name}
-            start["known"] = "true" if known[table.table, name] else "false"
+            start = _start(table.table, name, kinds)
             alone: dict[str, Cell] = {}
             paired: dict[str, Cell] = {
                 "measure": "adverse_rate minus alone",
@@ -137,18 +145,16 @@ def _own_data_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
             yield start | paired
 
 
-def _error_rate_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+def _error_rate_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
     """How decisions turned out: error rates, refused people with a good outcome, calibration."""
     found = report.error_rates
     if found is None or found.overall is None:
         return
-    start: dict[str, Cell] = {"table": "overall", "group": "everybody", "known": "true"}
+    start = _start("overall", "everybody", kinds)
     yield from _error_rates(start, found.overall, {})
-    known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
     for table in found.tables:
         for name, rates in table.by_group.items():
-            start = {"table": table.table, "group": name}
-            start["known"] = "true" if known[table.table, name] else "false"
+            start = _start(table.table, name, kinds)
             yield from _error_rates(
                 start, rates, {one.measure: one for one in table.gaps if one.group == name}
             )
@@ -177,24 +183,22 @@ def _error_rates(
         yield start | {"measure": f"{where} score", "value": one.score}
 
 
-def _action_rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
+def _action_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
     """Whom each action serves, and each set; gaps are in the share that is not served."""
     found = report.common_actions
-    known = {(table.name, one.name): one.known for table in report.tables for one in table.by_group}
     rows = [(f"served: {one.action}", one.served) for one in found.actions]
     sets = {one.actions: one.served for one in found.sets if len(one.actions) > 1}
     rows += [(f"served: {any_of(found, actions)}", one) for actions, one in sets.items()]
     for measure, served in rows:
-        start: dict[str, Cell] = {"table": "overall", "group": "everybody", "known": "true"}
+        start = _start("overall", "everybody", kinds)
         if served.everybody is None:
-            yield start | {"measure": measure, "withheld": FEW_OR_ALL}
+            yield start | {"measure": measure, "left_out": "few_people"}
             continue
         yield start | _rate(measure, served.everybody)
         gaps = {(one.table, one.group): one for one in served.gaps}
         for table, groups in served.by_group.items():
             for group, rate in groups.items():
-                start = {"table": table, "group": group}
-                start["known"] = "true" if known[table, group] else "false"
+                start = _start(table, group, kinds)
                 yield start | _rate(measure, rate) | _action_gap(gaps.get((table, group)))
 
 
@@ -213,6 +217,7 @@ def _action_gap(gap: ActionGap | None) -> dict[str, Cell]:
         "effective": gap.effective,
         "smallest_gap_in_family": gap.smallest_gap,
         "verdict": gap.verdict,
+        "worse": gap.worse,
     }
 
 
@@ -280,6 +285,7 @@ def _gap(gap: Comparison | None) -> dict[str, Cell]:
         "smallest_gap": gap.smallest_gap,
         "smallest_gap_in_family": gap.smallest_gap_in_family,
         "verdict": gap.verdict,
+        "worse": gap.worse,
     }
 
 
