@@ -166,16 +166,19 @@ def test_a_mistake_in_a_template_leaves_the_bundle_as_it_was(made: Path, tmp_pat
     bundle = tmp_path / "bundle"
     shutil.copytree(made, bundle)
     before = contents(bundle)
-    for name in ("pages/subject.html", "pages/groups.html", "pages/index.html"):
-        for mistake in ("{{ view.__class__ }}", "{{ nobody }}", "{% for a in range(10**9) %}"):
-            folder = tmp_path / "own"
-            shutil.rmtree(folder, ignore_errors=True)
-            (folder / name).parent.mkdir(parents=True)
-            (folder / name).write_text(mistake, encoding="utf-8")
-            words = ("report", bundle, "--templates", folder, "--workers", "1")
-            assert command(*words).code == 2
-            after = contents(bundle)
-            assert {path: after.get(path) for path in before} == before
+    for name, mistake in (
+        ("pages/subject.html", "{{ view.__class__ }}"),
+        ("pages/groups.html", "{{ nobody }}"),
+        ("pages/index.html", "{% for a in range(10**9) %}"),
+    ):
+        folder = tmp_path / "own"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(mistake, encoding="utf-8")
+        words = ("report", bundle, "--templates", folder, "--workers", "1")
+        assert command(*words).code == 2
+        after = contents(bundle)
+        assert {path: after.get(path) for path in before} == before
     assert command("report", bundle, "--workers", "1").code == 0
     assert contents(bundle) == before
 
