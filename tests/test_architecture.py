@@ -111,6 +111,8 @@ def broken_rules(path: Path) -> Iterator[str]:
             yield f"{name} imports {imported}, which is not of an earlier stage"
         if own == "bundle" and stage not in BUNDLE_MAY_IMPORT:
             yield f"{name} imports {imported}; a bundle is read without the model"
+        if own == "render" and stage == "groups":
+            yield f"{name} imports {imported}; what is rendered was computed before it was sealed"
     if own in FRONT:
         return
     used = {dotted(node) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)}

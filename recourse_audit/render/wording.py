@@ -156,8 +156,8 @@ class Wording:
         return _wide_spaces(amount)
 
     def day(self, day: date) -> str:
-        """A date in full: 16 November 2026."""
-        return str(format_date(day, format="long", locale=self._locale))
+        """A date in full."""
+        return format_day(day, self._locale)
 
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
@@ -202,6 +202,11 @@ def _bad_plural(file: str, count: int, reason: str) -> TemplateError:
 def _wide_spaces(text: str) -> str:
     """Replace narrow spaces, which few fonts have, with spaces of normal width."""
     return text.replace("\N{NARROW NO-BREAK SPACE}", "\N{NO-BREAK SPACE}")
+
+
+def format_day(day: date, locale: Locale | str = "en") -> str:
+    """A date in full: November 16, 2026."""
+    return str(format_date(day, format="long", locale=locale))
 
 
 def _locale(language: str) -> Locale:

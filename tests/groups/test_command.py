@@ -146,6 +146,9 @@ def test_the_days_of_the_audit_are_those_of_its_log(
     log = "".join(LOG_LINE.write(LogLine(at=time, event="chunk")) + "\n" for time in times)
     (folder / "run.jsonl").write_text(f'{log}{{"at":"cut off', encoding="utf-8")
     assert command("groups", folder, "--json").document["ran"] == ran
+    if len(times) > 1:
+        out = " ".join(command("groups", folder, "--full").out.split())
+        assert "The audit ran from May 1, 2026 to May 2, 2026 (UTC, " in out
 
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from recourse_audit.records.groups import (
     Part,
     WhyNotCompared,
 )
+from recourse_audit.render.wording import format_day
 
 UNTESTED: dict[WhyUntested, str] = {
     "no_ties": "fewer than 100 people have ties, and the test was never tried on so few",
@@ -50,20 +51,6 @@ PARTS: dict[Part, str] = {
     "common_actions": "whom some of the common actions serve",
     "ties": "whom options cut off",
 }
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 def percent(share: float | None) -> str:
@@ -139,14 +126,9 @@ def ran_on(days: Days | None) -> str:
     """When the audit ran, by the clock of the machine that ran it."""
     if days is None:
         return "The date of the audit is not known: it is not in run.jsonl of the bundle."
-    first, last = _day(days.first), _day(days.last)
+    first, last = (format_day(date.fromisoformat(day)) for day in (days.first, days.last))
     when = f"on {first}" if first == last else f"from {first} to {last}"
     return f"The audit ran {when} (UTC, according to run.jsonl of the bundle)."
-
-
-def _day(text: str) -> str:
-    day = date.fromisoformat(text)
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 TITLE = "One action for all"
