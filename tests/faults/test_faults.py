@@ -60,6 +60,16 @@ def test_a_command_that_fails_at_any_step_loses_nothing_and_can_be_rerun(
         check(one.case, one.expected, at, fault, tmp_path)
 
 
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_run_that_fails_while_the_group_report_is_put_in_place_resumes(
+    fault: Fault, prepared: Callable[[str], Prepared], tmp_path: Path
+) -> None:
+    run = prepared("run")
+    at = run.steps.index("os.rename work/new to groups.json") + 1
+    check(run.case, run.expected, at, fault, tmp_path)
+    assert "groups.json" in run.expected
+
+
 def moved(steps: list[str]) -> Iterator[tuple[int, str, str]]:
     """Which step puts what in which place, if it is one that a bundle keeps."""
     for number, step in enumerate(steps):
