@@ -100,13 +100,13 @@ def test_a_real_interrupt_ends_with_130_and_leaves_no_traceback(tmp_path: Path) 
         "import os, signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})\n"
-        "from recourse_audit.audit import reporter\n"
+        "from recourse_audit.audit import report\n"
         "from recourse_audit.cli import main\n"
-        "explain = reporter.explain\n"
+        "explain = report.explain\n"
         "def interrupted(*words, **more):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    return explain(*words, **more)\n"
-        "reporter.explain = interrupted\n"
+        "report.explain = interrupted\n"
         "main()\n"
     )
     finished = subprocess.run(
