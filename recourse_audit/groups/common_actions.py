@@ -2,33 +2,187 @@
 
 Every action was tried on everybody refused, so the share that it serves can be compared between
 groups; shares are of everybody audited, as those of people with an option are. An action that
-serves a few people has no figures and is in no set.
+serves a few people has no figures and is in no set. Compared are the shares *not* served, so that a
+plus is worse for the group; all gaps of all actions and sets are one family of their own, corrected
+by Holm's method.
+
+Notes
+-----
+People who are served by the same actions are alike, so a set is sought over their patterns. An
+integer program finds the smallest set and, among sets of that size, one that serves most. Where
+there are too many patterns, or no answer within the limit, actions are taken one by one, always the
+one that serves most of those left. Such a set is at most 1 + ln(m) times as large as the smallest,
+where m is the number of people whom the best single action serves (Wolsey 1982).
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array, hstack, identity, vstack
 
-from recourse_audit.groups.action_gaps import Draft, Test, decided, draft_gap
-from recourse_audit.groups.action_sets import ChosenSet, smallest_set
 from recourse_audit.groups.arrays import Floats, Ints, Mask
+from recourse_audit.groups.inference import GapTest, below, detectable, holm
 from recourse_audit.groups.measures import quartiles_of, rate_of
-from recourse_audit.groups.people import NOWHERE, VERIFIED, Population
+from recourse_audit.groups.population import NOWHERE, VERIFIED, Population
 from recourse_audit.groups.tables import Design, Grouping
-from recourse_audit.records.group_actions import (
+from recourse_audit.groups.verdicts import worse_off
+from recourse_audit.records.group_figures import (
     ActionFigures,
+    ActionGap,
     ActionSet,
     CommonActions,
+    Rate,
     ServedGroups,
+    Verdict,
 )
-from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.recourse import CommonAction
 from recourse_audit.settings import GroupSettings
+
+# Compares members with the others: values, who is a member, and their numbers in the graph.
+Test = Callable[[Floats, Mask, Ints], GapTest]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A gap before the correction for all of them."""
+
+    table: str
+    group: str
+    reference: str
+    tested: GapTest
+
+
+def draft_gap(
+    test: Test, names: tuple[str, str, str], served: Mask, group: Ints, reference: Ints
+) -> Draft:
+    """Compare a group with the reference; `names` are those of the table and of the two.
+
+    `served` is about everybody in the graph, and both groups are numbers of people.
+    """
+    people = np.concatenate([group, reference])
+    member = np.arange(people.size) < group.size
+    tested = test((~served[people]).astype(np.float64), member, people)
+    table, one, other = names
+    return Draft(table=table, group=one, reference=other, tested=tested)
+
+
+def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> list[ActionGap]:
+    """The gaps with their verdicts, after correction for all that were tested."""
+    places = [place for place, one in enumerate(drafts) if one.tested.p is not None]
+    ps = [p for one in drafts if (p := one.tested.p) is not None]
+    no_gap = [
+        below(one.difference, settings.concern, one.error or 0.0)
+        for one in (drafts[place].tested for place in places)
+    ]
+    adjusted = dict(zip(places, holm(ps), strict=True))
+    excluded = dict(zip(places, holm(no_gap), strict=True))
+    level = settings.alpha / max(1, len(places))
+    return [
+        _gap(one, adjusted.get(place), excluded.get(place), len(places), level, settings.alpha)
+        for place, one in enumerate(drafts)
+    ]
+
+
+def _gap(
+    one: Draft,
+    adjusted: float | None,
+    excluded: float | None,
+    tests: int,
+    level: float,
+    alpha: float,
+) -> ActionGap:
+    verdict: Verdict = "not settled"
+    if excluded is not None and excluded <= alpha:
+        verdict = "no gap"
+    if adjusted is not None and adjusted <= alpha:
+        verdict = "gap shown"
+    tested, smallest = one.tested, None
+    if tested.error is not None and adjusted is not None:
+        smallest = min(1.0, detectable(tested.error, level))
+    return ActionGap(
+        table=one.table,
+        group=one.group,
+        reference=one.reference,
+        gap=tested.difference,
+        interval=tested.interval,
+        p=tested.p,
+        adjusted=adjusted,
+        corrected_for=tests,
+        effective=tested.effective,
+        smallest_gap=smallest,
+        verdict=verdict,
+        worse=worse_off(verdict, tested.difference),
+        untested=tested.reason,
+    )
+
+
+MOST_PATTERNS = 2_000
+# A number of nodes, not a time, so that the result is the same on every machine.
+MOST_NODES = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSet:
+    """Places of actions, ascending; `exact` if no smaller set serves as many as wanted."""
+
+    actions: tuple[int, ...]
+    exact: bool
+
+
+def smallest_set(serves: Mask, wanted: int) -> ChosenSet | None:
+    """The smallest set of columns with somebody in `wanted` rows; None if all are not enough."""
+    if wanted <= 0 or int(serves.any(axis=1).sum()) < wanted:
+        return None
+    patterns, people = np.unique(serves[serves.any(axis=1)], axis=0, return_counts=True)
+    found = _smallest(patterns, people, wanted) if len(patterns) <= MOST_PATTERNS else None
+    if found is not None:
+        return ChosenSet(actions=found, exact=True)
+    return ChosenSet(actions=greedy_set(patterns, people, wanted), exact=False)
+
+
+def greedy_set(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...]:
+    """Take the action that serves most of those left until as many as wanted are served."""
+    left = np.ones(len(patterns), dtype=bool)
+    chosen: list[int] = []
+    while int(people[~left].sum()) < wanted:
+        best = int(np.argmax(people * left @ patterns))
+        chosen.append(best)
+        left &= ~patterns[:, best]
+    return tuple(sorted(chosen))
+
+
+def _smallest(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...] | None:
+    """The same exactly: fewest actions first, then most people; None if it takes too long.
+
+    Unknown are whether each action is taken, and the share of each pattern that is served.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    count, actions = patterns.shape
+    served = hstack([-csr_array(patterns.astype(float)), identity(count)])
+    number = csr_array(np.concatenate([np.zeros(actions), people.astype(float)])[np.newaxis])
+    cost = np.concatenate([np.full(actions, float(people.sum() + 1)), -people.astype(float)])
+    found = milp(
+        cost,
+        constraints=LinearConstraint(
+            vstack([served, number], format="csr"),
+            np.append(np.full(count, -np.inf), float(wanted)),
+            np.append(np.zeros(count), np.inf),
+        ),
+        integrality=np.concatenate([np.ones(actions), np.zeros(count)]),
+        bounds=Bounds(0, 1),
+        options={"node_limit": MOST_NODES, "mip_rel_gap": 0.0},
+    )
+    if found.status != 0:
+        return None
+    taken: list[int] = np.flatnonzero(found.x[:actions] > 0.5).tolist()
+    return tuple(taken)
+
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
 OF_EVERYBODY = (0.5, 0.8, 0.9)
@@ -228,7 +382,9 @@ class _Writer:
                 if name in found.by_group:
                     served = self._served.of_people(self._served.by_set(actions))
                     drafts[actions].append(draft_gap(self._test, names, served, people, other))
-        gaps = iter(decided([one for some in drafts.values() for one in some], self._settings))
+        gaps = iter(
+            give_gap_verdicts([one for some in drafts.values() for one in some], self._settings)
+        )
         return {
             actions: replace(groups[actions], gaps=tuple(islice(gaps, len(some))))
             for actions, some in drafts.items()

@@ -1,6 +1,16 @@
-"""A group against the reference group in one measure: the gap, its intervals and its tests."""
+"""Every group of a table against the reference group: gaps, their intervals and their tests.
 
+Last come refusals on own data alone, beside those that were decided, with the paired difference: of
+everybody with a decision, d is 1 if they were refused and would not be on their own data alone, -1
+the other way round, and 0 otherwise. The mean of d in a group is the share refused as decided minus
+the share refused alone, and groups are compared in it person by person. These figures describe;
+they are no part of the family of tests and get no verdict.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.inference import (
@@ -12,8 +22,19 @@ from recourse_audit.groups.inference import (
     detectable,
     mid_ranks,
 )
-from recourse_audit.groups.measures import quartiles_of
+from recourse_audit.groups.measures import Divisions, quartiles_of, rate_of
+from recourse_audit.groups.population import (
+    FAVOURABLE,
+    NOT_FOUND,
+    NOWHERE,
+    REFUSED,
+    UNDECIDED,
+    Population,
+)
+from recourse_audit.groups.tables import Design, Grouping
 from recourse_audit.records.group_figures import (
+    GRADES,
+    PRIMARY,
     ByColumn,
     Comparison,
     Family,
@@ -22,9 +43,12 @@ from recourse_audit.records.group_figures import (
     Interval,
     Intervals,
     Measure,
+    OwnDataGap,
+    OwnDataRates,
     Precision,
     PValues,
 )
+from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
 from recourse_audit.settings import GroupSettings
 
 # The sign of a difference that is to the disadvantage of the group; 0 where neither sign is.
@@ -228,3 +252,243 @@ def _odds_interval(interval: Interval | None) -> Interval | None:
         return None
     low, high = _odds(found.low), _odds(found.high)
     return None if low is None or high is None else Interval(low=low, high=high)
+
+
+FEWEST_COMPARED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """By cell of a table, its people, and the places of its audited among all audited."""
+
+    people: list[Ints]
+    audited: list[Ints]
+
+
+def members_of(population: Population, grouping: Grouping) -> Members:
+    """Sort everybody into the groups of a table."""
+    return Members(
+        people=_by_cell(grouping.cell, len(grouping)),
+        audited=_by_cell(grouping.cell[population.audited.person], len(grouping)),
+    )
+
+
+def gaps(
+    population: Population,
+    settings: GroupSettings,
+    grouping: Grouping,
+    shown: Divisions | None,
+    members: Members,
+    reference: int,
+    inference: Inference,
+    tick: Callable[[], None],
+) -> Iterator[Comparison]:
+    """All comparisons of a table; crossed ones are compared in what is concluded from only.
+
+    Groups that are unknown or pooled are never compared. Without a division of the audited, only
+    decisions are. `tick` is called after every pair.
+    """
+    family: Family = "crossed" if grouping.crossed else "single"
+    for measure in _measures(grouping, shown):
+        other = _values(population, measure, members, reference)
+        for cell in _compared_cells(grouping, reference):
+            one = _values(population, measure, members, cell)
+            # Not everybody has an explanation or a caveat, so only a few values may be left.
+            least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
+            if min(one[0].size, other[0].size) >= least:
+                found = compare_groups(
+                    Question(
+                        measure=measure,
+                        family=family if measure in PRIMARY else None,
+                        group=grouping.label(cell),
+                        reference=grouping.label(reference),
+                        settings=settings,
+                    ),
+                    _sample(population, measure, one, other),
+                    inference,
+                )
+                if shown is None or not shown.details:  # how many were not found is a detail
+                    found = replace(found, without_not_found=None)
+                if shown is not None and measure == "cost":
+                    medians = (shown.at_step(one) for one in (found.value, found.reference_value))
+                    found = replace(found, value=next(medians), reference_value=next(medians))
+                elif shown is not None and not shown.quartiles and measure not in RATES:
+                    found = replace(found, value=None, reference_value=None)
+                yield found
+            tick()
+
+
+def count_pairs(grouping: Grouping, shown: Divisions | None, reference: int | None) -> int:
+    """How many comparisons a table has, those that turn out to be of too few included."""
+    if reference is None:
+        return 0
+    return len(_measures(grouping, shown)) * len(_compared_cells(grouping, reference))
+
+
+def _measures(grouping: Grouping, shown: Divisions | None) -> list[Measure]:
+    if shown is None:
+        return ["adverse_rate"]
+    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *shown.valued]
+
+
+def _compared_cells(grouping: Grouping, reference: int) -> list[int]:
+    cells = range(len(grouping))
+    return [cell for cell in cells if cell != reference and grouping.known(cell)]
+
+
+def _values(
+    population: Population, measure: Measure, members: Members, cell: int
+) -> tuple[Floats, Ints]:
+    """The values of the people in a cell, and who they are; people without a value are left out."""
+    if measure == "adverse_rate":
+        people = members.people[cell]
+        people = people[population.decided[people] != UNDECIDED]
+        return (population.decided[people] == REFUSED).astype(np.float64), people
+    audited = population.audited
+    places = members.audited[cell]
+    places = places[audited.usable[places]]
+    grade = audited.grade[places].astype(np.float64)
+    grade[grade >= GRADES.index("not_settled")] = np.nan
+    values = {
+        "feasibility": np.isfinite(audited.cost[places]).astype(np.float64),
+        "cost": audited.cost[places],
+        "options": audited.options[places],
+        "simulatability": audited.simulatability[places],
+        "relevance": audited.relevance[places],
+        "caveats": grade,
+    }[measure]
+    there = ~np.isnan(values)
+    return values[there], audited.person[places[there]]
+
+
+def _sample(
+    population: Population,
+    measure: Measure,
+    one: tuple[Floats, Ints],
+    other: tuple[Floats, Ints],
+) -> Sample:
+    people = np.concatenate([one[1], other[1]])
+    stopped = np.zeros(people.size, dtype=bool)
+    if measure in ("feasibility", "cost"):
+        audited = population.audited
+        stopped = np.isin(people, audited.person[audited.status == NOT_FOUND])
+    return Sample(
+        values=np.concatenate([one[0], other[0]]),
+        member=np.arange(people.size) < one[0].size,
+        people=people,
+        stopped=stopped,
+    )
+
+
+def _by_cell(cell: Ints, cells: int) -> list[Ints]:
+    """The places of each cell, in order."""
+    order = np.argsort(cell, kind="stable")
+    ends = np.cumsum(np.bincount(cell, minlength=cells))
+    return np.split(order, ends[:-1])
+
+
+def own_data_of(
+    population: Population,
+    settings: GroupSettings,
+    design: Design,
+    references: Sequence[int | None],
+    inference: Inference,
+) -> OwnDataGroups:
+    """The figures of everybody and of all tables that can show them, and the gaps in them."""
+    known = population.changed is not None
+    divisions = [
+        np.where(population.decided == decision, population.decided_alone, NOWHERE)
+        for decision in (FAVOURABLE, REFUSED)
+    ]
+    if not known or not design.people or not design.allows(None, "own_data", *divisions):
+        return OwnDataGroups(known=known, overall=None, tables=())
+    return OwnDataGroups(
+        known=True,
+        overall=_own_data_rates(
+            population, _people_decided_on(population, np.arange(population.people)), settings
+        ),
+        tables=tuple(
+            _own_data_table(population, settings, grouping, reference, inference)
+            for grouping, reference in zip(design.groupings, references, strict=True)
+            if design.allows(grouping, "own_data", *divisions)
+        ),
+    )
+
+
+def _own_data_table(
+    population: Population,
+    settings: GroupSettings,
+    grouping: Grouping,
+    reference: int | None,
+    inference: Inference,
+) -> OwnDataTable:
+    members = members_of(population, grouping).people
+    people = [_people_decided_on(population, some) for some in members]
+    there = [cell for cell in range(len(grouping)) if people[cell].size]
+    gaps: Iterator[OwnDataGap] = iter(())
+    if reference is not None and people[reference].size:
+        gaps = (
+            _own_data_gap(
+                population,
+                inference,
+                (grouping.label(cell), grouping.label(reference)),
+                (people[cell], people[reference]),
+            )
+            for cell in there
+            if cell != reference and grouping.known(cell)
+        )
+    return OwnDataTable(
+        table=grouping.name,
+        by_group={
+            grouping.label(cell): _own_data_rates(population, people[cell], settings)
+            for cell in there
+        },
+        gaps=tuple(gaps),
+    )
+
+
+def _people_decided_on(population: Population, people: Ints) -> Ints:
+    decided: Ints = people[population.decided[people] != UNDECIDED]
+    return decided
+
+
+def _own_data_rates(population: Population, people: Ints, settings: GroupSettings) -> OwnDataRates:
+    decided, alone = population.decided[people], population.decided_alone[people]
+    rates = [rate_of(one == REFUSED, None, settings.alpha) for one in (decided, alone)]
+    return OwnDataRates(
+        refused=rates[0],
+        refused_alone=rates[1],
+        to_favourable=int(((decided == REFUSED) & (alone == FAVOURABLE)).sum()),
+        to_refused=int(((decided == FAVOURABLE) & (alone == REFUSED)).sum()),
+        difference=(rates[0].count - rates[1].count) / people.size if people.size else None,
+    )
+
+
+def _own_data_gap(
+    population: Population,
+    inference: Inference,
+    names: tuple[str, str],
+    people: tuple[Ints, Ints],
+) -> OwnDataGap:
+    decided, on_own = (
+        (one == REFUSED).astype(np.float64)
+        for one in (population.decided, population.decided_alone)
+    )
+    alone, paired = (
+        _test_own_data(inference, values, people) for values in (on_own, decided - on_own)
+    )
+    return OwnDataGap(
+        group=names[0],
+        reference=names[1],
+        alone=alone.difference,
+        alone_interval=alone.interval,
+        difference=paired.difference,
+        interval=paired.interval,
+        p=paired.p,
+        untested=paired.reason,
+    )
+
+
+def _test_own_data(inference: Inference, values: Floats, people: tuple[Ints, Ints]) -> GapTest:
+    both = np.concatenate(people)
+    return inference.test(values[both], np.arange(both.size) < people[0].size, both)

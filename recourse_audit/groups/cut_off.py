@@ -18,7 +18,7 @@ import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.inference import FEWEST_COMMUNITIES, log_ratio_reach
-from recourse_audit.groups.people import VERIFIED, Attribute, Population
+from recourse_audit.groups.population import VERIFIED, Attribute, Population
 from recourse_audit.groups.tables import Design, has_few
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.groups import Change, CutOff, CutOffTable, Do

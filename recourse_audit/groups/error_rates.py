@@ -14,11 +14,10 @@ from itertools import pairwise
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints
-from recourse_audit.groups.calibration import bins_of, edges_of
-from recourse_audit.groups.gaps import FEWEST_COMPARED, members_of
+from recourse_audit.groups.comparisons import FEWEST_COMPARED, members_of
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.measures import rate_of
-from recourse_audit.groups.people import (
+from recourse_audit.groups.population import (
     BAD,
     FAVOURABLE,
     GOOD,
@@ -37,7 +36,7 @@ from recourse_audit.groups.tables import (
     detail_labels,
     option_labels,
 )
-from recourse_audit.records.error_rates import (
+from recourse_audit.records.group_figures import (
     CalibrationBin,
     ErrorGap,
     ErrorMeasure,
@@ -45,10 +44,31 @@ from recourse_audit.records.error_rates import (
     ErrorRates,
     ErrorRateTable,
     GoodRefused,
+    Rate,
 )
-from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import Part
 from recourse_audit.settings import GroupSettings
+
+MOST_BINS = 10
+
+
+def edges_of(scores: Floats) -> Floats:
+    """The ends of bins with about equally many people each, in three significant digits.
+
+    The first and the last lie at or beyond every score.
+    """
+    inner = np.quantile(scores, np.linspace(0, 1, MOST_BINS + 1)[1:-1])
+    ends = np.array([np.floor(scores.min() * 100) / 100, np.ceil(scores.max() * 100) / 100])
+    rounded = np.unique([float(f"{edge:.3g}") for edge in inner])
+    inside = rounded[(rounded > ends[0]) & (rounded < ends[1])]
+    return np.concatenate([ends[:1], inside, ends[1:]])
+
+
+def bins_of(scores: Floats, edges: Floats) -> Ints:
+    """The bin of each score; -1 for a score that is not a number."""
+    found = np.searchsorted(edges[1:-1], scores, side="right")
+    return np.where(np.isnan(scores), -1, found)
+
 
 # Whose decisions an error is about, and the outcome that makes it one.
 ERRORS: dict[ErrorMeasure, tuple[int, int]] = {

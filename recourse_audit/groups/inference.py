@@ -32,18 +32,17 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from recourse_audit.groups.arrays import ArrayKey, Floats, Ints, Mask, added
 from recourse_audit.groups.intervals import Shares, difference_interval, ratio_interval
-from recourse_audit.groups.notes import (
-    ALIKE,
-    FEW_CASES,
-    FEW_EFFECTIVE,
-    FEWEST_EFFECTIVE,
-    FEWEST_TIED,
-    NO_TIES,
-    UNLIKE,
-)
 from recourse_audit.groups.redraws import UNREACHED, Effort, Labels, Network, Redrawing, Redraws
 from recourse_audit.records.group_figures import Comparison, Interval, Measure, WhyUntested
 
+FEWEST_TIED = 100
+FEWEST_EFFECTIVE = 10
+# Why a gap was not tested.
+NO_TIES: WhyUntested = "no_ties"  # fewer than FEWEST_TIED people have ties
+UNLIKE: WhyUntested = "unlike"  # the labels clump as no redrawn labels do
+FEW_CASES: WhyUntested = "few_cases"  # by chance, less than one would be expected in a group
+ALIKE: WhyUntested = "alike"  # everybody is alike
+FEW_EFFECTIVE: WhyUntested = "few_effective"  # a group counts for fewer than FEWEST_EFFECTIVE
 # Distances between more people than this, or through more ties than this, are not looked at.
 MOST_NEAR, MOST_WORK = 5_000, 2_000_000_000
 # Among more people than this, closeness is kept as a product of this rank.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.people import (
+from recourse_audit.groups.population import (
     DISAGREES,
     ERROR,
     FAVOURABLE,

@@ -13,14 +13,12 @@ from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.common_actions import common_actions_of, read_served
+from recourse_audit.groups.comparisons import Members, count_pairs, gaps, members_of, own_data_of
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.error_rates import error_rates_of
-from recourse_audit.groups.findings import findings_of
-from recourse_audit.groups.gaps import Members, count_pairs, gaps, members_of
 from recourse_audit.groups.inference import Inference, largest_inflation
 from recourse_audit.groups.measures import Divisions, decisions_of, divisions_of, outcomes_of
-from recourse_audit.groups.own_data import own_data_of
-from recourse_audit.groups.people import NOWHERE, Population, read_population
+from recourse_audit.groups.population import NOWHERE, Population, read_population
 from recourse_audit.groups.tables import (
     Design,
     Grouping,
@@ -28,7 +26,7 @@ from recourse_audit.groups.tables import (
     design_tables,
     reference_group,
 )
-from recourse_audit.groups.verdicts import give_verdicts
+from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Comparison, Group, Measure
 from recourse_audit.records.groups import (
     FORMAT,

@@ -28,7 +28,7 @@ from itertools import combinations
 import numpy as np
 
 from recourse_audit.groups.arrays import Ints, Mask
-from recourse_audit.groups.people import (
+from recourse_audit.groups.population import (
     FAVOURABLE,
     NOWHERE,
     REFUSED,

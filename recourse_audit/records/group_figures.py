@@ -1,13 +1,15 @@
 """The figures of groups, and how two groups compare in them.
 
 A figure that a table leaves out is None in all of its groups, and `GroupReport.left_out` says so. A
-figure that does not exist (a ratio to a rate of zero) is None as well.
+figure that does not exist (a ratio to a rate of zero) is None as well. *Good* and *bad* are what
+came true later, by the column `decision.outcome`.
 """
 
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from recourse_audit.records.base import Record
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.records.subject import Grade
 
 Verdict = Literal["gap shown", "no gap", "not settled"]
@@ -295,3 +297,181 @@ class Comparison(Record):
     worse: WorseOff | None
     no_gap: bool
     untested: WhyUntested | None
+
+
+ErrorMeasure = Literal["false_approvals", "false_refusals"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CalibrationBin(Record):
+    """People with a known outcome and a score from `low` to under `high`; the last has its end.
+
+    `score` is their mean score, and `good` the share of them whose outcome is good.
+    """
+
+    low: float
+    high: float
+    score: float
+    good: Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GoodRefused(Record):
+    """Refused and audited people whose outcome is good: how many of them have no option.
+
+    They are certified infeasible, or nothing was found for them within the budget; both are None
+    where this division is left out.
+    """
+
+    without_option: Rate
+    certified_infeasible: Rate | None
+    not_found_within_budget: Rate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ErrorRates(Record):
+    """The error rates of one group, or of everybody.
+
+    `false_approvals` is the share with a bad outcome among people with a favourable decision and a
+    known outcome (`favourable_known`), `false_refusals` the share with a good one among the refused
+    (`refused_known`).
+    """
+
+    favourable_known: int | None
+    false_approvals: Rate | None
+    refused_known: int | None
+    false_refusals: Rate | None
+    good_refused: GoodRefused | None
+    calibration: tuple[CalibrationBin, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ErrorGap(Record):
+    """A group against the reference in one error rate: group minus reference.
+
+    `effective` is the number of independent people who would be as informative. Where the gap
+    was not tested, `interval`, `p` and `effective` are None, and `untested` says why.
+    """
+
+    measure: ErrorMeasure
+    group: str
+    reference: str
+    difference: float
+    interval: Interval | None
+    p: float | None
+    effective: float | None
+    untested: WhyUntested | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ErrorRateTable(Record):
+    """The groups of one attribute, or of two crossed.
+
+    A group of whose refused too few have a known outcome has `refused_known`, but no
+    `false_refusals`.
+    """
+
+    table: str
+    by_group: dict[str, ErrorRates]
+    gaps: tuple[ErrorGap, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ErrorRateReport(Record):
+    """Error rates of everybody, and in the tables that can show them.
+
+    `favourable_known` of `favourable`, and `refused_known` of `refused` people have a known
+    outcome; None where nothing is shown of anybody. `calibrated` says whose scores are compared
+    with outcomes: everybody's with a decision, or, where the outcomes of fewer than 95 % of the
+    refused are known, those of people with a favourable one; then there are no false refusals.
+    """
+
+    column: str
+    favourable: int | None
+    favourable_known: int | None
+    refused: int | None
+    refused_known: int | None
+    score: Literal["probability", "score"]
+    calibrated: Literal["everybody", "favourable"]
+    overall: ErrorRates | None
+    tables: tuple[ErrorRateTable, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ActionGap(Record):
+    """How much larger the share *not* served is in a group than in the reference.
+
+    A plus is worse for the group. Where the gap was not tested, `p` is None, and `untested` says
+    why; `adjusted` is Holm's, over the `corrected_for` gaps of all common actions and sets. "gap
+    shown": it is at most `alpha`. "no gap": a gap of `concern` or more against the group is ruled
+    out, by its own corrected test. `smallest_gap` would have been found four times in five, after
+    the correction; because people who are tied are alike, they count as `effective` people.
+    """
+
+    table: str
+    group: str
+    reference: str
+    gap: float
+    interval: Interval | None
+    p: float | None
+    adjusted: float | None
+    corrected_for: int
+    effective: float | None
+    smallest_gap: float | None
+    verdict: Verdict
+    worse: WorseOff | None
+    untested: WhyUntested | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ServedGroups(Record):
+    """The people served: of everybody audited, and by table and group in tables that can show it.
+
+    `everybody` is None where few people are served, or few of those with an option are not.
+    """
+
+    everybody: Rate | None
+    by_group: dict[str, dict[str, Rate]]
+    gaps: tuple[ActionGap, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ActionFigures(Record):
+    """One action: whom it serves, to how many it applies, and what it costs those it serves.
+
+    `applies` is out of the people of `served`; of `not_settled` people to whom it applies it is
+    not known whether it serves them; both are None where a few people would be counted. `effort` is
+    the median cost of those served.
+    """
+
+    action: CommonAction
+    served: ServedGroups
+    applies: int | None
+    applies_by_group: dict[str, dict[str, int]]
+    not_settled: int | None
+    effort: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ActionSet(Record):
+    """The smallest set of actions that serves a share of some people; of those, the one with most.
+
+    `of`: that share "of the served", whom any of the actions that are shown serves, or "of
+    everybody" audited. `actions` are places in the list of actions. Unless it is `exact`, actions
+    were taken one by one, always the one that serves most of those left.
+    """
+
+    share: float
+    of: Literal["of the served", "of everybody"]
+    actions: tuple[int, ...]
+    exact: bool
+    served: ServedGroups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CommonActions(Record):
+    """All common actions, and the smallest sets of them; `nothing` says why there are none."""
+
+    actions: tuple[ActionFigures, ...]
+    sets: tuple[ActionSet, ...]
+    nothing: Literal["not_asked", "few_people"] | None

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.base import Record
-from recourse_audit.records.error_rates import ErrorRateReport
-from recourse_audit.records.group_actions import CommonActions
 from recourse_audit.records.group_figures import (
+    CommonActions,
     Comparison,
     DecisionCounts,
+    ErrorRateReport,
     Family,
     Group,
     Interval,

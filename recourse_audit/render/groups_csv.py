@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from itertools import chain
 
-from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
-from recourse_audit.records.group_actions import ActionGap
 from recourse_audit.records.group_figures import (
+    ActionGap,
     Comparison,
     DecisionCounts,
+    ErrorGap,
+    ErrorMeasure,
+    ErrorRates,
     Interval,
     Outcomes,
     Quartiles,

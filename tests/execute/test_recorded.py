@@ -92,7 +92,7 @@ def test_no_option_is_promised_where_the_model_disagrees(bundle: ra.Bundle) -> N
 def test_groups_leave_them_out_and_say_so(bundle: ra.Bundle) -> None:
     """Two people are too few for figures, so the store is asked what it would leave out."""
     from recourse_audit.bundle.reader import open_stored_audit
-    from recourse_audit.groups.people import DISAGREES, read_population
+    from recourse_audit.groups.population import DISAGREES, read_population
 
     with open_stored_audit(bundle.folder) as stored:
         groups = stored.settings.groups

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.bundle.store import SCHEMA, VERSION
 from recourse_audit.groups.arrays import Ints
-from recourse_audit.groups.notes import FEWEST_TIED
+from recourse_audit.groups.inference import FEWEST_TIED
 from recourse_audit.groups.report import group_report
 from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.recourse import CommonAction

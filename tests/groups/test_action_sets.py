@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from recourse_audit.groups import action_sets
-from recourse_audit.groups.action_sets import greedy_set, smallest_set
+from recourse_audit.groups import common_actions as action_sets
 from recourse_audit.groups.arrays import Mask
+from recourse_audit.groups.common_actions import greedy_set, smallest_set
 
 
 def drawn(seed: int, people: int = 60, actions: int = 7) -> Mask:

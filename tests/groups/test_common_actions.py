@@ -6,9 +6,9 @@ import io
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.action_gaps import Draft, decided
+from recourse_audit.groups.common_actions import Draft, give_gap_verdicts
 from recourse_audit.groups.inference import GapTest
-from recourse_audit.records.group_actions import CommonActions
+from recourse_audit.records.group_figures import CommonActions
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.pages.groups import groups_view
@@ -113,21 +113,21 @@ def drafted(difference: float, error: float | None, p: float | None) -> Draft:
 
 def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(-0.2, 0.05, 6e-5)]
-    made = decided([*drafts, drafted(0.3, None, None)], settings("origin", concern=0.1))
+    made = give_gap_verdicts([*drafts, drafted(0.3, None, None)], settings("origin", concern=0.1))
     assert [one.verdict for one in made] == ["gap shown", "not settled", "gap shown", "not settled"]
     assert made[0].adjusted == pytest.approx(3 * 6e-5)
     assert {one.corrected_for for one in made} == {3}
     assert made[0].smallest_gap == pytest.approx((2.394 + 0.8416) * 0.05, rel=1e-3)
     assert (made[3].adjusted, made[3].smallest_gap, made[3].untested) == (None, None, "few_cases")
     assert [one.worse for one in made] == ["group", None, "reference", None]
-    [none] = decided([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    [none] = give_gap_verdicts([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
     assert none.verdict == "no gap"
 
 
 def test_beside_what_is_not_settled_stands_what_would_have_been_found() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(0.3, None, None)]
-    shown, open_, untested = decided(drafts, settings("origin", concern=0.1))
-    [none] = decided([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    shown, open_, untested = give_gap_verdicts(drafts, settings("origin", concern=0.1))
+    [none] = give_gap_verdicts([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
     assert gap_words(shown, 0.1) == "+20 points; gap shown"
     assert gap_words(open_, 0.1).endswith("; not settled (15 points would have been found)")
     assert gap_words(none, 0.1) == "0.0 points; no gap of 10 points"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.calibration import bins_of, edges_of
+from recourse_audit.groups.error_rates import bins_of, edges_of
 from recourse_audit.groups.tables import choose_steps
 from recourse_audit.records.codec import GROUPS
-from recourse_audit.records.error_rates import ErrorRateReport, ErrorRates, ErrorRateTable
+from recourse_audit.records.group_figures import ErrorRateReport, ErrorRates, ErrorRateTable
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.terminal.groups import show_groups

@@ -10,6 +10,11 @@ from scipy.stats import fisher_exact, norm
 
 from recourse_audit.groups.arrays import Floats, Mask
 from recourse_audit.groups.inference import (
+    ALIKE,
+    FEW_CASES,
+    FEW_EFFECTIVE,
+    NO_TIES,
+    UNLIKE,
     Inference,
     below,
     detectable,
@@ -18,7 +23,6 @@ from recourse_audit.groups.inference import (
     mid_ranks,
     nearness_of,
 )
-from recourse_audit.groups.notes import ALIKE, FEW_CASES, FEW_EFFECTIVE, NO_TIES, UNLIKE
 from recourse_audit.groups.redraws import SETTINGS, Effort, Network, Redrawing
 from tests.groups.test_network import network_of
 

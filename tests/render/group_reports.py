@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from functools import cache
 
-from recourse_audit.groups.findings import findings_of
+from recourse_audit.groups.verdicts import findings_of
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.pages.groups import GroupsView

@@ -1,6 +1,6 @@
 """The block that the index and the group report begin with: the finding, three cards, all gaps.
 
-In: a group report. Out: what was audited, the headline by the rule of `groups/findings.py` with its
+In: a group report. Out: what was audited, the headline by the rule of `groups/verdicts.py` with its
 size and interval, the cards, the gap plots, and what all this does not say. Nothing is in it that
 is not in the group report.
 """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from recourse_audit.records.group_actions import (
+from recourse_audit.records.group_figures import (
     ActionGap,
     ActionSet,
     CommonActions,

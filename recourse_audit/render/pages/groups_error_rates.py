@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from recourse_audit.records.error_rates import (
+from recourse_audit.records.group_figures import (
     CalibrationBin,
     ErrorGap,
     ErrorMeasure,
@@ -10,8 +10,8 @@ from recourse_audit.records.error_rates import (
     ErrorRates,
     ErrorRateTable,
     GoodRefused,
+    Rate,
 )
-from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.page_words import PageWords
 from recourse_audit.render.pages.board_words import attribute_name, colon, few_people, name_in

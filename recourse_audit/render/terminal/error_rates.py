@@ -7,8 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.records.error_rates import ErrorGap, ErrorMeasure, ErrorRates
-from recourse_audit.records.group_figures import Rate
+from recourse_audit.records.group_figures import ErrorGap, ErrorMeasure, ErrorRates, Rate
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.terminal.figures import points_with_interval, rate, tidy
 from recourse_audit.render.terminal.group_words import error_rate_sentences, p_value

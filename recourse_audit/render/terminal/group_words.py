@@ -4,9 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal
 
-from recourse_audit.records.error_rates import ErrorRateReport, ErrorRates
-from recourse_audit.records.group_actions import ActionSet, CommonActions
-from recourse_audit.records.group_figures import Group, WhyUntested
+from recourse_audit.records.group_figures import (
+    ActionSet,
+    CommonActions,
+    ErrorRateReport,
+    ErrorRates,
+    Group,
+    WhyUntested,
+)
 from recourse_audit.records.groups import (
     Days,
     GroupReport,

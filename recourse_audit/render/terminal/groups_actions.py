@@ -5,7 +5,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from recourse_audit.records.group_actions import ActionGap, ActionSet, CommonActions
+from recourse_audit.records.group_figures import ActionGap, ActionSet, CommonActions
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.terminal.figures import points, points_with_interval, tidy
 from recourse_audit.render.terminal.group_words import (
