@@ -13,7 +13,8 @@ def test_grades_are_compared_in_their_order_and_what_is_not_settled_is_left_out(
     audited = [one for one in people if one.status is not None]
     for number, one in enumerate(audited):
         south = one.groups["origin"] == "south"
-        one.grade = "not_settled" if number % 3 == 0 else order[number % 4 if south else number % 2]
+        every = south or number % 3 == 1
+        one.grade = "not_settled" if number % 3 == 0 else order[number % 4 if every else number % 2]
     report = report_on(people, settings("origin"))
     [found] = [one for one in report.tables[0].comparisons if one.measure == "caveats"]
     by_group: dict[str, list[int]] = {"north": [], "south": []}
