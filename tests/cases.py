@@ -1,9 +1,16 @@
 """Tables of cases in one test, which names every case that fails and not only the first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+
+
+def long_after(count: int, values: Sequence[object]) -> list[Any]:
+    """The first of the values for `make test`, and those after them for `make test-all`."""
+    rest = (pytest.param(value, marks=pytest.mark.long) for value in values[count:])
+    return [*values[:count], *rest]
 
 
 class Cases:

@@ -5,12 +5,14 @@ With several test processes each makes its own, in a folder of its own.
 
 import shutil
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
+from io import BytesIO
 from pathlib import Path
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from fontTools.ttLib import woff2
 from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -36,6 +38,21 @@ class CompiledTemplates(BytecodeCache):
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+@cache
+def decompressed(font: bytes) -> bytes:
+    out = BytesIO()
+    woff2.decompress(BytesIO(font), out)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fonts_decompressed_once() -> Iterator[None]:
+    """Every printer decompresses them, which takes longer than a short page."""
+    once = SimpleNamespace(decompress=lambda font, out: out.write(decompressed(font.read())))
+    with patch("weasyprint.text.fonts.woff2", once):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
