@@ -309,11 +309,10 @@ def gaps(
                 )
                 if shown is None or not shown.details:  # how many were not found is a detail
                     found = replace(found, without_not_found=None)
-                if shown is not None and measure == "cost":
-                    medians = (shown.at_step(one) for one in (found.value, found.reference_value))
-                    found = replace(found, value=next(medians), reference_value=next(medians))
-                elif shown is not None and not shown.quartiles and measure not in RATES:
-                    found = replace(found, value=None, reference_value=None)
+                if shown is not None and measure not in RATES:
+                    medians = shown.cost_quartiles if measure == "cost" else shown.quartiles
+                    if not medians:
+                        found = replace(found, value=None, reference_value=None)
                 yield found
             tick()
 

@@ -42,6 +42,7 @@ from recourse_audit.records.recourse import wilson
 MOST_COST_POINTS = 40
 # Between two quartiles of seven people there is room for two numbers of people.
 FEWEST_IN_QUARTILES = 7
+QUARTERS = (0.25, 0.5, 0.75)
 UNGRADED = GRADES.index("not_settled")
 
 
@@ -50,26 +51,16 @@ class Divisions:
     """How a table, or everybody, divides the audited further than by whether they have an option.
 
     `quartiles` are not shown of fewer than seven people, whom they would nearly list. `costs` are
-    those at which the curve is given; `valued` says of which exploratory measures it is shown how
-    many people have a value.
+    those at which the curve is given, and `cost_quartiles` says whether their quartiles may stand
+    beside it. `valued` says of which exploratory measures it is shown how many people have a value.
     """
 
     details: bool
     quartiles: bool
     costs: tuple[float, ...]
+    cost_quartiles: bool
     grades: bool
     valued: tuple[Measure, ...]
-
-    def at_step(self, cost: float | None) -> float | None:
-        """The first cost of the curve that is not below one: quartiles say no more than it does."""
-        return next((step for step in self.costs if cost is not None and step >= cost), None)
-
-    def at_steps(self, quartiles: Quartiles) -> Quartiles:
-        """Quartiles of costs, each at a step of the curve."""
-        first, median, third = (
-            self.at_step(cost) for cost in (quartiles.first, quartiles.median, quartiles.third)
-        )
-        return Quartiles(of=quartiles.of, first=first, median=median, third=third)
 
 
 def divisions_of(
@@ -98,6 +89,8 @@ def divisions_of(
             FEWEST_IN_QUARTILES,
         ),
         costs=tuple(grid[step] for step in costs),
+        cost_quartiles=grouping is None
+        or _quartiles_hide(population, grouping, counts, candidates, costs, grid),
         grades=design.allows(grouping, "grades", population.label_audited(audited.grade)),
         valued=tuple(
             measure
@@ -109,6 +102,44 @@ def divisions_of(
             )
         ),
     )
+
+
+def _quartiles_hide(
+    population: Population,
+    grouping: Grouping,
+    counts: Ints,
+    candidates: Sequence[int],
+    kept: Sequence[int],
+    grid: Sequence[float],
+) -> bool:
+    """Whether no number of people within a cost follows from the quartiles of the groups.
+
+    A quartile says that at least so many people of its group are within its cost, and fewer within
+    any smaller one. At a cost at which everybody's curve is given and that of the table is not, the
+    numbers of its groups have a known sum: none of them may be the only one that is possible.
+    """
+    audited = population.audited
+    own, usable = grouping.cell[audited.person], audited.usable
+    within, everybody = np.cumsum(counts, axis=1), counts.sum(axis=1)
+    costs = [np.sort(audited.cost[usable & (own == cell)]) for cell in range(len(grouping))]
+    places = [[max(1, math.ceil(share * one.size)) for share in QUARTERS] for one in costs]
+    there = np.flatnonzero(everybody)
+    for step in (one for one in candidates if one not in kept and there.size > 1):
+        below, above = [k for k in kept if k < step], [k for k in kept if k > step]
+        low = within[:, below[-1]].copy() if below else np.zeros_like(everybody)
+        high = within[:, above[0]].copy() if above else everybody.copy()
+        for cell in there.tolist():
+            for place in places[cell]:
+                if costs[cell][place - 1] <= grid[step]:
+                    low[cell] = max(low[cell], place)
+                else:
+                    high[cell] = min(high[cell], place - 1)
+        total = int(within[:, step].sum())
+        least = np.maximum(low, total - (high.sum() - high))[there]
+        most = np.minimum(high, total - (low.sum() - low))[there]
+        if (least == most).any():
+            return False
+    return True
 
 
 def decisions_of(
@@ -163,7 +194,7 @@ def outcomes_of(
         feasibility=rate(VERIFIED),
         infeasible=rate(INFEASIBLE) if shown.details else None,
         not_found=rate(NOT_FOUND) if shown.details else None,
-        cost=shown.at_steps(quartiles_of(everyone.cost[usable])) if curve else None,
+        cost=quartiles_of(everyone.cost[usable]) if shown.cost_quartiles else None,
         cost_curve=tuple(_curve(everyone.cost[usable], shown.costs)) if curve else None,
         options=quartiles_of(everyone.options[usable]) if shown.quartiles else None,
         simulatability=_if_any(everyone.simulatability[usable], "simulatability", shown),
@@ -200,7 +231,7 @@ def _wilson(count: float, of: float, alpha: float) -> Interval:
 def quartiles_of(values: Floats) -> Quartiles:
     """Quartiles that are values of people; NaN is left out, infinity lies beyond everything."""
     known = np.sort(values[~np.isnan(values)])
-    places = [max(0, math.ceil(share * known.size) - 1) for share in (0.25, 0.5, 0.75)]
+    places = [max(0, math.ceil(share * known.size) - 1) for share in QUARTERS]
     first, median, third = (
         float(known[place]) if known.size and math.isfinite(known[place]) else None
         for place in places

@@ -176,21 +176,17 @@ def _read_group(known: Published, cell: Cell, group: Mapping[str, Any]) -> None:
 
 
 def _read_quartiles(known: Published, cell: Cell, outcomes: Mapping[str, Any] | None) -> None:
-    """A quartile says that so many people are at or below its value, or above it.
-
-    One that is a step of the curve is rounded up to it, and says nothing of smaller costs.
-    """
+    """A quartile says that so many people are at or below its value, or above it."""
     if outcomes is None or outcomes["cost"] is None or not outcomes["cost"]["of"]:
         return
     quartiles = outcomes["cost"]
-    steps = {point["cost"] for point in outcomes["cost_curve"] or ()}
     for name in quartiles_of(known):
         low, high = 0, quartiles["of"]
         for quarter, share in QUARTERS.items():
             place, value = max(1, math.ceil(share * quartiles["of"])), quartiles[quarter]
             if value is not None and value <= float(name.split()[1]) + 1e-9:
                 low = max(low, place)
-            elif value not in steps:
+            else:
                 high = min(high, place - 1)
         known.divisions[name].know(cell, ["within"], low, high)
 
