@@ -49,6 +49,14 @@ def eject(folder: Path) -> None:
         raise TemplateError(f"{folder}: cannot be written ({reason}); choose another") from None
 
 
+def _is_raised_by_jinja(error: Exception) -> bool:
+    """Whether an error comes from putting a page together, such as of a filter without a text."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and str(last.tb_frame.f_globals.get("__name__")).startswith("jinja2.")
+
+
 class Templates:
     """Our templates, each replaced by the user's own file of the same name where there is one.
 
@@ -110,7 +118,8 @@ class Templates:
             ArithmeticError,
             NameError,  # of a number that Python writes as "inf"
         ) as error:
-            place = self._place(error) or (None if compiled else name)
+            ours = compiled and not _is_raised_by_jinja(error)
+            place = self._place(error) or (None if ours else name)
             if place is None:
                 raise
             raise TemplateError(f"{place}: {error}") from None

@@ -147,7 +147,14 @@ def test_a_mistake_is_named_in_a_folder_with_a_relative_path(
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ [].title.x }}", "{{ [1].title }}", "{{ -'a' }}", "{{ [][1:'a'] }}", "{% set a = 1e999 %}"],
+    [
+        "{{ [].title.x }}",
+        "{{ [1].title }}",
+        "{{ -'a' }}",
+        "{{ [][1:'a'] }}",
+        "{% set a = 1e999 %}",
+        "{% filter groupby('a') %}{% endfilter %}",
+    ],
 )
 def test_a_mistake_in_a_constant_is_named_too(tmp_path: Path, text: str) -> None:
     with pytest.raises(TemplateError, match=r"page\.html"):
