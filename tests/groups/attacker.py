@@ -207,6 +207,8 @@ def _read_errors(known: Published, cell: Cell, rates: Mapping[str, Any]) -> None
                 (other, rates[name]["of"] - rates[name]["count"]),
             ):
                 found.know(cell, [label], count, count)
+            unknown = known.counts[cell, figure] - rates[name]["of"]
+            found.know(cell, [""], unknown, unknown)
     good = rates["good_refused"]
     if good is not None:
         known.divide("good usable", "usable", "good").know(
@@ -413,7 +415,7 @@ def printed_handfuls(known: Published) -> Iterator[Learnt]:
             yield Learnt(cell, figure, count)
     for name, division in known.divisions.items():
         for (cell, labels), (low, high) in division.counts.items():
-            if cell and low == high and 0 < low < known.smallest:
+            if cell and any(labels) and low == high and 0 < low < known.smallest:
                 yield Learnt(cell, f"{name}, {labels[0]}", round(low))
 
 
