@@ -150,7 +150,11 @@ class _SubjectView:
             value = cell(self._axis.figure(rung.value), figure, right=True)
             row = f"  {cell(rung.label, label - 2)}  {value}  {cell(rung.outcome, words)}"
             yield Text.assemble(row, (f"  {self._bar(rung, bar)}".rstrip(), "cyan"))
-        yield from self._lines(self._say("ladder_notes"))
+        if self._page.further_ties and not self._full:
+            yield Text(
+                f"  {ELLIPSIS} {len(self._page.further_ties)} more: {self._more}", style="dim"
+            )
+        yield from self._lines(self._say("ladder_notes", False))
 
     def _rungs(self) -> Iterator[_Rung]:
         report, page, words, decided = self._report, self._page, self._words, self._axis.decided
