@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import labelled_graphs
 from benchmarks.engines import decisions_of
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.inference import GapTest, Inference
 from recourse_audit.groups.redraws import Network

@@ -20,7 +20,7 @@ from recourse_audit.audit.caveats import (
     adjusted_effect,
     removal_of,
 )
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.subject import AdjustedEffect
 from recourse_audit.search.results import Scope

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.groups.redraws import Network
 

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher, sharing_of
 from recourse_audit.model.decisions import DecisionRule, Decisions
 from recourse_audit.model.probes import probe

@@ -22,7 +22,7 @@ from onnx import TensorProto, helper
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.graph.graph import Ints
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
 from recourse_audit.recourse.combinations import every

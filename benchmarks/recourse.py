@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.datasets import load_graph
 from benchmarks.engines import Recorder, decisions_of
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions

@@ -26,7 +26,7 @@ from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.report import Reporter
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.graph.graph import Ints
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.queries import whole

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.decisions import DecisionRule, Decisions
 from recourse_audit.settings import DecisionSettings
 

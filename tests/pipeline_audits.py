@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from tests.onnx_models import sum_network
 from tests.onnx_pipelines import by_name
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import recourse_audit as ra
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.recourse import STATUSES, WhatIf
 from recourse_audit.records.subject import SubjectReport

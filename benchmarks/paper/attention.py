@@ -11,7 +11,7 @@ from torch_geometric.nn import GATConv
 
 from benchmarks.paper.datasets import Dataset
 from benchmarks.train import multiplied, thinned
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 
 HIDDEN, HEADS, EPOCHS, PATIENCE = 8, 2, 150, 20
 

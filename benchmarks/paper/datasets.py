@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, open_bench
 from benchmarks.paper.cache import fingerprint
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.search.moexp import subtree_bounds
 from recourse_audit.search.results import Scope
 

@@ -7,7 +7,7 @@ which has since become standard). The weight of a tie is the cosine similarity o
 import numpy as np
 import torch
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 
 WALKS, LENGTH, WINDOW, DIMENSIONS, NEGATIVES = 5, 20, 5, 64, 3
 BATCH = 20_000

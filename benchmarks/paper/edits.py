@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.neighbourhoods import reach, spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import Union, side_by_side, whole, with_pairs

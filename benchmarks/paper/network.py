@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch_geometric.nn import MessagePassing
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.neighbourhoods import reach, spans
 
 

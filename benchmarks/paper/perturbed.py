@@ -17,7 +17,7 @@ from benchmarks.paper.cache import Key, ResultCache
 from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Plan
 from recourse_audit.audit.stability import Standing, stability_row, standing, with_link
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.paper.explanations import Pairs, nodes_of, parts
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import side_by_side, with_pairs
 from recourse_audit.search.pareto import Whole, comparable, figures, simulatability

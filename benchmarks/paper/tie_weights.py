@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.paper.datasets import Dataset
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 
 EXPLAINER_EPOCHS = 200
 PG_EPOCHS, PG_NODES = 30, 50

@@ -13,7 +13,7 @@ from recourse_audit.errors import InputError, SettingsError, SubjectError
 if TYPE_CHECKING:
     from recourse_audit.audit.inspect import Inspection
     from recourse_audit.audit.load import LoadedAudit
-    from recourse_audit.graph.arrays import Graph
+    from recourse_audit.graph.graph import Graph
     from recourse_audit.model.session import OnnxModel
     from recourse_audit.records.recourse import WhatIf
     from recourse_audit.records.subject import StabilityReport, SubjectReport

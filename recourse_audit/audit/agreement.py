@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from recourse_audit.audit.population import group_values, groups_by
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.model import (
     Agreement,

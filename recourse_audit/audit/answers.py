@@ -10,7 +10,7 @@ import numpy as np
 
 from recourse_audit.audit.large_graphs import LIMITS, Askable, BlockLimits, large_answers
 from recourse_audit.errors import RoomError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.batching import CLOSE, noise_of, same_answer
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import neighbourhoods_suffice

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from recourse_audit.audit.rollout import confounding_places
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher, noise_of
 from recourse_audit.model.decisions import Decisions

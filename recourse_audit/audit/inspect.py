@@ -20,7 +20,7 @@ from recourse_audit.audit.load import (
     with_ties_counted,
 )
 from recourse_audit.errors import InputError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import DecisionRule

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import by_locality, reach, spans
 from recourse_audit.model.batching import CLOSE, QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import DecisionRule

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from recourse_audit.audit.agreement import NOT_RECORDED, recorded_decisions
 from recourse_audit.audit.population import groups_by, known_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import (
     IN_MEMORY,
     ColumnKind,
@@ -25,6 +24,7 @@ from recourse_audit.graph.columns import (
     with_raw_columns,
 )
 from recourse_audit.graph.computed import Computation, with_computed
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule

@@ -6,7 +6,7 @@ from itertools import repeat
 import numpy as np
 
 from recourse_audit.audit.load import LoadedAudit
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.records.subject import (

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.bundle import Member, Person, TieBlock
 from recourse_audit.records.groups import Communities as CommunityRecord

@@ -11,7 +11,7 @@ from recourse_audit.audit.large_graphs import is_large
 from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions

@@ -18,7 +18,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.report import recourse_search
 from recourse_audit.errors import InputError, ModelError
-from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
+from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import new_ties

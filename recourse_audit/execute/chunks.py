@@ -14,7 +14,7 @@ import numpy as np
 
 from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.execute.process_pool import Failed, ProcessPool, Say
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.graph.graph import Ints
 from recourse_audit.search.moexp import Block, blocks
 
 if TYPE_CHECKING:

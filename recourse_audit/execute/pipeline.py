@@ -62,7 +62,7 @@ from recourse_audit.execute.chunks import (
     chunks_of,
 )
 from recourse_audit.execute.worker import graph_digest, prepare_job
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.bundle import (

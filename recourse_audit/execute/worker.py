@@ -23,8 +23,8 @@ from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
-from recourse_audit.graph.arrays import Floats, Graph, Strings, Ties
 from recourse_audit.graph.computed import Computation
+from recourse_audit.graph.graph import Floats, Graph, Strings, Ties
 from recourse_audit.model.preprocessing import Intake, Pipeline, PipelineEncoder, encoder_of
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel

@@ -1,312 +1,523 @@
-"""The graph as flat arrays, which every later stage reads and none changes.
+"""Arrays, in memory or in a numpy archive, become a `Graph` once they have been checked.
 
-Vocabulary
-----------
-tie    one row of the user's table: two nodes and, optionally, a kind, a weight and attributes.
-arc    one direction in which a tie carries messages; an undirected tie has two arcs.
-pair   two different nodes with at least one tie between them; counterfactuals remove whole pairs.
-loop   a tie from a node to itself; it stays with its node in every query.
-
-Arcs are sorted by pair, so the arcs of pair p are `pair_starts[p]:pair_starts[p + 1]`. Pairs are
-sorted by their two ends, so a pair's number is its position in the canonical order of ties.
+An archive holds `x` [N, F] (or the arrays of a scipy CSR matrix: `x_data`, `x_indices`, `x_indptr`
+and `x_shape`) and `edge_index` [2, E], whose entries are positions in `x`. Optional arrays are
+`ids`, `feature_names`, `edge_weight` [E], `edge_attr` [E, A] and `edge_type` [E]. Every other
+one-dimensional array with one entry per node is an attribute. Archives with pickled objects are
+refused, because opening one could run a stranger's code.
 """
 
-import sys
-from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-from recourse_audit.errors import GraphError, SubjectError
+from recourse_audit.errors import GraphError
+from recourse_audit.graph.columns import (
+    MOST_KINDS,
+    Kinds,
+    Place,
+    Positions,
+    RawColumns,
+    as_labels,
+    as_strings,
+    check_finite,
+    check_ids,
+    check_is_file,
+    check_raw_columns,
+    code_kinds,
+    near_matches,
+    no_nodes,
+    one_kind,
+    single_precision,
+    to_strings,
+)
+from recourse_audit.graph.computed import needed_features, with_computed
+from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
+from recourse_audit.settings import GraphSettings
 
-# Arcs are numbered in 32 bits, and a tie may have two.
-MOST_TIES = 2**30 - 1
-# How many entries go through a wider type at a time.
-AT_ONCE = 2**22
-_LOWER_HALF = 0 if sys.byteorder == "little" else 1
+Array = NDArray[Any]
 
-Ints = NDArray[np.int64]
-Indices = NDArray[np.int32]
-Floats = NDArray[np.floating]
-Strings = np.ndarray[tuple[int], np.dtypes.StringDType]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ties:
-    """The user's table of ties: one entry per row, with node numbers as ends."""
-
-    source: Indices
-    target: Indices
-    kind: NDArray[np.int16]
-    kinds: tuple[str, ...]
-    weight: NDArray[np.float32] | None = None
-    attributes: NDArray[np.float32] | None = None
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Graph:
-    """Nodes and ties, indexed twice: as arcs for the model and as neighbours for the search."""
-
-    ids: Strings
-    features: Floats
-    feature_names: tuple[str, ...]
-    attributes: Mapping[str, NDArray[np.generic]]
-    directed: bool
-    ties: Ties
-    arc_source: Indices
-    arc_target: Indices
-    arc_tie: Indices
-    pair_low: Indices
-    pair_high: Indices
-    pair_starts: Indices
-    loop_node: Indices
-    loop_tie: Indices
-    starts: Ints
-    neighbour: Indices
-    neighbour_pair: Indices
-    more: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-    _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
-
-    def __repr__(self) -> str:
-        return (
-            f"Graph(nodes={self.node_count}, ties={len(self.ties)}, "
-            f"features={len(self.feature_names)})"
-        )
-
-    @property
-    def node_count(self) -> int:
-        """The number of nodes, including those without ties."""
-        return len(self.ids)
-
-    @property
-    def pair_count(self) -> int:
-        """The number of pairs of different nodes that have a tie."""
-        return len(self.pair_low)
-
-    @property
-    def features_by_name(self) -> dict[str, NDArray[np.generic]]:
-        """The features as single columns, in the model's order; they share the graph's memory."""
-        return {name: self.features[:, place] for place, name in enumerate(self.feature_names)}
-
-    @property
-    def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What a person knows about the nodes, by the user's names: numbers or text, one per node.
-
-        Attributes and features; then `more`, which encodings and formulas add: categories as text
-        and derived numbers.
-        """
-        return {**self.features_by_name, **self.attributes, **self.more}
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the columns: attributes first, then features, then what is computed."""
-        return [*dict.fromkeys((*self.attributes, *self.feature_names, *self.more))]
-
-    def degree(self, node: int) -> int:
-        """The number of other nodes that this one is tied to."""
-        return int(self.starts[node + 1] - self.starts[node])
-
-    def neighbours(self, node: int) -> Indices:
-        """The nodes tied to this one, in ascending order."""
-        return self.neighbour[self.starts[node] : self.starts[node + 1]]
-
-    def find(self, identifier: str) -> int:
-        """The number of the node with this id, by binary search over ids that are sorted once."""
-        if not self._order:
-            self._order.append(np.argsort(self.ids, kind="stable"))
-        order = self._order[0]
-        place = bisect_left(order, identifier, key=lambda number: str(self.ids[number]))
-        if place < len(order) and self.ids[order[place]] == identifier:
-            return int(order[place])
-        first = ", ".join(str(name) for name in self.ids[:3])
-        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
+MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once it is dense
 
 
-def build_graph(
+def from_arrays(
+    x: ArrayLike | sparse.sparray | sparse.spmatrix | None,
+    edge_index: ArrayLike,
     *,
-    ids: Strings,
-    features: Floats,
-    feature_names: tuple[str, ...],
-    attributes: Mapping[str, NDArray[np.generic]],
-    ties: Ties,
-    directed: bool,
-    origin: str = "the graph",
+    ids: Sequence[object] | Array | None = None,
+    attributes: Mapping[str, ArrayLike] | None = None,
+    kind: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    edge_attributes: ArrayLike | None = None,
+    directed: bool = False,
+    feature_names: Sequence[str] | None = None,
 ) -> Graph:
-    """Index a table of nodes and a table of ties.
+    """Build a `Graph` from arrays in memory, with the same checks as for a file.
 
-    If an undirected graph lists every tie in both directions, as PyG's `edge_index` does, each tie
-    is read once. If the two rows of a tie then differ in weight or attributes, the graph is
-    refused: read as two ties, they would give the model every arc twice. `origin` is the source of
-    the ties, for error messages.
+    Parameters
+    ----------
+    x, edge_index
+        Features [N, F], dense or scipy sparse, and the ends of ties [2, E] as positions in `x`.
+        `x` may be None where a pipeline makes the features from `attributes`.
+    ids
+        Ids of any type, which become text; 0 to N-1 if absent.
+    attributes
+        What else is known about the nodes, one entry per node.
+    kind
+        The kind of each tie: names, or whole numbers that are the model's codes.
+    weight, edge_attributes
+        The weight [E] and the attributes [E, A] of each tie.
+    directed
+        Whether ties have a direction. If not, a tie that is listed both ways is read once.
+    feature_names
+        The names of the columns of `x`; x0, x1, … if absent.
 
-    Notes
-    -----
-    O((N + T) log T) time for N nodes and T ties, and a few arrays of T entries. Positions are kept
-    in 32 bits, also on the way, because arrays of ties are most of the memory.
+    Examples
+    --------
+    >>> x, edge_index = [[1.5], [2.0], [0.5]], [[0, 1], [1, 2]]
+    >>> from_arrays(x, edge_index, kind=["guarantor", "address"], feature_names=["income"])
+    Graph(nodes=3, ties=2, features=1)
     """
-    if not len(ids):
-        raise GraphError(f"{origin}: there are no nodes, so there is nobody to audit; add nodes")
-    if len(ties) > MOST_TIES:
-        raise GraphError(
-            f"{origin}: has {len(ties):,} ties, more than {MOST_TIES:,}; audit a part of the graph"
-        )
-    if not directed:
-        ties = _without_mirrors(ties, origin)
-    count = len(ids)
-    loops = ties.source == ties.target
-    loop_tie = _positions(loops)
-    loop_tie = loop_tie[np.argsort(ties.source[loop_tie], kind="stable")]
-    row = _positions(np.logical_not(loops, out=loops))
-    del loops
-    low = np.minimum(ties.source[row], ties.target[row])
-    high = np.maximum(ties.source[row], ties.target[row])
-    order = _order_of_ends(low, high)
-    low, high, row = low[order], high[order], row[order]
-    del order
-    first = np.ones(len(row), bool)
-    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    pair_low, pair_high = low[first], high[first]
-    tie_starts = np.append(_positions(first), np.int32(len(row)))
-    del first
-
-    source, target, tie, pair_starts = (
-        (ties.source[row], ties.target[row], row, tie_starts)
-        if directed
-        else _both_ways(low, high, row, tie_starts)
-    )
-    del low, high, row, tie_starts
-    starts, neighbour, neighbour_pair = _adjacency(pair_low, pair_high, count)
-    return Graph(
+    features: Array | sparse.csr_array | None
+    if x is None:
+        features = None
+    elif isinstance(x, sparse.sparray | sparse.spmatrix):
+        features = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
+    else:
+        features = np.asarray(x)
+    return assemble_arrays(
+        Positions("arrays"),
+        x=features,
+        edge_index=np.asarray(edge_index),
         ids=ids,
-        features=features,
-        feature_names=feature_names,
-        attributes=attributes,
+        attributes={name: np.asarray(values) for name, values in (attributes or {}).items()},
+        kind=None if kind is None else np.asarray(kind),
+        kinds=(),
+        weight=None if weight is None else np.asarray(weight),
+        edge_attributes=None if edge_attributes is None else np.asarray(edge_attributes),
         directed=directed,
-        ties=ties,
-        arc_source=source,
-        arc_target=target,
-        arc_tie=tie,
-        pair_low=pair_low,
-        pair_high=pair_high,
-        pair_starts=pair_starts,
-        loop_node=ties.source[loop_tie],
-        loop_tie=loop_tie,
-        starts=starts,
-        neighbour=neighbour,
-        neighbour_pair=neighbour_pair,
+        feature_names=feature_names,
     )
 
 
-def _both_ways(
-    low: Indices, high: Indices, row: Indices, tie_starts: Indices
-) -> tuple[Indices, Indices, Indices, Indices]:
-    """List the arcs pair by pair; an undirected tie carries messages in both directions."""
-    both = np.empty((2, len(row), 2), np.int32)
-    both[0, :, 0] = both[1, :, 1] = low
-    both[0, :, 1] = both[1, :, 0] = high
-    return both[0].ravel(), both[1].ravel(), np.repeat(row, 2), np.int32(2) * tie_starts
-
-
-def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, Indices]:
-    """Sort the distinct neighbours of each node, each with the pair that leads to it."""
-    # Pairs are sorted by (low, high). A node's neighbours come out sorted if we take first the
-    # pairs in which it is the high end, ordered by low, and then those in which it is the low end.
-    counts = np.stack((_counts(high, count), _counts(low, count)), 1)
-    starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
-    is_below = np.repeat(np.tile([True, False], count), counts.ravel())
-    del counts
-    by_high = _stable_order(high)
-    neighbour = np.empty(2 * len(low), np.int32)
-    pair = np.empty(2 * len(low), np.int32)
-    neighbour[is_below], pair[is_below] = low[by_high], by_high
-    del by_high
-    is_above = np.logical_not(is_below, out=is_below)
-    neighbour[is_above], pair[is_above] = high, np.arange(len(low), dtype=np.int32)
-    return starts, neighbour, pair
-
-
-def _counts(values: Indices, count: int) -> Ints:
-    """How often each node number occurs; numpy would make a wider copy of all values at once."""
-    counts = np.zeros(count, np.int64)
-    for first in range(0, len(values), AT_ONCE):
-        counts += np.bincount(values[first : first + AT_ONCE], minlength=count)
-    return counts
-
-
-def _positions(where: NDArray[np.bool_]) -> Indices:
-    """The positions of what is true, in 32 bits."""
-    positions: Indices = np.flatnonzero(where).astype(np.int32)
-    return positions
-
-
-def _without_mirrors(ties: Ties, origin: str) -> Ties:
-    """Keep one row of each mirrored pair of rows, if every row of the table has its mirror."""
-    backward = ties.source > ties.target
-    ahead, behind = _positions(ties.source < ties.target), _positions(backward)
-    if not len(ahead) or len(ahead) != len(behind):
-        return ties
-    ahead = ahead[_row_order(ties, ahead, ties.source, ties.target)]
-    behind = behind[_row_order(ties, behind, ties.target, ties.source)]
-    mirrored = (
-        np.array_equal(ties.source[ahead], ties.target[behind])
-        and np.array_equal(ties.target[ahead], ties.source[behind])
-        and np.array_equal(ties.kind[ahead], ties.kind[behind])
+def assemble_arrays(
+    place: Place,
+    *,
+    x: Array | sparse.csr_array | None,
+    edge_index: Array,
+    ids: Sequence[object] | Array | None,
+    attributes: Mapping[str, Array],
+    kind: Array | None,
+    kinds: Sequence[str],
+    weight: Array | None,
+    edge_attributes: Array | None,
+    directed: bool,
+    feature_names: Sequence[str] | None,
+) -> Graph:
+    """Check and index arrays that came from `place`."""
+    features = _no_features(ids, attributes, place) if x is None else _features(x, place)
+    count, width = features.shape
+    names = tuple(f"x{i}" for i in range(width)) if feature_names is None else (*feature_names,)
+    _check_names(names, width, place)
+    source, target = _ends(edge_index, count, place)
+    for name, values in attributes.items():
+        check_shape(values, name, (count,), place)
+    code, kind_names = _kinds(kind, kinds, len(source), place)
+    if weight is not None:
+        check_numbers(weight, "edge_weight", place)
+        check_shape(weight, "edge_weight", (len(source),), place)
+        weight = single_precision(weight, "edge_weight", place)
+    if edge_attributes is not None:
+        check_numbers(edge_attributes, "edge_attr", place)
+        columns = edge_attributes.shape[1] if edge_attributes.ndim == 2 else 1
+        check_shape(edge_attributes, "edge_attr", (len(source), columns), place)
+        for column in range(columns):
+            single_precision(edge_attributes[:, column], f"edge_attr[:, {column}]", place)
+        edge_attributes = edge_attributes.astype(np.float32)
+    return build_graph(
+        ids=_ids(ids, count, place),
+        features=features,
+        feature_names=names,
+        attributes={name: _labels(values, place) for name, values in attributes.items()},
+        ties=Ties(
+            source=source,
+            target=target,
+            kind=code,
+            kinds=kind_names,
+            weight=weight,
+            attributes=edge_attributes,
+        ),
+        directed=directed,
+        origin=place.name,
     )
-    if not mirrored:
-        return ties
-    for name, column in (("weights", ties.weight), ("attributes", ties.attributes)):
-        if column is not None and not np.array_equal(column[ahead], column[behind]):
+
+
+def _no_features(
+    ids: Sequence[object] | Array | None, attributes: Mapping[str, Array], place: Place
+) -> Floats:
+    """A matrix without columns, for as many nodes as there are ids or values of attributes."""
+    known = [ids] if ids is not None else [*attributes.values()]
+    if not known:
+        raise GraphError(f"{place.name}: without 'x', ids or attributes must say who is there")
+    if not len(known[0]):
+        raise no_nodes(place)
+    return np.empty((len(known[0]), 0))
+
+
+def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
+    dense = _dense(x, place)
+    if not len(dense):
+        raise no_nodes(place)
+    if not dense.shape[1]:
+        raise wrong_shape(place, "x", dense.shape, "[N, F], with at least one feature,")
+    check_numbers(dense, "x", place)
+    finite = np.isfinite(dense)
+    if not finite.all():
+        column = int(np.flatnonzero(~finite.all(axis=0))[0])
+        check_finite(dense[:, column], f"x[:, {column}]", place)
+    return dense if dense.dtype.kind == "f" else dense.astype(float)
+
+
+def _dense(x: Array | sparse.csr_array, place: Place) -> Array:
+    """A matrix with its zeros written out, unless it would be too large."""
+    if not isinstance(x, np.ndarray):
+        size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
+        try:
+            dense: Array | None = x.toarray() if size <= MOST_BYTES else None
+        except MemoryError:
+            dense = None
+        if dense is None:
             raise GraphError(
-                f"{origin}: every tie is listed in both directions, but with different {name}; set "
-                "graph.directed to true if the directions differ, or list each tie once"
+                f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB "
+                "of memory; leave out features that the model does not take"
             )
-    keep = np.flatnonzero(~backward)
-    return Ties(
-        source=ties.source[keep],
-        target=ties.target[keep],
-        kind=ties.kind[keep],
-        kinds=ties.kinds,
-        weight=None if ties.weight is None else ties.weight[keep],
-        attributes=None if ties.attributes is None else ties.attributes[keep],
+        return dense
+    if x.ndim != 2:
+        raise wrong_shape(place, "x", x.shape, "[N, F], with one row per node,")
+    return x
+
+
+def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
+    """Check the two rows of `edge_index`; the runtime would wrap negative entries."""
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        turned = edge_index.ndim == 2 and edge_index.shape[1] == 2
+        raise wrong_shape(
+            place, "edge_index", edge_index.shape, "[2, E]" + turned * " (transpose it)"
+        )
+    if not edge_index.size:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    if edge_index.dtype.kind not in "iu":
+        raise GraphError(
+            f"{place.name}: 'edge_index' has type {edge_index.dtype}, but whole numbers are "
+            "needed; save it as int64"
+        )
+    outside = (edge_index < 0) | (edge_index >= count)
+    if outside.any():
+        tie = int(np.flatnonzero(outside.any(axis=0))[0])
+        end = int(edge_index[:, tie][outside[:, tie]][0])
+        raise GraphError(
+            f"{place.name}: 'edge_index' has {end} in column {tie} (counted from 0), which is not "
+            f"a node: nodes are 0 to {count - 1}; correct the tie or remove it"
+        )
+    source, target = edge_index.astype(np.int32)
+    return source, target
+
+
+def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) -> Kinds:
+    """Keep whole numbers, which are the model's codes, as they are; number names."""
+    if kind is None:
+        return one_kind(count, wanted, place)
+    check_shape(kind, "edge_type", (count,), place)
+    if kind.dtype.kind not in "iu":
+        names, codes = np.unique(to_strings(kind.tolist(), place), return_inverse=True)
+        return code_kinds(codes, names.tolist(), wanted, place)
+    most = len(wanted) if wanted else MOST_KINDS
+    outside = (kind < 0) | (kind >= most)
+    if outside.any():
+        index = int(np.flatnonzero(outside)[0])
+        remedy = "list every kind in graph.kinds" if wanted else "number the kinds from 0"
+        raise GraphError(
+            f"{place.row(index)}: 'edge_type' is {int(kind[index])}, which is not one of the codes "
+            f"0 to {most - 1}; {remedy}"
+        )
+    used = int(kind.max()) + 1 if count else 1
+    return kind.astype(np.int16), tuple(wanted) or tuple(str(code) for code in range(used))
+
+
+def _ids(ids: Sequence[object] | Array | None, count: int, place: Place) -> Strings:
+    if ids is None:
+        return as_strings(np.arange(count))
+    texts = to_strings(ids.tolist() if isinstance(ids, np.ndarray) else ids, place)
+    check_shape(texts, "ids", (count,), place)
+    check_ids(texts, place)
+    return texts
+
+
+def _labels(values: Array, place: Place) -> NDArray[np.generic]:
+    if values.dtype.kind in "biuf":
+        return values
+    return as_labels(to_strings(values.tolist(), place))
+
+
+def _check_names(names: Sequence[str], width: int, place: Place) -> None:
+    """Refuse names of features that are not one for each column of `x`."""
+    _check_distinct(names, place)
+    if len(names) != width:
+        needed = f"[{width}], one name per column of x,"
+        raise wrong_shape(place, "feature_names", (len(names),), needed)
+
+
+def _check_distinct(names: Sequence[str], place: Place) -> None:
+    """Refuse two features of one name: nobody could say which of them is meant."""
+    to_strings(names, place)
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise GraphError(
+                f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
+            )
+
+
+def check_numbers(values: Array, name: str, place: Place) -> None:
+    """Refuse an array of text, dates or objects."""
+    if values.dtype.kind not in "biuf":
+        raise GraphError(
+            f"{place.name}: {name!r} has type {values.dtype}, but numbers are needed; "
+            "save it as floating-point numbers"
+        )
+
+
+def check_shape(values: Array, name: str, shape: tuple[int, ...], place: Place) -> None:
+    """Refuse an array whose shape does not match the number of nodes or ties."""
+    if values.shape != shape:
+        raise wrong_shape(place, name, values.shape, str([*shape]))
+
+
+def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) -> GraphError:
+    """The error for an array of the wrong shape."""
+    return GraphError(
+        f"{place.name}: {name!r} has shape {[*shape]}, but {needed} is needed; reshape it"
     )
 
 
-def _row_order(ties: Ties, rows: Indices, first: Indices, second: Indices) -> Ints | Indices:
-    """Order rows by their two ends, then by kind, weight and attributes."""
-    keys: list[NDArray[np.generic]] = []
-    if ties.attributes is not None:
-        keys += [ties.attributes[rows, column] for column in range(ties.attributes.shape[1])]
-    if ties.weight is not None:
-        keys.append(ties.weight[rows])
-    if keys or len(ties.kinds) > 1:
-        order = np.lexsort((*keys, ties.kind[rows]))
-        rows = rows[order]
-        return order[_order_of_ends(first[rows], second[rows])]
-    return _order_of_ends(first[rows], second[rows])
+# ---------------------------------------------------------------- npz archives
 
 
-def _order_of_ends(first: Indices, second: Indices) -> Indices:
-    """Order rows by two node numbers; equal rows keep their order."""
-    order = _stable_order(second)
-    return order[_stable_order(first[order])]
+CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
+RESERVED = frozenset(
+    {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
+    | {"feature_names", "ids"}
+)
 
 
-def _stable_order(values: Indices) -> Indices:
-    """Do what a stable argsort does, but several times faster.
+def read_npz(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
+    """Read `settings.npz`.
 
-    A value and its position fit together into one 64-bit key, and numpy sorts such keys faster
-    than it sorts positions by key.
+    `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
+    has no names, it names all columns. For whoever takes raw columns, those of `x` are attributes
+    like all others, and `x` may be absent.
     """
-    keys = values.astype(np.int64)
-    keys <<= 32
-    for first in range(0, len(keys), AT_ONCE):
-        part = keys[first : first + AT_ONCE]
-        part |= np.arange(first, first + len(part))
-    keys.sort()
-    order: Indices = keys.view(np.int32)[_LOWER_HALF::2].copy()
-    return order
+    assert settings.npz is not None
+    check_is_file(settings.npz, "npz")
+    place = Positions(settings.npz)
+    arrays = _load(settings.npz)
+    if "edge_index" not in arrays:
+        raise GraphError(
+            f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
+        )
+    x: Array | sparse.csr_array | None = None
+    names: Sequence[str] | None = ()
+    if raw is None:
+        names, x = _pick_features(arrays, settings, place)
+        attributes = _node_arrays(arrays, x.shape[0])
+    else:
+        attributes = _raw_columns(arrays, settings, place)
+    graph = assemble_arrays(
+        place,
+        x=x,
+        edge_index=arrays["edge_index"],
+        ids=arrays.get("ids", attributes.pop(settings.id, None)),
+        attributes=attributes,
+        kind=arrays.get("edge_type"),
+        kinds=settings.kinds,
+        weight=arrays.get("edge_weight"),
+        edge_attributes=_pick_tie_attributes(arrays, settings.edge_attributes, place),
+        directed=settings.directed,
+        feature_names=names,
+    )
+    if raw is not None:
+        kinds = raw.kinds([*graph.attributes], place.name)
+        graph = replace(graph, attributes=check_raw_columns(graph.attributes, kinds, place))
+    return with_computed(graph, settings, place)
+
+
+def _node_arrays(arrays: Mapping[str, Array], count: int) -> dict[str, Array]:
+    """Arrays with one entry per node that nothing else is known about."""
+    return {
+        name: array
+        for name, array in arrays.items()
+        if name not in RESERVED and array.shape == (count,)
+    }
+
+
+def _raw_columns(
+    arrays: Mapping[str, Array], settings: GraphSettings, place: Place
+) -> dict[str, Array]:
+    """The columns of `x`, if there is one, by name, and all other arrays with one entry per node.
+
+    Without `x`, it is the ids that say how many nodes there are.
+    """
+    if "x" not in arrays and "x_data" not in arrays:
+        ids = arrays.get("ids", arrays.get(settings.id))
+        if ids is None or ids.ndim != 1:
+            raise GraphError(
+                f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
+                "are; save an array 'ids' with one id per node"
+            )
+        return _node_arrays(arrays, len(ids))
+    table = _dense(_pick_x(arrays, place), place)
+    names = _stored_names(arrays)
+    if names is None:
+        whole = len(settings.features) == table.shape[1]
+        names = [*settings.features] if whole else [f"x{i}" for i in range(table.shape[1])]
+    _check_names(names, table.shape[1], place)
+    check_numbers(table, "x", place)
+    others = _node_arrays(arrays, len(table))
+    both = [name for name in names if name in others]
+    if both:
+        raise GraphError(
+            f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
+        )
+    return {name: table[:, column] for column, name in enumerate(names)} | others
+
+
+def _stored_names(arrays: Mapping[str, Array]) -> list[str] | None:
+    stored = arrays.get("feature_names")
+    return None if stored is None else [str(name) for name in stored.ravel().tolist()]
+
+
+@contextmanager
+def _archive_errors(path: Path) -> Iterator[None]:
+    """Turn any error of numpy and zipfile into one sentence about the archive."""
+    try:
+        yield
+    except GraphError:
+        raise
+    except Exception as error:  # numpy parses headers as Python, so damage can raise anything
+        if "pickle" in str(error):
+            raise GraphError(
+                f"{path}: contains pickled objects, which are not opened because they may run "
+                "code; save plain arrays of numbers or text"
+            ) from None
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(
+            f"{path}: is a damaged npz archive ({reason}); write it again with numpy.savez"
+        ) from None
+
+
+def _load(path: Path) -> dict[str, Array]:
+    if not zipfile.is_zipfile(path):
+        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
+    with _archive_errors(path):
+        _check_entries(path)
+    with _archive_errors(path), np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    strangers = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if strangers:
+        raise GraphError(
+            f"{path}: contains {strangers[0]!r}, which is not an array; write it with numpy.savez"
+        )
+    return arrays
+
+
+def _check_entries(path: Path) -> None:
+    """Refuse two arrays of one name, of which numpy would take the second, and too much data."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    names = [entry.filename.removesuffix(".npy") for entry in entries]
+    repeated = [name for position, name in enumerate(names) if name in names[:position]]
+    if repeated:
+        raise GraphError(
+            f"{path}: has more than one array {repeated[0]!r}; write it again with numpy.savez"
+        )
+    size = sum(entry.file_size for entry in entries)
+    if size > MOST_BYTES:
+        raise GraphError(
+            f"{path}: unpacks to {size / 2**30:,.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB; "
+            "save the nodes and ties as Parquet tables"
+        )
+
+
+def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
+    if "x" in arrays:
+        return arrays["x"]
+    if not all(name in arrays for name in CSR_ARRAYS):
+        hint = near_matches("x", arrays) if arrays else "it is empty"
+        raise GraphError(
+            f"{place.name}: there is no array 'x' with the features (nor {', '.join(CSR_ARRAYS)}); "
+            f"{hint}"
+        )
+    data, indices, indptr, shape = (arrays[name] for name in CSR_ARRAYS)
+    try:
+        x = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        x.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise GraphError(
+            f"{place.name}: {', '.join(CSR_ARRAYS)} are not a CSR matrix ({error}); "
+            "write them from scipy.sparse.csr_array"
+        ) from None
+    return x
+
+
+def _pick_features(
+    arrays: Mapping[str, Array], settings: GraphSettings, place: Place
+) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
+    """`x` with the names of its columns; only those that the settings list, if they list some."""
+    x, names = _pick_x(arrays, place), _stored_names(arrays)
+    wanted: Sequence[str] = settings.features
+    _check_distinct(names or (), place)
+    if not wanted or x.ndim != 2:
+        return names, x
+    if len(wanted) != x.shape[1]:
+        wanted = needed_features(settings, names or ())
+    if names is None or len(names) != x.shape[1]:
+        return (wanted if names is None else names), x
+    for name in wanted:
+        if name not in names:
+            raise GraphError(
+                f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
+                f"{near_matches(name, names)}"
+            )
+    if settings.encodings or settings.derived:
+        return names, x  # what is no feature may be a part of one, which is found out later
+    return wanted, x[:, [names.index(name) for name in wanted]]
+
+
+def _pick_tie_attributes(
+    arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
+) -> Array | None:
+    """`edge_attr` as it is or, if there is none, the arrays that the settings name."""
+    stored = arrays.get("edge_attr")
+    if stored is not None and wanted and stored.ndim == 2 and stored.shape[1] != len(wanted):
+        raise GraphError(
+            f"{place.name}: 'edge_attr' has {stored.shape[1]} columns, but graph.edge_attributes "
+            f"names {len(wanted)}; name all columns or none"
+        )
+    if stored is not None or not wanted:
+        return stored
+    for name in wanted:
+        if name not in arrays:
+            raise GraphError(
+                f"{place.name}: there is no array {name!r} (from graph.edge_attributes); "
+                f"{near_matches(name, arrays)}"
+            )
+        check_numbers(arrays[name], name, place)
+        check_shape(arrays[name], name, arrays["edge_index"].shape[-1:], place)
+    return np.stack([arrays[name] for name in wanted], axis=1)

@@ -28,7 +28,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.arrays import Indices, Strings
 from recourse_audit.graph.columns import (
     Numbers,
     Place,
@@ -39,6 +38,7 @@ from recourse_audit.graph.columns import (
     parse_numbers,
     repeated_id,
 )
+from recourse_audit.graph.graph import Indices, Strings
 
 
 class Lines(Place):

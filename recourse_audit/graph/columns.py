@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.arrays import Floats, Graph, Strings
+from recourse_audit.graph.graph import Floats, Graph, Strings
 from recourse_audit.settings.section import is_file, is_folder
 
 

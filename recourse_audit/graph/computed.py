@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import Place, as_labels, as_strings, near_matches
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.settings import DerivedSettings, EncodingSettings, GraphSettings
 from recourse_audit.settings.expressions import ColumnName, Expression
 

@@ -19,7 +19,6 @@ from networkx.readwrite.graphml import GraphMLReader
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.arrays import Graph, Ties, build_graph
 from recourse_audit.graph.columns import (
     Place,
     RawColumns,
@@ -38,6 +37,7 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.computed import needed_features, with_computed
+from recourse_audit.graph.graph import Graph, Ties, build_graph
 from recourse_audit.graph.tables import Column, describe_columns
 from recourse_audit.settings import GraphSettings
 

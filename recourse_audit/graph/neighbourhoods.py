@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Graph, Indices, Ints
+from recourse_audit.graph.graph import Graph, Indices, Ints
 
 NEIGHBOURS_AT_ONCE = 2**22
 

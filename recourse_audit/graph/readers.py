@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Graph, Indices, Ints
+from recourse_audit.graph.arrays import from_arrays, read_npz
 from recourse_audit.graph.arrow import Table, arrow_errors, keys_of, match, open_table
 from recourse_audit.graph.columns import RawColumns, near_matches
+from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.graph.graphml import from_networkx, read_graphml
-from recourse_audit.graph.npz import from_arrays, read_npz
 from recourse_audit.graph.tables import read_tables
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.inputs import ONE_SOURCE

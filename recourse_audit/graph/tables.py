@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Strings, Ties, build_graph
 from recourse_audit.graph.arrow import (
     Keys,
     Table,
@@ -36,6 +35,7 @@ from recourse_audit.graph.columns import (
     stack_features,
 )
 from recourse_audit.graph.computed import needed_features, with_computed
+from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
 from recourse_audit.settings import GraphSettings
 
 FEW_VALUES = 50

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.queries import Pool, Query, Union, listed
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_states import Form, share_union

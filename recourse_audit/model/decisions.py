@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints, Strings
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.graph import Floats, Graph, Ints, Strings
 from recourse_audit.records.model import RuleName
 from recourse_audit.settings import DecisionSettings, OutputKind
 

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from recourse_audit.errors import LimitError, ModelError, RoomError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
 from recourse_audit.model.batching import QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import Decisions, Mask

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, reach, spans
 from recourse_audit.model.queries import Union, whole
 

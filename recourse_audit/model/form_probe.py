@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.errors import LimitError, ModelError
-from recourse_audit.graph.arrays import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
+from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing
 from recourse_audit.model.edited_graph import StateSharing, write_copies
 from recourse_audit.model.edits import Edits, edits_of, whole_field

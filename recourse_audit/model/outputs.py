@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.model.batching import QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import (
     is_constant,

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError, SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints, Strings
 from recourse_audit.graph.columns import ColumnKind, Columns, near_matches
 from recourse_audit.graph.computed import Computation
+from recourse_audit.graph.graph import Floats, Graph, Ints, Strings
 from recourse_audit.model.limits import Limits
 from recourse_audit.model.roles import InputPort, OutputPort
 from recourse_audit.model.session import Session

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.model.session import OnnxModel
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, guess_kind
 from recourse_audit.model.form_probe import form_of, takes_shared_fields
 from recourse_audit.model.outputs import choose_output

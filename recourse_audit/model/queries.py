@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError, RoomError
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.roles import InputPort, Signature
 from recourse_audit.settings import ModelSettings, Role

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.model.files import ModelFiles
 from recourse_audit.model.limits import Limits, OutOfTimeError, is_out_of_memory
 from recourse_audit.model.queries import Feeder, Query

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.graph.graph import Ints
 from recourse_audit.model.queries import Union
 
 Form = Literal["plain", "degree"]

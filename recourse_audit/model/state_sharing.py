@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Ints
+from recourse_audit.graph.graph import Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
 from recourse_audit.model.edits import ArrivingField, Edits
 from recourse_audit.model.queries import Union

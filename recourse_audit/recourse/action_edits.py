@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
 from recourse_audit.graph.columns import as_labels, as_strings
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable

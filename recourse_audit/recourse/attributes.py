@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.settings import AttributeRule
 
 DIGITS = 12

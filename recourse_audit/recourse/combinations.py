@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.recourse.actions import ActionTable
 

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome
 from recourse_audit.recourse.actions import ADD, DROP, NONE, ActionTable

@@ -11,8 +11,8 @@ from math import comb
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Ints
 from recourse_audit.graph.computed import Column, evaluate
+from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import LeftOut
 from recourse_audit.recourse.action_edits import column_from

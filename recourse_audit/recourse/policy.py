@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.computed import Computation, DerivedStep
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.readers import Candidates, read_candidates
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.preprocessing import Encoder, encoder_of

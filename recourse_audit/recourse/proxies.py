@@ -24,8 +24,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import to_strings
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.records.texts import same_name, split_words_of, words_of
 from recourse_audit.recourse.attributes import column_of
 

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from recourse_audit.errors import AuditError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.records.recourse import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recourse_audit.errors import RoomError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.graph.neighbourhoods import reach
 from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Decisions, Mask

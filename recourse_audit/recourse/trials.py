@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.recourse.action_edits import as_rows
 from recourse_audit.recourse.actions import NONE, ActionTable

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers

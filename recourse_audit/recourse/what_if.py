@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from recourse_audit.errors import InputError
-from recourse_audit.graph.arrays import Graph, Ints
 from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.preprocessing import Encoder

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.search.pareto import GAP, RESOLUTION, PairBlock, PairTable, comparable
 from recourse_audit.search.ranking import Ranking, canonical_firsts, least
 from recourse_audit.search.subtrees import Keys

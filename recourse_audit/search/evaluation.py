@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher, as_answers
 from recourse_audit.model.queries import Union, side_by_side

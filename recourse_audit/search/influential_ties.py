@@ -20,7 +20,7 @@ from math import comb
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers

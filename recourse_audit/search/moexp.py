@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Ints
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import by_locality, over_neighbours
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions

@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Indices, Ints
+from recourse_audit.graph.graph import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.search.subtrees import Keys, Level, tie_words
 

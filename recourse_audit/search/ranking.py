@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Indices, Ints
+from recourse_audit.graph.graph import Floats, Indices, Ints
 from recourse_audit.records.search import ObjectiveGrid, Ranks
 from recourse_audit.search.pareto import GAP, NO_TIE, PairBlock, PairTable, Staircase, figures
 

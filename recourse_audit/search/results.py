@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.model.batching import as_answers
 from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.records.search import (

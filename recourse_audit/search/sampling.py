@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from recourse_audit.graph.arrays import Floats, Indices, Ints
+from recourse_audit.graph.graph import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records.search import Sample
 from recourse_audit.search.evaluation import Evaluator, Scores, join_scores, sort_rows

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from recourse_audit.graph.arrays import Graph, Indices, Ints
+from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import reach, spans
 
 Keys = NDArray[np.uint64]

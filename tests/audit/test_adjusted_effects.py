@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.caveats import Effects, Removal
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions

@@ -9,8 +9,8 @@ import pytest
 
 from recourse_audit.audit.agreement import NOT_RECORDED, agreement_of, recorded_decisions
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.arrays import Floats, Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.records.model import Agreement, BetterRule
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.settings import Settings, parse_settings

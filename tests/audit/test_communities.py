@@ -5,7 +5,7 @@ import pytest
 
 from recourse_audit.audit import population as communities
 from recourse_audit.audit.population import communities_of, ties_of
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.groups import Communities
 from recourse_audit.settings import GroupSettings

@@ -10,7 +10,7 @@ import pytest
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.report import EgoNetworks, Reporter, explain
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.subject import EgoNetwork, EgoNode, SubjectReport
 from tests.audits import IDS, quick_audit, small_audit

@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.audit.population import bin_labels, check_groups, groups_by
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.settings import GroupSettings
 from tests.audits import small_audit

@@ -19,9 +19,9 @@ from recourse_audit.audit.large_graphs import (
 )
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.errors import LimitError
-from recourse_audit.graph.arrays import Floats, Graph, Indices
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Floats, Graph, Indices
 from recourse_audit.graph.neighbourhoods import by_locality
-from recourse_audit.graph.npz import from_arrays
 from recourse_audit.model.batching import same_answer
 from recourse_audit.model.queries import Query, whole
 from recourse_audit.model.session import OnnxModel

@@ -13,8 +13,8 @@ import pytest
 from recourse_audit.audit.load import Selection, load_audit
 from recourse_audit.audit.population import known_outcomes
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.settings import Settings, parse_settings
 from tests.audits import small_audit
 from tests.bundles import request_for, run_here

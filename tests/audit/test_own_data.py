@@ -12,7 +12,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit, open_audit
 from recourse_audit.audit.own_data import OwnDataReports, alone_decisions
 from recourse_audit.audit.report import explain
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.queries import Union, whole

@@ -8,7 +8,7 @@ import pytest
 from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.report import Reporter, explain
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.model.queries import Query
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.search.moexp import Block, subtree_bounds

@@ -11,7 +11,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit, Selection, load_audit, select_subjects
 from recourse_audit.audit.population import group_values
 from recourse_audit.errors import InputError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.settings import GroupSettings
 from tests.audits import quick_audit
 

@@ -20,7 +20,7 @@ from recourse_audit.audit.stability import (
     standing,
     with_link,
 )
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.recourse import (
     Certificate,

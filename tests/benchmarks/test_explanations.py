@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.paper.explanations import Pairs, grown, nodes_of, pairs_around, parts
 from benchmarks.paper.scoring import Scorer
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import SearchResult
 from tests.benchmarks.worlds import open_dataset, random_ties

@@ -24,7 +24,7 @@ from recourse_audit.execute.dask_pool import DaskPool, work_on
 from recourse_audit.execute.pipeline import _make_plan, run_audit
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.execute.worker import AuditJob, prepare_job
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from tests.bundles import (
     PATIENCE,
     ROOT,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from recourse_audit.execute import worker
 from recourse_audit.execute.worker import let_go, open_shared_graph, share_graph
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 
 PEOPLE = 3000
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from recourse_audit.graph.arrays import Graph, Ties
+from recourse_audit.graph.graph import Graph, Ties
 from recourse_audit.settings import GraphSettings
 
 Columns = Mapping[str, Sequence[Any]]

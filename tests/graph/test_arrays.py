@@ -10,8 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from recourse_audit.errors import GraphError, SubjectError
-from recourse_audit.graph.arrays import Graph, Ties, build_graph
 from recourse_audit.graph.columns import to_strings
+from recourse_audit.graph.graph import Graph, Ties, build_graph
 from recourse_audit.graph.readers import from_arrays
 
 Pairs = list[tuple[int, int]]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import AuditError, GraphError, SettingsError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.columns import Positions
 from recourse_audit.graph.computed import with_computed
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.preprocessing import encoder_of
 from recourse_audit.settings import GraphSettings

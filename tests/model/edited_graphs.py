@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, Ties, build_graph
 from recourse_audit.graph.columns import as_strings
+from recourse_audit.graph.graph import Floats, Graph, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.queries import Pool, Union, pool_of

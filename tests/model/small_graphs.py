@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.queries import Pool, Union
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings

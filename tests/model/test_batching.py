@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import NODES_PER_QUERY, QueryBatcher
 from recourse_audit.model.queries import Pool, Union, pool_of, whole, with_pairs

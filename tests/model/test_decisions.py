@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Floats, Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from tests.decisions import decisions_over
 

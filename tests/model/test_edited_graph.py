@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.graph.readers import from_arrays, read_graph
 from recourse_audit.model import edited_graph
 from recourse_audit.model.edited_graph import EditedGraph, StateSharing, Way

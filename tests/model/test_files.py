@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.model import files
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.files import PLACES, locations

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import session
 from recourse_audit.model.batching import QueryBatcher

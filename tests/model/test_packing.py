@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import Pool, Union, missing_loops, normalise, pool_of, whole

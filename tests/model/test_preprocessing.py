@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 
 from recourse_audit.errors import GraphError, ModelError, SettingsError
-from recourse_audit.graph.arrays import Floats
 from recourse_audit.graph.columns import Place, as_kind, as_labels, as_strings
 from recourse_audit.graph.computed import Computation
+from recourse_audit.graph.graph import Floats
 from recourse_audit.model import preprocessing as preprocessing_module
 from recourse_audit.model.preprocessing import Pipeline, PipelineEncoder, probe_rows
 from recourse_audit.records.model import PreprocessingProbes

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher, Sharing
 from recourse_audit.model.queries import Union, pool_of, side_by_side, with_pairs

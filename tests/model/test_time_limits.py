@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.model import limits
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.limits import OutOfTimeError, call_within

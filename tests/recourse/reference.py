@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Floats, Graph, build_graph
+from recourse_audit.graph.graph import Floats, Graph, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.records.recourse import Action, Move, SetAction

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.recourse.actions import ActionTable, action_table, action_text
 from tests.recourse import brute_force

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.recourse.attributes import Levels, movements_of, round_value
 from recourse_audit.settings import AttributeRule
 from tests.recourse.worlds import policy_of, reasons, star

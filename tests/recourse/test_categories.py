@@ -12,7 +12,7 @@ from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.report import recourse_search, try_by_hand
 from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.graph.arrays import Floats
+from recourse_audit.graph.graph import Floats
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.settings import Settings, parse_settings

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recourse_audit.graph.arrays import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.combinations import Cover, best, count_parts, counts, every, parts

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.deny_list import TABLE, denied_topic, is_denied
 from tests.recourse.worlds import policy_of, reasons, town

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.recourse.proxies import ProxySearch, named_like, relation_between, values_of
 from tests.recourse.worlds import policy_of, reasons
 

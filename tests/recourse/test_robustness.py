@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.queries import pool_of, whole

@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.audit.load import load_audit
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.edits import Edits

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import InputError
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
 from recourse_audit.render.terminal.what_if import what_if_lines

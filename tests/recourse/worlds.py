@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from recourse_audit.graph.arrays import Graph
-from recourse_audit.graph.npz import from_arrays
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.form_probe import takes_shared_fields

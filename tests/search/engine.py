@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.probes import identify_output
 from recourse_audit.model.queries import pool_of, whole

@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 import onnxruntime
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 
 Tie = tuple[int, int]

@@ -9,7 +9,7 @@ import pytest
 
 from recourse_audit.audit.load import open_audit
 from recourse_audit.audit.report import explain
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.search.results import Outcome, Scope

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Floats, Graph
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions

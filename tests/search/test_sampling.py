@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Graph, Ints
+from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.search import Sample, SearchResult

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.graph.arrays import Graph
+from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher

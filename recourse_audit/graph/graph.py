@@ -1,0 +1,312 @@
+"""The graph as flat arrays, which every later stage reads and none changes.
+
+Vocabulary
+----------
+tie    one row of the user's table: two nodes and, optionally, a kind, a weight and attributes.
+arc    one direction in which a tie carries messages; an undirected tie has two arcs.
+pair   two different nodes with at least one tie between them; counterfactuals remove whole pairs.
+loop   a tie from a node to itself; it stays with its node in every query.
+
+Arcs are sorted by pair, so the arcs of pair p are `pair_starts[p]:pair_starts[p + 1]`. Pairs are
+sorted by their two ends, so a pair's number is its position in the canonical order of ties.
+"""
+
+import sys
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recourse_audit.errors import GraphError, SubjectError
+
+# Arcs are numbered in 32 bits, and a tie may have two.
+MOST_TIES = 2**30 - 1
+# How many entries go through a wider type at a time.
+AT_ONCE = 2**22
+_LOWER_HALF = 0 if sys.byteorder == "little" else 1
+
+Ints = NDArray[np.int64]
+Indices = NDArray[np.int32]
+Floats = NDArray[np.floating]
+Strings = np.ndarray[tuple[int], np.dtypes.StringDType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ties:
+    """The user's table of ties: one entry per row, with node numbers as ends."""
+
+    source: Indices
+    target: Indices
+    kind: NDArray[np.int16]
+    kinds: tuple[str, ...]
+    weight: NDArray[np.float32] | None = None
+    attributes: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Graph:
+    """Nodes and ties, indexed twice: as arcs for the model and as neighbours for the search."""
+
+    ids: Strings
+    features: Floats
+    feature_names: tuple[str, ...]
+    attributes: Mapping[str, NDArray[np.generic]]
+    directed: bool
+    ties: Ties
+    arc_source: Indices
+    arc_target: Indices
+    arc_tie: Indices
+    pair_low: Indices
+    pair_high: Indices
+    pair_starts: Indices
+    loop_node: Indices
+    loop_tie: Indices
+    starts: Ints
+    neighbour: Indices
+    neighbour_pair: Indices
+    more: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph(nodes={self.node_count}, ties={len(self.ties)}, "
+            f"features={len(self.feature_names)})"
+        )
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes, including those without ties."""
+        return len(self.ids)
+
+    @property
+    def pair_count(self) -> int:
+        """The number of pairs of different nodes that have a tie."""
+        return len(self.pair_low)
+
+    @property
+    def features_by_name(self) -> dict[str, NDArray[np.generic]]:
+        """The features as single columns, in the model's order; they share the graph's memory."""
+        return {name: self.features[:, place] for place, name in enumerate(self.feature_names)}
+
+    @property
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """What a person knows about the nodes, by the user's names: numbers or text, one per node.
+
+        Attributes and features; then `more`, which encodings and formulas add: categories as text
+        and derived numbers.
+        """
+        return {**self.features_by_name, **self.attributes, **self.more}
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns: attributes first, then features, then what is computed."""
+        return [*dict.fromkeys((*self.attributes, *self.feature_names, *self.more))]
+
+    def degree(self, node: int) -> int:
+        """The number of other nodes that this one is tied to."""
+        return int(self.starts[node + 1] - self.starts[node])
+
+    def neighbours(self, node: int) -> Indices:
+        """The nodes tied to this one, in ascending order."""
+        return self.neighbour[self.starts[node] : self.starts[node + 1]]
+
+    def find(self, identifier: str) -> int:
+        """The number of the node with this id, by binary search over ids that are sorted once."""
+        if not self._order:
+            self._order.append(np.argsort(self.ids, kind="stable"))
+        order = self._order[0]
+        place = bisect_left(order, identifier, key=lambda number: str(self.ids[number]))
+        if place < len(order) and self.ids[order[place]] == identifier:
+            return int(order[place])
+        first = ", ".join(str(name) for name in self.ids[:3])
+        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
+
+
+def build_graph(
+    *,
+    ids: Strings,
+    features: Floats,
+    feature_names: tuple[str, ...],
+    attributes: Mapping[str, NDArray[np.generic]],
+    ties: Ties,
+    directed: bool,
+    origin: str = "the graph",
+) -> Graph:
+    """Index a table of nodes and a table of ties.
+
+    If an undirected graph lists every tie in both directions, as PyG's `edge_index` does, each tie
+    is read once. If the two rows of a tie then differ in weight or attributes, the graph is
+    refused: read as two ties, they would give the model every arc twice. `origin` is the source of
+    the ties, for error messages.
+
+    Notes
+    -----
+    O((N + T) log T) time for N nodes and T ties, and a few arrays of T entries. Positions are kept
+    in 32 bits, also on the way, because arrays of ties are most of the memory.
+    """
+    if not len(ids):
+        raise GraphError(f"{origin}: there are no nodes, so there is nobody to audit; add nodes")
+    if len(ties) > MOST_TIES:
+        raise GraphError(
+            f"{origin}: has {len(ties):,} ties, more than {MOST_TIES:,}; audit a part of the graph"
+        )
+    if not directed:
+        ties = _without_mirrors(ties, origin)
+    count = len(ids)
+    loops = ties.source == ties.target
+    loop_tie = _positions(loops)
+    loop_tie = loop_tie[np.argsort(ties.source[loop_tie], kind="stable")]
+    row = _positions(np.logical_not(loops, out=loops))
+    del loops
+    low = np.minimum(ties.source[row], ties.target[row])
+    high = np.maximum(ties.source[row], ties.target[row])
+    order = _order_of_ends(low, high)
+    low, high, row = low[order], high[order], row[order]
+    del order
+    first = np.ones(len(row), bool)
+    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    pair_low, pair_high = low[first], high[first]
+    tie_starts = np.append(_positions(first), np.int32(len(row)))
+    del first
+
+    source, target, tie, pair_starts = (
+        (ties.source[row], ties.target[row], row, tie_starts)
+        if directed
+        else _both_ways(low, high, row, tie_starts)
+    )
+    del low, high, row, tie_starts
+    starts, neighbour, neighbour_pair = _adjacency(pair_low, pair_high, count)
+    return Graph(
+        ids=ids,
+        features=features,
+        feature_names=feature_names,
+        attributes=attributes,
+        directed=directed,
+        ties=ties,
+        arc_source=source,
+        arc_target=target,
+        arc_tie=tie,
+        pair_low=pair_low,
+        pair_high=pair_high,
+        pair_starts=pair_starts,
+        loop_node=ties.source[loop_tie],
+        loop_tie=loop_tie,
+        starts=starts,
+        neighbour=neighbour,
+        neighbour_pair=neighbour_pair,
+    )
+
+
+def _both_ways(
+    low: Indices, high: Indices, row: Indices, tie_starts: Indices
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """List the arcs pair by pair; an undirected tie carries messages in both directions."""
+    both = np.empty((2, len(row), 2), np.int32)
+    both[0, :, 0] = both[1, :, 1] = low
+    both[0, :, 1] = both[1, :, 0] = high
+    return both[0].ravel(), both[1].ravel(), np.repeat(row, 2), np.int32(2) * tie_starts
+
+
+def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, Indices]:
+    """Sort the distinct neighbours of each node, each with the pair that leads to it."""
+    # Pairs are sorted by (low, high). A node's neighbours come out sorted if we take first the
+    # pairs in which it is the high end, ordered by low, and then those in which it is the low end.
+    counts = np.stack((_counts(high, count), _counts(low, count)), 1)
+    starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
+    is_below = np.repeat(np.tile([True, False], count), counts.ravel())
+    del counts
+    by_high = _stable_order(high)
+    neighbour = np.empty(2 * len(low), np.int32)
+    pair = np.empty(2 * len(low), np.int32)
+    neighbour[is_below], pair[is_below] = low[by_high], by_high
+    del by_high
+    is_above = np.logical_not(is_below, out=is_below)
+    neighbour[is_above], pair[is_above] = high, np.arange(len(low), dtype=np.int32)
+    return starts, neighbour, pair
+
+
+def _counts(values: Indices, count: int) -> Ints:
+    """How often each node number occurs; numpy would make a wider copy of all values at once."""
+    counts = np.zeros(count, np.int64)
+    for first in range(0, len(values), AT_ONCE):
+        counts += np.bincount(values[first : first + AT_ONCE], minlength=count)
+    return counts
+
+
+def _positions(where: NDArray[np.bool_]) -> Indices:
+    """The positions of what is true, in 32 bits."""
+    positions: Indices = np.flatnonzero(where).astype(np.int32)
+    return positions
+
+
+def _without_mirrors(ties: Ties, origin: str) -> Ties:
+    """Keep one row of each mirrored pair of rows, if every row of the table has its mirror."""
+    backward = ties.source > ties.target
+    ahead, behind = _positions(ties.source < ties.target), _positions(backward)
+    if not len(ahead) or len(ahead) != len(behind):
+        return ties
+    ahead = ahead[_row_order(ties, ahead, ties.source, ties.target)]
+    behind = behind[_row_order(ties, behind, ties.target, ties.source)]
+    mirrored = (
+        np.array_equal(ties.source[ahead], ties.target[behind])
+        and np.array_equal(ties.target[ahead], ties.source[behind])
+        and np.array_equal(ties.kind[ahead], ties.kind[behind])
+    )
+    if not mirrored:
+        return ties
+    for name, column in (("weights", ties.weight), ("attributes", ties.attributes)):
+        if column is not None and not np.array_equal(column[ahead], column[behind]):
+            raise GraphError(
+                f"{origin}: every tie is listed in both directions, but with different {name}; set "
+                "graph.directed to true if the directions differ, or list each tie once"
+            )
+    keep = np.flatnonzero(~backward)
+    return Ties(
+        source=ties.source[keep],
+        target=ties.target[keep],
+        kind=ties.kind[keep],
+        kinds=ties.kinds,
+        weight=None if ties.weight is None else ties.weight[keep],
+        attributes=None if ties.attributes is None else ties.attributes[keep],
+    )
+
+
+def _row_order(ties: Ties, rows: Indices, first: Indices, second: Indices) -> Ints | Indices:
+    """Order rows by their two ends, then by kind, weight and attributes."""
+    keys: list[NDArray[np.generic]] = []
+    if ties.attributes is not None:
+        keys += [ties.attributes[rows, column] for column in range(ties.attributes.shape[1])]
+    if ties.weight is not None:
+        keys.append(ties.weight[rows])
+    if keys or len(ties.kinds) > 1:
+        order = np.lexsort((*keys, ties.kind[rows]))
+        rows = rows[order]
+        return order[_order_of_ends(first[rows], second[rows])]
+    return _order_of_ends(first[rows], second[rows])
+
+
+def _order_of_ends(first: Indices, second: Indices) -> Indices:
+    """Order rows by two node numbers; equal rows keep their order."""
+    order = _stable_order(second)
+    return order[_stable_order(first[order])]
+
+
+def _stable_order(values: Indices) -> Indices:
+    """Do what a stable argsort does, but several times faster.
+
+    A value and its position fit together into one 64-bit key, and numpy sorts such keys faster
+    than it sorts positions by key.
+    """
+    keys = values.astype(np.int64)
+    keys <<= 32
+    for first in range(0, len(keys), AT_ONCE):
+        part = keys[first : first + AT_ONCE]
+        part |= np.arange(first, first + len(part))
+    keys.sort()
+    order: Indices = keys.view(np.int32)[_LOWER_HALF::2].copy()
+    return order
