@@ -41,7 +41,7 @@ def find_exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float
 
     Shares are of the subjects who need options: those decided on favourably do not count.
     """
-    from recourse_audit.render.page_words import status_name
+    from recourse_audit.render.i18n import status_name
 
     needy = sum(statuses.values()) - statuses["already_favourable"]
     for name, limit in limits.items():

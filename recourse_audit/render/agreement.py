@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from recourse_audit.records.model import Agreement, BetterRule
-from recourse_audit.render.page_words import PageWords, english
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import plain
 
 NAMED = 3
 
 
-def agreement_sentences(agreement: Agreement, words: PageWords | None = None) -> tuple[str, ...]:
+def agreement_sentences(agreement: Agreement, words: Words | None = None) -> tuple[str, ...]:
     """How many agree; then who does not, and what would explain it."""
-    return tuple(_sentences(agreement, words or english()))
+    return tuple(_sentences(agreement, words or Words()))
 
 
-def _sentences(found: Agreement, words: PageWords) -> Iterator[str]:
+def _sentences(found: Agreement, words: Words) -> Iterator[str]:
     say = words.say
     yield words.say_count(
         "agreement.agree",
@@ -67,7 +67,7 @@ def _sentences(found: Agreement, words: PageWords) -> Iterator[str]:
         yield say("agreement.examples", examples=", ".join(some))
 
 
-def _better(rule: BetterRule, found: Agreement, words: PageWords) -> str:
+def _better(rule: BetterRule, found: Agreement, words: Words) -> str:
     counts = {
         "agreeing": words.number(rule.agreeing),
         "compared": words.number(found.compared),
@@ -79,7 +79,7 @@ def _better(rule: BetterRule, found: Agreement, words: PageWords) -> str:
     return words.say("agreement.order", order=order, **counts)
 
 
-def _share(share: float, words: PageWords) -> str:
+def _share(share: float, words: Words) -> str:
     """A share in per cent; what is just short of all or nothing is not rounded to it."""
     if 0.9995 <= share < 1:
         return words.say("agreement.nearly_all", share=words.whole_percent(1))

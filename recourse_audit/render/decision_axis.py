@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from recourse_audit.records.subject import AnswerAlone, SubjectReport
 from recourse_audit.render.charts.strips import EDGE, Axis, Strip, axis_row
 from recourse_audit.render.charts.svg import Drawing, Picture, shortened, ticks, widened
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.text import NO_BREAK, plain
 
@@ -39,7 +39,7 @@ class DecisionAxis:
     `range` holds all values that the report has, so that every chart has the same axis.
     """
 
-    words: PageWords
+    words: Words
     kind: Kind
     favourable_classes: tuple[str, ...]
     cut_off: float | None
@@ -186,7 +186,7 @@ class DecisionAxis:
         return strip.arrow(before, after).picture()
 
 
-def decision_axis(report: SubjectReport, facts: AuditFacts, words: PageWords) -> DecisionAxis:
+def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> DecisionAxis:
     """What the report on a subject measures, by the rule of the audit."""
     line = report.decision
     classes = tuple(plain(name) for name in facts.classes)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from recourse_audit.records.group_figures import Measure
 from recourse_audit.records.groups import Finding, GroupReport
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
-from recourse_audit.render.wording import Wording
 
 CATALOGUE = "groups"
 UNSEEN = 0.0005  # half of the last digit of a share
@@ -22,14 +22,14 @@ def speak(
     report: GroupReport, language: str = "en", templates: Templates | None = None
 ) -> "Speaker":
     """What says the findings of a report in a language."""
-    return Speaker(Wording(language, templates or Templates(), CATALOGUE), report)
+    return Speaker(Words(language, templates or Templates()), report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=False)
 class Speaker:
     """Says what was found in one language."""
 
-    words: Wording
+    words: Words
     report: GroupReport
 
     def headline(self) -> str:

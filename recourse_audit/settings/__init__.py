@@ -40,11 +40,13 @@ from recourse_audit.settings.search import (
     CaveatSettings,
     SearchSettings,
 )
+from recourse_audit.settings.words import AuditSettings, LanguageWords, TieWords, WordSettings
 
 __all__ = [
     "FIRST_DRAWS",
     "LARGEST_EXPLANATION",
     "AttributeRule",
+    "AuditSettings",
     "CategoryMove",
     "CaveatSettings",
     "ConditionSettings",
@@ -54,6 +56,7 @@ __all__ = [
     "GraphSettings",
     "GroupSettings",
     "Implication",
+    "LanguageWords",
     "LetterSettings",
     "ModelSettings",
     "OutputKind",
@@ -62,6 +65,8 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "TieRule",
+    "TieWords",
+    "WordSettings",
     "fingerprint_text",
     "first_problem",
     "load_bundle_settings",

@@ -1,37 +1,15 @@
 """Who writes to people, in which language and in which words."""
 
-import datetime
 import re
-from collections.abc import Collection, Iterable
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from recourse_audit.settings.section import Section
+from recourse_audit.settings.words import LANGUAGE, check_languages
 
-_LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_LEVEL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _CURRENCY = re.compile(r"[A-Z]{3}")
-
-
-def _forms(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-def _day(value: object) -> object:
-    """Turn a TOML date into text, so that settings can be written as JSON."""
-    return value.isoformat() if isinstance(value, datetime.date) else value
-
-
-def _check_languages(table: Iterable[str]) -> None:
-    for language in table:
-        if not _LANGUAGE.fullmatch(language):
-            raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
-
-
-Forms = Annotated[tuple[str, ...], BeforeValidator(_forms)]
-ByLanguage = dict[str, dict[str, Forms]]
 
 
 class LetterSettings(Section):
@@ -91,9 +69,6 @@ class LetterSettings(Section):
         le=3650,
         description="Number of days for which a letter says that its options are valid.",
     )
-    data_date: Annotated[str, BeforeValidator(_day)] = Field(
-        default="", description="The date of the model and its data, such as 2026-03-31."
-    )
     steady_share: float = Field(
         default=0.8,
         ge=0,
@@ -109,33 +84,9 @@ class LetterSettings(Section):
         "often stopped working, it comes last, and it is not signed off without "
         "--accept fragile.",
     )
-    decided: dict[str, dict[str, str]] = Field(
-        default_factory=dict,
-        description="For each language and unfavourable class, the opening sentence of a "
-        "letter, such as 'We have declined your application for a loan.'",
-    )
     currencies: dict[str, str] = Field(
         default_factory=dict,
         description='Units that are money, with their currency codes: { euros = "EUR" }.',
-    )
-    words: ByLanguage = Field(
-        default_factory=dict,
-        description="For each language, the word for a kind of tie (singular, plural), an "
-        "attribute, a unit or a class.",
-    )
-    drop: ByLanguage = Field(
-        default_factory=dict,
-        description="For each language, how to say that a tie of a kind is ended (singular; plural "
-        "with {count}).",
-    )
-    add: ByLanguage = Field(
-        default_factory=dict,
-        description="For each language, how to say that a tie of a kind is added.",
-    )
-    set: dict[str, dict[str, dict[str, str]]] = Field(
-        default_factory=dict,
-        description="For each language and attribute, how to say that it reaches a level or "
-        "category.",
     )
 
     @field_validator("about", mode="before")
@@ -145,7 +96,7 @@ class LetterSettings(Section):
             if not isinstance(about, str):
                 raise ValueError(f"must be text, or a table of texts by language (got {about!r})")
             return about
-        _check_languages(about)
+        check_languages(about)
         for language, text in about.items():
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"needs text for {language} (got {text!r})")
@@ -154,7 +105,7 @@ class LetterSettings(Section):
     @field_validator("language")
     @classmethod
     def _check_language(cls, language: str) -> str:
-        if not _LANGUAGE.fullmatch(language):
+        if not LANGUAGE.fullmatch(language):
             raise ValueError(f"must be a language such as en or de (got {language!r})")
         return language
 
@@ -168,14 +119,6 @@ class LetterSettings(Section):
             )
         return profile
 
-    @field_validator("data_date")
-    @classmethod
-    def _check_day(cls, day: str) -> str:
-        try:
-            return datetime.date.fromisoformat(day).isoformat() if day else ""
-        except ValueError:
-            raise ValueError(f"must be a date such as 2026-03-31 (got {day!r})") from None
-
     @field_validator("fragile_share")
     @classmethod
     def _check_fragile(cls, share: float, info: ValidationInfo) -> float:
@@ -184,16 +127,6 @@ class LetterSettings(Section):
             raise ValueError(f"must not be larger than steady_share, {steady} (got {share})")
         return share
 
-    @field_validator("decided")
-    @classmethod
-    def _check_sentences(cls, decided: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-        _check_languages(decided)
-        for language, table in decided.items():
-            for name, sentence in table.items():
-                if not sentence.strip():
-                    raise ValueError(f"needs a sentence for {language}.{name}")
-        return decided
-
     @field_validator("currencies")
     @classmethod
     def _check_codes(cls, currencies: dict[str, str]) -> dict[str, str]:
@@ -201,39 +134,3 @@ class LetterSettings(Section):
             if not _CURRENCY.fullmatch(code):
                 raise ValueError(f"needs a three-letter currency code for {unit} (got {code!r})")
         return currencies
-
-    @field_validator("set")
-    @classmethod
-    def _check_phrases(
-        cls, phrases: dict[str, dict[str, dict[str, str]]]
-    ) -> dict[str, dict[str, dict[str, str]]]:
-        _check_languages(phrases)
-        for language, table in phrases.items():
-            for name, levels in table.items():
-                for level, phrase in levels.items():
-                    if not phrase.strip():
-                        raise ValueError(f"needs a phrase for level {level} of {language}.{name}")
-        return phrases
-
-    def check_levels(self, categories: Collection[str]) -> None:
-        """Refuse a phrase for a level that is not a number, unless the attribute is a category."""
-        for language, table in self.set.items():
-            for name, levels in table.items():
-                strangers = [level for level in levels if not _LEVEL.fullmatch(level)]
-                if strangers and name not in categories:
-                    raise ValueError(
-                        f"set needs numbers as levels of {language}.{name}, such as "
-                        f'{{ "1" = "…", "0" = "…" }} (got {strangers[0]!r})'
-                    )
-
-    @field_validator("words", "drop", "add")
-    @classmethod
-    def _check_forms(cls, words: ByLanguage) -> ByLanguage:
-        _check_languages(words)
-        for language, table in words.items():
-            for name, forms in table.items():
-                if len(forms) not in {1, 2} or not all(form.strip() for form in forms):
-                    raise ValueError(
-                        f"needs one word, or a singular and a plural, for {language}.{name}"
-                    )
-        return words

@@ -11,6 +11,7 @@ from typing import Self, get_args
 
 from pydantic import (
     BaseModel,
+    Field,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -27,6 +28,7 @@ from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.recourse import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section, check_numbers, read_toml
+from recourse_audit.settings.words import AuditSettings, WordSettings, check_words
 
 BUNDLE_SETTINGS = "settings.json"
 _WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
@@ -55,6 +57,7 @@ WORDING = {
 class Settings(Section):
     """Everything an audit is told, checked once."""
 
+    audit: AuditSettings = AuditSettings()
     model: ModelSettings
     graph: GraphSettings = GraphSettings()
     decision: DecisionSettings
@@ -63,6 +66,7 @@ class Settings(Section):
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
     letters: LetterSettings = LetterSettings()
+    words: WordSettings = Field(default_factory=dict)
 
     @field_validator("graph")
     @classmethod
@@ -73,15 +77,15 @@ class Settings(Section):
             raise ValueError("needs features: the columns that the model takes, in order")
         return graph
 
-    @field_validator("letters")
+    @field_validator("words")
     @classmethod
-    def _check_levels(cls, letters: LetterSettings, info: ValidationInfo) -> LetterSettings:
+    def _check_words(cls, words: WordSettings, info: ValidationInfo) -> WordSettings:
         recourse: RecourseSettings | None = info.data.get("recourse")
         graph: GraphSettings | None = info.data.get("graph")
         if recourse is not None and graph is not None:
             ruled = (rule.name for rule in recourse.attributes if rule.of_category)
-            letters.check_levels({*ruled, *(encoding.name for encoding in graph.encodings)})
-        return letters
+            check_words(words, {*ruled, *(encoding.name for encoding in graph.encodings)})
+        return words
 
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
@@ -157,12 +161,14 @@ def settings_text(settings: Settings, folder: Path) -> str:
 
 
 def fingerprint_text(settings: Settings, folder: Path) -> str:
-    """The settings that results depend on, as JSON on one line: without letters and the seed.
+    """The settings that results depend on, as JSON on one line: without words and the seed.
 
     The fingerprint of an audit holds the seed separately. No result depends on a limit.
     """
     left_out: dict[str, IncEx | bool] = {
+        "audit": True,
         "letters": True,
+        "words": True,
         "search": {"seed": True},
         "model": {"timeout": True, "memory": True},
     }

@@ -25,7 +25,7 @@ from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Pa
 from recourse_audit.execute.process_pool import Failed, Say
 from recourse_audit.execute.worker import NO_MEMORY, AuditJob, Worker
 from recourse_audit.records.recourse import RecourseStatus
-from recourse_audit.render.page_words import status_name
+from recourse_audit.render.i18n import status_name
 from tests.audits import quick_audit, small_audit
 from tests.bundles import (
     Remembered,

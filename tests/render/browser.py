@@ -20,7 +20,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from recourse_audit.render.page_words import LANGUAGES
+from recourse_audit.render.i18n import LANGUAGES
 
 # A visit or a PDF takes a while: most differ by language only in the length of words, of which
 # German has the longest.

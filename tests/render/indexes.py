@@ -7,7 +7,7 @@ from typing import Any
 
 from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.page_words import INDEX_WORDS, PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.index import IndexSource, IndexView, index_view
 from recourse_audit.render.pages.index_rows import Links
 from recourse_audit.render.templates import Templates
@@ -52,7 +52,7 @@ def view_of(
             groups=groups,
             **(source or {}),
         ),
-        words=PageWords(language, Templates(), *INDEX_WORDS),
+        words=Words(language, Templates()),
         **(options or {}),
     )
 

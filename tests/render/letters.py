@@ -68,16 +68,18 @@ LETTERS: dict[str, Any] = {
     "contact": ["Customer Care", "+49 30 1234 5678"],
     "about": "Your application for a loan",
     "currencies": {"euros": "EUR"},
-    "words": {
-        "en": {"guarantor": ["guarantor", "guarantors"], "denied": "declined"},
-        "de": {
-            "guarantor": ["Bürge", "Bürgen"],
-            "payment": ["Dauerauftrag", "Daueraufträge"],
-            "savings": "Ersparnisse",
-            "loan_amount": "Kreditbetrag",
-            "debt_ratio": "Schuldenquote",
-            "denied": "abgelehnt",
+}
+WORDS: dict[str, Any] = {
+    "en": {"denied": "declined", "ties": {"guarantor": {"name": ["guarantor", "guarantors"]}}},
+    "de": {
+        "ties": {
+            "guarantor": {"name": ["Bürge", "Bürgen"]},
+            "payment": {"name": ["Dauerauftrag", "Daueraufträge"]},
         },
+        "savings": "Ersparnisse",
+        "loan_amount": "Kreditbetrag",
+        "debt_ratio": "Schuldenquote",
+        "denied": "abgelehnt",
     },
 }
 SIGNED = SignOff(name=Signer("A. Example"), day=date(2026, 11, 16))
@@ -88,8 +90,12 @@ PROBABILITIES = {"denied": 0.918273, "approved": 0.081727}
 Caveats = tuple[tuple[str, Grade | AdjustedEffect | None], ...]
 
 
-def settings(**letters: Any) -> Settings:
-    tables = TABLES | {"letters": LETTERS | letters}
+def settings(words: dict[str, Any] | None = None, data_as_of: str = "", **letters: Any) -> Settings:
+    tables = TABLES | {
+        "letters": LETTERS | letters,
+        "words": WORDS if words is None else words,
+        "audit": {"data_as_of": data_as_of},
+    }
     return parse_settings(tables, folder=Path(), origin="audit.toml")
 
 

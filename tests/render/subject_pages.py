@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import tinyhtml5
 
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pages.tables import AuditFacts
@@ -122,7 +122,7 @@ def read(
     own: AuditFacts | None = None,
     *,
     level: Level = "auditor",
-    words: PageWords | None = None,
+    words: Words | None = None,
     members: Mapping[str, str] | None = None,
     **links: str,
 ) -> ReadPage:

@@ -11,6 +11,7 @@ import pytest
 from recourse_audit.groups.cut_off import options_by_subject
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetAction
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters.sentences import unworded
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
@@ -34,11 +35,12 @@ TO_OWN = SetAction(
 )
 
 
-def letter(language: str, **letters: Any) -> str:
+def letter(language: str, **words: Any) -> str:
     rule = {**HOUSING, "implies": [{"name": "street", "to": "2"}]}
     given = TABLES | {
         "recourse": {"attributes": [rule]},
-        "letters": LETTERS | {"language": language} | letters,
+        "letters": LETTERS | {"language": language},
+        "words": {language: words},
     }
     by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Templates())
     found = report(option(TO_OWN), permitted={"housing": 1})
@@ -63,16 +65,16 @@ def test_a_letter_names_the_category_before_and_after(
 
 
 def test_a_letter_uses_the_users_words_for_categories() -> None:
-    words = {"de": {"housing": "Wohnung", "rent": "Miete", "own_flat": "Eigentum"}}
-    assert "Wohnung: von Miete auf Eigentum ändern" in letter("de", words=words)
-    phrases = {"de": {"housing": {"own_flat": "Eine eigene Wohnung beziehen"}}}
-    assert "Eine eigene Wohnung beziehen" in letter("de", set=phrases)
+    words = {"housing": "Wohnung", "rent": "Miete", "own_flat": "Eigentum"}
+    assert "Wohnung: von Miete auf Eigentum ändern" in letter("de", **words)
+    levels = {"housing": {"own_flat": "Eine eigene Wohnung beziehen"}}
+    assert "Eine eigene Wohnung beziehen" in letter("de", levels=levels)
 
 
 def test_categories_without_a_word_are_listed() -> None:
     given = TABLES | {"recourse": {"attributes": [HOUSING]}, "letters": LETTERS}
     settings = parse_settings(given, folder=Path(), origin="audit.toml")
-    assert {"housing", "rent", "own_flat"} <= set(unworded(settings, names_class=True))
+    assert {"housing", "rent", "own_flat"} <= set(unworded(settings, Words(), names_class=True))
 
 
 def test_the_terminal_names_categories() -> None:

@@ -31,7 +31,7 @@ from recourse_audit.render.charts.svg import (
     ticks,
     widened,
 )
-from recourse_audit.render.page_words import english
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.templates import template_folder
 from tests.render.test_neighbourhood import made
 
@@ -59,7 +59,7 @@ def some_rings(name: str = "P{}") -> Picture:
     return rings(found, f"{found.people[0].tip} in the middle, 1 person around, 3 more")
 
 
-WORDS = english("subject")
+WORDS = Words()
 
 
 def some_grid() -> Picture:

@@ -11,11 +11,8 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser
 
-from recourse_audit.render.page_words import (
-    GROUP_WORDS,
-    INDEX_WORDS,
-    SUBJECT_WORDS,
-    PageWords,
+from recourse_audit.render.i18n import (
+    Words,
 )
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pages.index_rows import Links
@@ -47,10 +44,10 @@ def html_of(kind: str, language: str) -> str:
             options={"paper": True},
         )
     elif kind == "groups":
-        words = PageWords(language, TEMPLATES, *GROUP_WORDS)
+        words = Words(language, TEMPLATES)
         view = groups_view(gap_report(), words=words)
     else:
-        words = PageWords(language, TEMPLATES, *SUBJECT_WORDS)
+        words = Words(language, TEMPLATES)
         view = SubjectPage(made_report(), facts(), words=words)
     return TEMPLATES.render(f"pages/{kind}.html", view=view)
 
@@ -142,7 +139,7 @@ def _figures(element: Any) -> Any:
 def test_the_first_sheet_of_the_index_is_the_board_page(language: str, tmp_path: Path) -> None:
     path = tmp_path / "index.pdf"
     path.write_bytes(pdf_of("index", language))
-    words = PageWords(language, TEMPLATES, *INDEX_WORDS)
+    words = Words(language, TEMPLATES)
     sheets = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True)
     first, second, *_ = sheets.stdout.decode("utf-8").split("\f")
     assert words.say("board.limits") in " ".join(first.split())

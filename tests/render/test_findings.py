@@ -10,10 +10,9 @@ import pytest
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import Comparison, Interval, Measure
 from recourse_audit.records.groups import Finding, GroupReport
-from recourse_audit.render.findings import CATALOGUE, speak
-from recourse_audit.render.page_words import LANGUAGES
+from recourse_audit.render.findings import speak
+from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import PLACEHOLDER, Wording
 from tests.render.comparisons import compared, report_on
 from tests.render.group_reports import tiny_report
 
@@ -30,8 +29,8 @@ GAPS = (0.2, -0.2, 0.0)
 
 
 @cache
-def wording(language: str) -> Wording:
-    return Wording(language, Templates(), CATALOGUE)
+def wording(language: str) -> Words:
+    return Words(language, Templates())
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 
 from recourse_audit.records.group_figures import Interval, Measure, Verdict
 from recourse_audit.records.groups import GroupReport, LeftOut
-from recourse_audit.render.page_words import INDEX_WORDS, LANGUAGES, PageWords
+from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.pages.board import BoardView, board_view
 from recourse_audit.render.pages.board_words import times
 from recourse_audit.render.pages.groups import groups_view
@@ -62,8 +62,8 @@ def report_of(name: str) -> GroupReport:
 
 
 @cache
-def words_in(language: str) -> PageWords:
-    return PageWords(language, Templates(), *INDEX_WORDS)
+def words_in(language: str) -> Words:
+    return Words(language, Templates())
 
 
 def view_of(report: GroupReport, language: str = "en") -> BoardView:
@@ -358,7 +358,7 @@ def test_every_report_has_a_board_in_every_language(name: str, language: str) ->
 @pytest.mark.parametrize("language", EACH_LANGUAGE)
 @pytest.mark.parametrize("name", ["gap", "quiet", "pooled", "tiny"])
 def test_on_paper_the_block_is_the_first_sheet(name: str, language: str) -> None:
-    words = PageWords(language, Templates(), "groups", "group_page")
+    words = Words(language, Templates())
     view = groups_view(report_of(name), words=words)
     page = Templates().render("pages/groups.html", view=view)
     with (

@@ -7,7 +7,7 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser, expect
 
-from recourse_audit.render.page_words import GROUP_WORDS, LANGUAGES, PageWords
+from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
@@ -19,7 +19,7 @@ LONG = "a name that goes on and on " * 11 + "end"
 
 
 def html_in(language: str) -> str:
-    words = PageWords(language, Templates(), *GROUP_WORDS)
+    words = Words(language, Templates())
     return Templates().render("pages/groups.html", view=groups_view(gap_report(), words=words))
 
 

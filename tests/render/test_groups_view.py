@@ -17,7 +17,7 @@ from recourse_audit.records.model import (
     Disagreement,
     GroupAgreement,
 )
-from recourse_audit.render.page_words import GROUP_WORDS, LANGUAGES, PageWords
+from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.pages.groups import GroupsView, groups_view
 from recourse_audit.render.pages.tables import ChartTable, Table
 from recourse_audit.render.templates import Templates
@@ -75,8 +75,8 @@ def view_of(name: str, language: str = "en") -> GroupsView:
 
 
 @cache
-def words_in(language: str) -> PageWords:
-    return PageWords(language, Templates(), *GROUP_WORDS)
+def words_in(language: str) -> Words:
+    return Words(language, Templates())
 
 
 @cache

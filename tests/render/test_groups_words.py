@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.render.page_words import LANGUAGES
+from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
 from recourse_audit.render.templates import Templates, template_folder
-from recourse_audit.render.wording import PLACEHOLDER, Wording
 
 CATALOGUES = ("groups", "group_page")
 PAGES = Path(__file__).parents[2] / "recourse_audit" / "render"
@@ -28,8 +27,8 @@ SAME = {"finding.attribute", "board.card.own.row", "report.column.p_alone"}
 
 
 @cache
-def wording(language: str, catalogue: str) -> Wording:
-    return Wording(language, Templates(), catalogue)
+def wording(language: str, catalogue: str) -> Words:
+    return Words(language, Templates())
 
 
 @pytest.mark.parametrize("catalogue", CATALOGUES)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from recourse_audit.render.i18n import MINUS
 from recourse_audit.render.pages.index_list import NOTHING
 from recourse_audit.render.text import plain
-from recourse_audit.render.wording import MINUS
 from tests.render.browser import DESK, PHONE, findings, overflow, visit
 from tests.render.indexes import HOSTILE, some_subjects, write_index
 from tests.render.stores import subject

@@ -9,7 +9,7 @@ import pytest
 
 from recourse_audit.records.bundle import Command, ModelDigest
 from recourse_audit.records.recourse import STATUSES
-from recourse_audit.render.page_words import INDEX_WORDS, LANGUAGES, PageWords
+from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.pages.index_rows import (
     NEEDS,
     Embedded,
@@ -25,7 +25,7 @@ from tests.render.indexes import HOSTILE, some_subjects, view_of
 from tests.render.stores import DIGEST, manifest_of, subject
 from tests.render.subject_reports import PROBES
 
-ENGLISH = PageWords("en", Templates(), *INDEX_WORDS)
+ENGLISH = Words("en", Templates())
 
 
 @pytest.fixture(scope="module")
@@ -318,8 +318,8 @@ def test_no_english_is_left_in_another_language(language: str, settings: Setting
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
 def test_every_language_has_the_same_messages_and_placeholders(language: str) -> None:
-    other = PageWords(language, Templates(), "index")
-    english = PageWords("en", Templates(), "index")
+    other = Words(language, Templates())
+    english = Words("en", Templates())
     assert set(other.keys) == set(english.keys)
     for key in english.keys:
         wanted = set(re.findall(r"\{(\w+)\}", " ".join(english.forms(key))))

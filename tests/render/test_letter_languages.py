@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import Wording
 from tests.render.letters import (
     SIGNED,
     add,
@@ -73,7 +73,7 @@ def test_the_words_are_those_of_english_letters() -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_no_message_of_a_catalogue_is_in_english(language: str) -> None:
-    wording = Wording(language, Templates())
+    wording = Words(language, Templates())
     for key in wording.keys:
         for form in wording.forms(key):
             assert not english_in(re.sub(r"\{\w+\}", "", form)), key
@@ -96,7 +96,7 @@ def test_no_letter_in_another_language_has_english_in_it(
         "address": ["xx"],
         "contact": ["xx"],
         "about": "",
-        "data_date": "2026-10-31",
+        "data_as_of": "2026-10-31",
     }
     if signed:
         given |= {"slots": dict.fromkeys(known.slots, "xx")}
@@ -121,7 +121,7 @@ def test_no_letter_in_another_language_has_english_in_it(
 )
 def test_the_first_sentence_is_the_decision(language: str, one: str, several: str) -> None:
     def first(**more: Any) -> str:
-        by = writer(language=language, words={language: {"denied": "xx"}}, **more)
+        by = writer(language=language, words={language: {"denied": "xx", **more}})
         return paragraph(by.html(written(report(), by)))
 
     def paragraph(html: str) -> str:
@@ -130,10 +130,9 @@ def test_the_first_sentence_is_the_decision(language: str, one: str, several: st
         return lead[1].replace("\N{NO-BREAK SPACE}", " ")
 
     assert first().startswith(f"<strong>{one}</strong> ")
-    own = {language: {"denied": "We said no."}}
-    assert first(decided=own).startswith("<strong>We said no.</strong> ")
+    assert first(decided={"denied": "We said no."}).startswith("<strong>We said no.</strong> ")
     country = f"{language}_{language.upper()}" if language != "en" else "en_GB"
-    by = writer(language=country, decided=own)
+    by = writer(language=country, words={language: {"decided": {"denied": "We said no."}}})
     assert "<strong>We said no.</strong>" in by.html(written(report(), by))
     assert several in paragraph(_of_three_classes(language))
 

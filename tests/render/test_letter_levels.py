@@ -9,9 +9,9 @@ import pytest
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import SetAction
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import Wording
 from recourse_audit.settings import parse_settings, settings_schema
 from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
 
@@ -27,7 +27,8 @@ MONTHS = {
 def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters: Any) -> str:
     """A letter about one attribute that moves by one rule, and can reach this many levels."""
     recourse = {"attributes": [{"name": "a", "step": 1, **rule}]}
-    given = TABLES | {"recourse": recourse, "letters": LETTERS | letters}
+    words = letters.pop("words", {})
+    given = TABLES | {"recourse": recourse, "letters": LETTERS | letters, "words": words}
     by = LetterWriter(parse_settings(given, folder=Path(), origin="audit.toml"), Templates())
     found = report(option(action), permitted={"a": levels})
     return by.html(written(found, by)).split("</style>")[1].replace(SPACE, " ")
@@ -62,13 +63,13 @@ def test_a_unit_is_in_the_form_that_goes_with_its_number(language: str, words: s
     ],
 )
 def test_a_language_chooses_between_one_and_several(language: str, value: float, one: bool) -> None:
-    assert Wording(language, Templates()).form(value, ("one", "several")) == (
+    assert Words(language, Templates()).form(value, ("one", "several")) == (
         "one" if one else "several"
     )
 
 
 def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
-    assert Wording("en", Templates()).form(5.0, ("km",)) == "km"
+    assert Words("en", Templates()).form(5.0, ("km",)) == "km"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ PHRASES = {
 
 
 @pytest.mark.parametrize(
-    ("language", "after", "words"),
+    ("language", "after", "phrase"),
     [
         ("en", 1.0, "Get a telephone line"),
         ("en", 2.5, "Get two and a half"),
@@ -125,26 +126,27 @@ PHRASES = {
     ],
 )
 def test_a_phrase_for_a_level_takes_the_place_of_ours(
-    language: str, after: float, words: str
+    language: str, after: float, phrase: str
 ) -> None:
-    text = text_of(move("a", 0.0, after), {"direction": "any"}, set=PHRASES, language=language)
-    assert f"<li>{words}</li>" in text
+    words = {name: {"levels": levels} for name, levels in PHRASES.items()}
+    text = text_of(move("a", 0.0, after), {"direction": "any"}, words=words, language=language)
+    assert f"<li>{phrase}</li>" in text
 
 
 @pytest.mark.parametrize(
     ("phrases", "words"),
     [
-        ({"en": {"a": {"yes": "x"}}}, "letters: set needs numbers as levels of en.a, such as"),
-        ({"en": {"a": {"1": " "}}}, "letters.set: needs a phrase for level 1 of en.a"),
-        ({"english": {}}, "letters.set: needs languages such as en or de as keys"),
+        ({"en": {"levels": {"a": {"yes": "x"}}}}, "words: en.levels needs numbers as levels of a"),
+        ({"en": {"levels": {"a": {"1": " "}}}}, "words.en.levels: needs a phrase for level 1 of a"),
+        ({"english": {}}, "words: needs languages such as en or de as keys"),
     ],
 )
 def test_phrases_for_levels_are_checked(phrases: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(words)):
-        text_of(move("a", 0.0, 1.0), {"direction": "any"}, set=phrases)
+        text_of(move("a", 0.0, 1.0), {"direction": "any"}, words=phrases)
 
 
 def test_the_schema_knows_phrases_for_levels() -> None:
-    found = json.loads(settings_schema())["$defs"]["LetterSettings"]["properties"]["set"]
-    by_name = found["additionalProperties"]["additionalProperties"]
+    levels = json.loads(settings_schema())["$defs"]["LanguageWords"]["properties"]["levels"]
+    by_name = levels["additionalProperties"]
     assert by_name["additionalProperties"] == {"type": "string"}

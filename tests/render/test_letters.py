@@ -11,11 +11,11 @@ import pytest
 from recourse_audit.audit.caveats import adjusted_effect
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.subject import EgoTie, Grade, SubjectReport
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters.letter import Letter
 from recourse_audit.render.letters.source import NoLetter
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import Wording
 from tests.render.letters import (
     LANGUAGES,
     OWN,
@@ -67,12 +67,11 @@ def test_what_moves_along_is_said() -> None:
 
 def test_a_phrase_of_the_user_takes_the_place_of_ours() -> None:
     found = report(option(drop("P1000"), drop("P1001")), ties=MANY)
-    phrases = {"en": {"guarantor": ["Release a guarantor", "Release {count} of your guarantors"]}}
-    assert "Release 2 of your guarantors" in text_of(found, drop=phrases)
-    one = report(option(drop("P1000")), ties=MANY)
-    assert "Release a guarantor" in text_of(one, drop=phrases)
-    only_one = {"en": {"guarantor": "Release a guarantor"}}
-    assert "Guarantors: end 2 of your connections" in text_of(found, drop=only_one)
+    end = ["release a guarantor", "release {count} guarantors"]
+    words = {"en": {"ties": {"guarantor": {"end": end}}}}
+    assert "Release 2 guarantors" in text_of(found, words=words)
+    single = report(option(drop("P1000")), ties=MANY)
+    assert "Release a guarantor" in text_of(single, words=words)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +207,7 @@ def test_every_grade_has_a_sentence_of_its_own_in_every_language(language: str) 
         key: text_of(report(ending, ties=MANY, caveats=caveats), language=language)
         for key, caveats in CAUTIONS.items()
     }
-    wording = Wording(language, Templates())
+    wording = Words(language, Templates())
     for key in CAUTIONS:
         said = {other for other, text in texts.items() if f"{wording.say(key)}</" in text}
         assert said == {key}, key
@@ -287,7 +286,7 @@ def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
 
 
 def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
-    by = writer(sign_off=SIGNED, data_date="2026-10-31", valid_days=30)
+    by = writer(sign_off=SIGNED, data_as_of="2026-10-31", valid_days=30)
     text = by.html(written(report(option(move("savings", 1.0, 2.0))), by))
     assert '<th scope="row">Date</th><td>November 16, 2026</td>' in text
     # The day is the letter's own, and nobody says that it was signed off on that day.
@@ -337,7 +336,7 @@ def test_names_without_a_word_are_listed_for_the_user() -> None:
 def test_a_class_without_a_word_is_listed_only_where_a_letter_names_it(
     classes: list[str], decided: dict[str, dict[str, str]], listed: bool
 ) -> None:
-    given = settings(language="fr", decided=decided)
+    given = settings(language="fr", words={"fr": {"decided": decided.get("fr", {})}})
     decision = given.decision.model_copy(update={"classes": tuple(classes)})
     missing = LetterWriter(given.model_copy(update={"decision": decision}), Templates()).unworded
     assert ("denied" in missing) == listed
@@ -466,14 +465,14 @@ def test_the_settings_of_a_letter_are_checked() -> None:
     for key, value, words in (
         ("language", "../x", "must be a language"),
         ("profile", "../x", "must be the name of a file"),
-        ("data_date", "31.3.2026", "must be a date such as"),
+        ("data_as_of", "31.3.2026", "must be a date such as"),
         ("currencies", {"euros": "€"}, "a three-letter currency code for euros"),
         ("words", {"en": {"x": ["a", "b", "c"]}}, "needs one word, or a singular"),
         ("words", {"xxxx": {}}, "needs languages such as en or de as keys"),
         ("k", 1, "must be at least 2"),
     ):
         with pytest.raises(SettingsError, match=words):
-            settings(**{key: value})
+            settings(**{key: value})  # type: ignore[arg-type]
 
 
 def test_a_letter_is_made_from_the_report_alone_each_time() -> None:

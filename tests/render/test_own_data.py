@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from recourse_audit.records.subject import RANDOM_ANSWERS, OwnData, SubjectReport
-from recourse_audit.render.page_words import LANGUAGES, PageWords
+from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import REASONS, SubjectPage
 from recourse_audit.render.templates import Templates
@@ -78,9 +78,7 @@ def test_a_class_with_a_hostile_name_is_shown_as_text() -> None:
 def test_every_reason_for_not_asking_is_said_in_every_language(reason: str) -> None:
     report = made_report(own_data=OwnData(reason=reason))
     said = {
-        language: read(report, words=PageWords(language, Templates(), "subject")).texts(
-            ".//details/p"
-        )[-1]
+        language: read(report, words=Words(language, Templates())).texts(".//details/p")[-1]
         for language in LANGUAGES
     }
     assert len(set(said.values())) == len(LANGUAGES)

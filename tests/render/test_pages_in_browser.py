@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.page_words import SUBJECT_WORDS, PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pdf import Printer
@@ -60,7 +60,7 @@ def crowded(language: str = "en", **changes: Any) -> SubjectPage:
     return SubjectPage(
         report,
         facts(),
-        words=PageWords(language, Templates(), *SUBJECT_WORDS),
+        words=Words(language, Templates()),
         members={"gender": "x"},
         links=PageLinks(
             previous="000000-P0009.html",

@@ -227,8 +227,9 @@ def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
     (tmp_path / "profiles" / "mine.toml").write_text(PROFILE, encoding="utf-8")
     profile = loaded("mine", Templates(tmp_path), slots={"agency": "x"})
     assert profile.languages == ("de", "en")
-    given = settings(**tomllib.loads(LETTERS)["letters"]).letters
-    assert given.words["en"]["guarantor"] == ("guarantor", "guarantors")
+    table = tomllib.loads(LETTERS)
+    given = settings(words=table["words"], **table["letters"])
+    assert given.words["en"].ties["guarantor"].name == ("guarantor", "guarantors")
 
 
 def test_the_page_about_letters_dates_the_profiles() -> None:

@@ -33,7 +33,7 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import NO_TIES, AnswerAlone, DecisionLine, SubjectReport
 from recourse_audit.render.findings import speak
-from recourse_audit.render.page_words import status_name
+from recourse_audit.render.i18n import status_name
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left

@@ -24,11 +24,10 @@ from recourse_audit.records.recourse import (
     survival,
 )
 from recourse_audit.records.subject import NO_TIES, SubjectReport
-from recourse_audit.render.page_words import LANGUAGES, SUBJECT_WORDS, PageWords
+from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
 from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import PLACEHOLDER
 from tests.render.subject_reports import (
     PROBES,
     facts,
@@ -46,8 +45,8 @@ CLASSES = ("xnegx", "xposx")
 
 
 @cache
-def words_of(language: str) -> PageWords:
-    return PageWords(language, Templates(), *SUBJECT_WORDS)
+def words_of(language: str) -> Words:
+    return Words(language, Templates())
 
 
 @pytest.mark.parametrize("language", OTHERS)

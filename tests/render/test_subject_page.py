@@ -38,7 +38,10 @@ from recourse_audit.records.subject import (
     OwnData,
     SubjectReport,
 )
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.redaction import LEVELS, SOMEBODY, Level, redacted
+from recourse_audit.render.templates import Templates
+from recourse_audit.settings import LanguageWords
 from tests.render.subject_pages import read, read_made
 from tests.render.subject_reports import (
     PROBES,
@@ -263,7 +266,8 @@ def test_options_say_what_to_change_with_effort_before_and_after_and_how_they_he
 
 
 def test_money_and_attributes_are_said_in_the_users_words() -> None:
-    own = replace(facts(), currencies={"euros": "EUR"}, names={"en": {"loan_amount": ("loan",)}})
+    own = {"en": LanguageWords.model_validate({"loan_amount": "loan"})}
+    words = Words("en", Templates(), own, {"euros": "EUR"})
     actions: list[Action] = [
         SetAction(attribute="savings", before=4780.0, after=12280.0, unit="euros"),
         SetAction(attribute="loan_amount", before=13100.5, after=10600.0, unit="euros"),
@@ -271,7 +275,7 @@ def test_money_and_attributes_are_said_in_the_users_words() -> None:
         TieAction(do="drop", tie=("P0000", "P0001"), kind="payment"),
         TieAction(do="add", tie=("P0003", "P0000"), kind=""),
     ]
-    page = read(with_recourse(made_report(), options=(option(actions, 1.0),)), own)
+    page = read(with_recourse(made_report(), options=(option(actions, 1.0),)), words=words)
     changes = page.texts(".//td[@class='changes']/span[@class='cell-line']")
     assert changes == [
         "Savings from €4,780 to €12,280",

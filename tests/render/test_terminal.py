@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.render.page_words import status_name
+from recourse_audit.render.i18n import status_name
 from recourse_audit.render.text import plain
 from tests.audits import SAMPLES, lending_audit, small_audit
 from tests.command import command

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
+from recourse_audit.render.i18n import PLACEHOLDER, Words, catalogue_name
 from recourse_audit.render.templates import Templates, template_folder
-from recourse_audit.render.wording import PLACEHOLDER, Wording, catalogue_name
 from tests.render.letters import LANGUAGES, report, writer, written
 
-ENGLISH = Wording("en", Templates())
+ENGLISH = Words("en", Templates())
 SPACE = "\N{NO-BREAK SPACE}"
 # Nothing on paper proves, promises or names a cause; each language's words for it.
 BANNED = {
@@ -33,12 +33,12 @@ PIECES = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_message_is_in_every_language(language: str) -> None:
-    assert set(Wording(language, Templates()).keys) == set(ENGLISH.keys)
+    assert set(Words(language, Templates()).keys) == set(ENGLISH.keys)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_translation_has_the_placeholders_and_forms_of_the_english(language: str) -> None:
-    wording = Wording(language, Templates())
+    wording = Words(language, Templates())
     for key in ENGLISH.keys:
         forms, english = wording.forms(key), ENGLISH.forms(key)
         assert len(forms) == len(english), key
@@ -52,7 +52,7 @@ def test_every_translation_has_the_placeholders_and_forms_of_the_english(languag
 
 @pytest.mark.parametrize("language", ["de", "fr", "es"])
 def test_a_translation_is_not_the_english_again(language: str) -> None:
-    wording = Wording(language, Templates())
+    wording = Words(language, Templates())
     same = {key for key in ENGLISH.keys if wording.forms(key) == ENGLISH.forms(key)}
     assert same <= {"label.date", "value.no"}
 
@@ -75,13 +75,13 @@ def test_no_message_is_left_that_nothing_says() -> None:
     ],
 )
 def test_numbers_choose_the_plural_form(language: str, one: str, several: str) -> None:
-    wording = Wording(language, Templates())
+    wording = Words(language, Templates())
     assert wording.say_count("option.changes", 1) == one
     assert wording.say_count("option.changes", 2) == several
 
 
 def test_french_counts_nothing_in_the_singular() -> None:
-    assert Wording("fr", Templates()).say_count("option.changes", 0) == "0 changement"
+    assert Words("fr", Templates()).say_count("option.changes", 0) == "0 changement"
     assert ENGLISH.say_count("option.changes", 0) == "0 changes, made together"
 
 
@@ -97,7 +97,7 @@ def test_french_counts_nothing_in_the_singular() -> None:
 def test_numbers_money_and_dates_are_written_as_the_language_does(
     language: str, money: str, cents: str, number: str, day: str
 ) -> None:
-    wording = Wording(language, Templates())
+    wording = Words(language, Templates())
     assert wording.money(12500.0, "EUR") == money
     assert wording.money(0.5, "EUR") == cents
     assert wording.number(1234.5) == number
@@ -105,7 +105,7 @@ def test_numbers_money_and_dates_are_written_as_the_language_does(
 
 
 def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> None:
-    british = Wording("en_GB", Templates())
+    british = Words("en_GB", Templates())
     assert british.say("closing") == ENGLISH.say("closing")
     assert british.day(date(2026, 11, 16)) == "16 November 2026"
     by = writer(language="en_GB")
@@ -114,7 +114,7 @@ def test_a_country_uses_the_catalogue_of_its_language_and_its_own_dates() -> Non
 
 def test_a_missing_catalogue_is_one_sentence() -> None:
     with pytest.raises(TemplateError) as raised:
-        Wording("it", Templates())
+        Words("it", Templates())
     assert str(raised.value) == (
         "there is no catalogue for letters in 'it'; write wording/it/LC_MESSAGES/letters.po in a "
         "folder for --templates, starting from wording/en/LC_MESSAGES/letters.po"
@@ -123,11 +123,11 @@ def test_a_missing_catalogue_is_one_sentence() -> None:
 
 def test_a_language_that_is_none_is_refused() -> None:
     with pytest.raises(TemplateError, match="'qqq' is not a known language"):
-        Wording("qqq", Templates())
+        Words("qqq", Templates())
 
 
 def own_catalogue(folder: Path, text: str) -> Templates:
-    path = folder / catalogue_name("it")
+    path = folder / catalogue_name("it", "letters.po")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
     return Templates(folder)
@@ -138,7 +138,7 @@ HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 
 def test_a_catalogue_of_the_user_is_read(tmp_path: Path) -> None:
     pages = own_catalogue(tmp_path, HEAD + 'msgid "closing"\nmsgstr "Cordiali saluti"\n')
-    assert Wording("it", pages).say("closing") == "Cordiali saluti"
+    assert Words("it", pages).say("closing") == "Cordiali saluti"
 
 
 @pytest.mark.parametrize(
@@ -153,21 +153,21 @@ def test_a_catalogue_of_the_user_is_read(tmp_path: Path) -> None:
 def test_a_mistake_in_a_catalogue_of_the_user_is_named(
     text: str, words: str, tmp_path: Path
 ) -> None:
-    wording = Wording("it", own_catalogue(tmp_path, HEAD + text))
+    wording = Words("it", own_catalogue(tmp_path, HEAD + text))
     with pytest.raises(TemplateError, match=re.escape(words)):
         wording.say("closing")
 
 
 def test_a_catalogue_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=r"letters\.po: is not a valid catalogue"):
-        Wording("it", own_catalogue(tmp_path, HEAD + 'msgid "closing\nmsgstr 3\nnonsense\n'))
+        Words("it", own_catalogue(tmp_path, HEAD + 'msgid "closing\nmsgstr 3\nnonsense\n'))
 
 
 def test_a_catalogue_in_another_encoding_is_not_called_missing(tmp_path: Path) -> None:
     pages = own_catalogue(tmp_path, HEAD)
-    (tmp_path / catalogue_name("it")).write_bytes("é".encode("latin-1"))
+    (tmp_path / catalogue_name("it", "letters.po")).write_bytes("é".encode("latin-1"))
     with pytest.raises(TemplateError, match=r"letters\.po: is not text in UTF-8"):
-        Wording("it", pages)
+        Words("it", pages)
 
 
 @pytest.mark.parametrize("path", PIECES, ids=lambda path: path.name)
@@ -208,22 +208,22 @@ PLURALS = r"nplurals=2; plural=(n != 1);"
     ],
 )
 def test_a_rule_for_plurals_that_fails_is_an_error(tmp_path: Path, rule: str, words: str) -> None:
-    path = tmp_path / catalogue_name("en")
+    path = tmp_path / catalogue_name("en", "letters.po")
     path.parent.mkdir(parents=True)
-    text = (template_folder() / catalogue_name("en")).read_text(encoding="utf-8")
+    text = (template_folder() / catalogue_name("en", "letters.po")).read_text(encoding="utf-8")
     assert PLURALS in text
     path.write_text(text.replace(PLURALS, rule), encoding="utf-8")
     with pytest.raises(TemplateError, match=words):
-        Wording("en", Templates(tmp_path)).say_count("options.intro", 2)
+        Words("en", Templates(tmp_path)).say_count("options.intro", 2)
 
 
 def test_a_message_that_comes_twice_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / catalogue_name("en")
+    path = tmp_path / catalogue_name("en", "letters.po")
     path.parent.mkdir(parents=True)
-    text = (template_folder() / catalogue_name("en")).read_text(encoding="utf-8")
+    text = (template_folder() / catalogue_name("en", "letters.po")).read_text(encoding="utf-8")
     path.write_text(f'{text}\nmsgid "step.raise"\nmsgstr "Never"\n', encoding="utf-8")
     with pytest.raises(TemplateError, match=r"line \d+: 'step.raise' is there already"):
-        Wording("en", Templates(tmp_path))
+        Words("en", Templates(tmp_path))
 
 
 @pytest.mark.parametrize("form", ["-9223372036854775809", "-1", "6", "9" * 30, "x", ""])
@@ -234,4 +234,4 @@ def test_a_plural_form_that_no_language_has_is_refused(form: str, tmp_path: Path
     text = Templates().text(name)
     path.write_text(text.replace("msgstr[1]", f"msgstr[{form}]", 1), encoding="utf-8")
     with pytest.raises(TemplateError, match="has no plural form"):
-        Wording("en", Templates(tmp_path))
+        Words("en", Templates(tmp_path))

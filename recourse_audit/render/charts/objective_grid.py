@@ -16,8 +16,7 @@ from recourse_audit.render.charts.svg import (
     widened,
     width_of,
 )
-from recourse_audit.render.page_words import PageWords
-from recourse_audit.render.wording import MINUS
+from recourse_audit.render.i18n import MINUS, Words
 
 WIDTH, HEIGHT = 560, 416
 LEFT, RIGHT, TOP, BOTTOM = 62, 546, 18, 288
@@ -30,7 +29,7 @@ Point = tuple[float, float]
 
 def objective_grid(
     found: ObjectiveGrid,
-    words: PageWords,
+    words: Words,
     *,
     front: Sequence[Point],
     front_size: int,
@@ -55,7 +54,7 @@ def objective_grid(
     return drawing.picture()
 
 
-def _draw_axes(drawing: Drawing, words: PageWords, across: Scale, up: Scale) -> None:
+def _draw_axes(drawing: Drawing, words: Words, across: Scale, up: Scale) -> None:
     along = ticks(across.low, across.high)
     for value in along:
         x = across(value)
@@ -150,7 +149,7 @@ def _draw_choices(drawing: Drawing, choices: list[Point]) -> None:
         )
 
 
-def _draw_key(drawing: Drawing, words: PageWords) -> None:
+def _draw_key(drawing: Drawing, words: Words) -> None:
     y, x = HEIGHT - 68.0, float(LEFT)
     cell = words.say("subject.grid.cell")
     drawing.text(x, y, cell, font_size=SMALL, fill="muted")
@@ -173,7 +172,7 @@ def _draw_key(drawing: Drawing, words: PageWords) -> None:
     drawing.text(LEFT + 38, y, words.say("subject.grid.shown"), font_size=SMALL)
 
 
-def _shade(place: int, words: PageWords) -> str:
+def _shade(place: int, words: Words) -> str:
     """How many pairs a shade stands for: 1, 2 to 9, 1,000 or more."""
     least = SHADES[place]
     if place + 1 == len(SHADES):
@@ -184,14 +183,14 @@ def _shade(place: int, words: PageWords) -> str:
     return words.interval(words.number(least), words.number(most))
 
 
-def _tick(value: float, places: Sequence[float], words: PageWords) -> str:
+def _tick(value: float, places: Sequence[float], words: Words) -> str:
     step = places[1] - places[0] if len(places) > 1 else 1.0
     small = step < 0.01
     value = 0.0 if abs(value) < step / 1000 else value
     return (words.amount(value) if small else words.number(value)).replace("-", MINUS)
 
 
-def _said(found: ObjectiveGrid, words: PageWords, front_size: int, choices: Sequence[Point]) -> str:
+def _said(found: ObjectiveGrid, words: Words, front_size: int, choices: Sequence[Point]) -> str:
     total = sum(count for _, count in found.counts)
     places = words.listed(
         [

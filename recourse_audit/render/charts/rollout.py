@@ -6,7 +6,7 @@ import networkx as nx
 
 from recourse_audit.audit.rollout import RollOut, Variable
 from recourse_audit.render.charts.svg import SMALL, Drawing, Picture, shortened
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 
 LIMIT_NODES, LIMIT_DEPTH = 12, 6
 LEFT, COLUMN, ROW, TOP = 110, 118, 44, 44
@@ -26,7 +26,7 @@ def fits(names: Sequence[str], depth: int) -> bool:
     return len(names) <= LIMIT_NODES and depth <= LIMIT_DEPTH
 
 
-def rollout(rolled: RollOut, names: Sequence[str], words: PageWords) -> Picture:
+def rollout(rolled: RollOut, names: Sequence[str], words: Words) -> Picture:
     """Variables as marks, one row per node and one column per layer; arcs point to the right.
 
     Nodes of the roll-out are places in `names`.
@@ -117,7 +117,7 @@ def _role(rolled: RollOut, variable: Variable) -> str:
     return "confounder" if variable in rolled.confounders else "other"
 
 
-def _said(rolled: RollOut, names: Sequence[str], words: PageWords) -> str:
+def _said(rolled: RollOut, names: Sequence[str], words: Words) -> str:
     def named(variables: frozenset[Variable]) -> str:
         ordered = sorted(variables, key=lambda one: (one[1], one[0]))
         return words.listed([_variable(names, one, words) for one in ordered]) or words.say(
@@ -134,7 +134,7 @@ def _said(rolled: RollOut, names: Sequence[str], words: PageWords) -> str:
     )
 
 
-def _variable(names: Sequence[str], variable: Variable, words: PageWords) -> str:
+def _variable(names: Sequence[str], variable: Variable, words: Words) -> str:
     node, layer = variable
     if layer:
         return words.say("subject.roll_out.at_layer", name=names[node], layer=str(layer))

@@ -136,6 +136,7 @@ def compose_letter(
     *,
     inputs: LetterInputs,
     sign_off: SignOff | None,
+    data_as_of: str = "",
 ) -> Letter:
     """Choose from what was found what this letter may say."""
     tellable = [option for option in source.options if _may_tell(option.ties, settings)]
@@ -157,7 +158,7 @@ def compose_letter(
         withheld=withheld,
         unlisted=sum(option.alike for option in distinct[MOST_OPTIONS:]),
         limits=source.limits,
-        data_date=date.fromisoformat(settings.data_date) if settings.data_date else None,
+        data_date=date.fromisoformat(data_as_of) if data_as_of else None,
         valid_days=settings.valid_days,
         sign_off=sign_off,
     )

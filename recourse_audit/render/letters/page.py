@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from recourse_audit.errors import SettingsError
+from recourse_audit.render.i18n import PLACEHOLDER, Words
 from recourse_audit.render.letters.cautions import CAUTIONS
 from recourse_audit.render.letters.letter import Letter, LetterOption
 from recourse_audit.render.letters.profiles import Block, Profile, Undeclared
-from recourse_audit.render.letters.sentences import StepText, Words, limits_of, steps_of
+from recourse_audit.render.letters.sentences import StepText, limits_of, steps_of
 from recourse_audit.render.text import plain
-from recourse_audit.render.wording import PLACEHOLDER, Wording
 from recourse_audit.settings import LetterSettings
 
 _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)
@@ -109,7 +109,7 @@ class LetterPage:
 
 
 def letter_page(
-    letter: Letter, wording: Wording, profile: Profile, settings: LetterSettings
+    letter: Letter, wording: Words, profile: Profile, settings: LetterSettings
 ) -> LetterPage:
     """Put a letter into words."""
     builder = _PageBuilder(letter, wording, profile, settings)
@@ -163,13 +163,12 @@ class _PageBuilder:
     """Puts the parts of one letter into words."""
 
     def __init__(
-        self, letter: Letter, wording: Wording, profile: Profile, settings: LetterSettings
+        self, letter: Letter, wording: Words, profile: Profile, settings: LetterSettings
     ) -> None:
         self._letter = letter
         self._wording = wording
         self._profile = profile
         self._settings = settings
-        self._words = Words(settings)
         self._language = settings.language.split("_", maxsplit=1)[0]
 
     def slot(self, name: str) -> str:
@@ -180,7 +179,7 @@ class _PageBuilder:
             "sender": settings.sender,
             "address": ", ".join(settings.address),
             "contact": ", ".join(settings.contact),
-            "decision": self._words.one(self._letter.decision),
+            "decision": self._wording.class_name(self._letter.decision),
             "decided": self._decided(),
             "reference": plain(self._letter.reference),
         }.get(name, "")
@@ -190,12 +189,14 @@ class _PageBuilder:
     def _decided(self) -> str:
         """The decision as a sentence: the user's own, or one that fits any application."""
         letter = self._letter
-        own = self._words.sentence(letter.decision)
+        own = self._wording.decided(letter.decision)
         if own is not None:
             return own
         if letter.only_refusal:
             return self._wording.say("decided.declined")
-        return self._wording.say("decided.otherwise", decision=self._words.one(letter.decision))
+        return self._wording.say(
+            "decided.otherwise", decision=self._wording.class_name(letter.decision)
+        )
 
     def blocks(self, part: str) -> tuple[str, ...]:
         """The paragraphs of the profile that belong to a part."""
@@ -261,7 +262,7 @@ class _PageBuilder:
             yield OptionText(
                 heading=wording.say("option.heading", number=wording.number(number)),
                 effort=wording.say_count("option.changes", option.changes),
-                steps=tuple(steps_of(option, wording, self._words, self._settings.currencies)),
+                steps=tuple(steps_of(option, wording)),
                 whom=" ".join(self._whom(option)),
                 note="" if steady == "unmeasured" else wording.say(f"option.{steady}"),
                 warns=steady == "fragile",
@@ -293,7 +294,7 @@ class _PageBuilder:
         letter = self._letter
         if letter.limits is None or letter.outcome not in {"none_exists", "none_found"}:
             return ()
-        return limits_of(letter.limits, self._wording, self._words)
+        return limits_of(letter.limits, self._wording)
 
     def notes(self) -> Iterator[str]:
         """What must be kept in mind: no promise, for how long, and what it does not mean."""

@@ -15,8 +15,8 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from recourse_audit.errors import SettingsError, TemplateError
+from recourse_audit.render.i18n import PLACEHOLDER
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import PLACEHOLDER
 from recourse_audit.settings import LetterSettings, first_problem
 from recourse_audit.settings.section import Section, read_toml
 

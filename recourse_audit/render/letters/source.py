@@ -130,8 +130,7 @@ class Vocabulary:
 
     def __init__(self, settings: Settings) -> None:
         recourse, letters = settings.recourse, settings.letters
-        tables = (letters.words, letters.drop, letters.add)
-        worded = {name for table in tables for words in table.values() for name in words}
+        worded = {kind for words in settings.words.values() for kind in words.ties}
         kinds = {rule.kind for rule in recourse.ties} | set(letters.known_kinds) | worded
         never = {"*", "", *recourse.never}
         self._kinds = {kind for kind in kinds - never if not is_denied(kind)}

@@ -255,7 +255,7 @@ def _made_with(
     options: LetterOptions, settings: Settings, pages: Templates, plan: _Plan, *, on_paper: bool
 ) -> MadeWith:
     by = options.signing.by if plan.signed_now else None
-    given = f"{settings.letters.model_dump_json()}{plan.table}"
+    given = f"{settings.model_dump_json(include={'audit', 'letters', 'words'})}{plan.table}"
     if options.names is not None:
         given += digest(options.names)
     return MadeWith(

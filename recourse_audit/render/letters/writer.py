@@ -8,6 +8,7 @@ from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import SignedLetter
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.i18n import words_of
 from recourse_audit.render.letters.letter import Letter, LetterInputs, SignOff, compose_letter
 from recourse_audit.render.letters.letter_inputs import (
     inputs_of,
@@ -30,7 +31,6 @@ from recourse_audit.render.letters.profiles import check_sign_off, load_profile,
 from recourse_audit.render.letters.sentences import unworded
 from recourse_audit.render.letters.source import NoLetter, Vocabulary, letter_source
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.wording import Wording
 from recourse_audit.settings import Settings
 
 TEMPLATE = "letters/letter.html"
@@ -72,17 +72,18 @@ class LetterWriter:
         sign_off: SignOff | None = None,
     ) -> None:
         self._settings = settings.letters
+        self._data_as_of = settings.audit.data_as_of
         self._pages = pages
         self._sign_off = sign_off
         self._vocabulary = Vocabulary(settings)
-        self._wording = Wording(self._settings.language, pages)
+        self._wording = words_of(settings, self._settings.language, pages)
         self._profile = load_profile(self._settings, pages)
         undeclared = self._profile.undeclared(self._settings.facts)
         self.open_slots = (
             *open_slots(self._profile, self._settings),
             *(f"letters.facts.{name}" for name in undeclared),
         )
-        self.unworded = unworded(settings, names_class=self._profile.names_class)
+        self.unworded = unworded(settings, self._wording, names_class=self._profile.names_class)
         about_in(self._settings)  # a missing text is refused now, not after the first letters
         if sign_off is not None:
             check_sign_off(self._profile, self._settings)
@@ -93,7 +94,11 @@ class LetterWriter:
         self._ids = everybody
         self._everybody: Everybody | None = None
         self.addresses = {} if addresses is None else read_addresses(addresses)
-        made_of = (version("recourse-audit"), pages.digest(), settings.letters.model_dump_json())
+        made_of = (
+            version("recourse-audit"),
+            pages.digest(),
+            settings.model_dump_json(include={"audit", "letters", "words"}),
+        )
         self._made_of = "".join(made_of)
 
     def letter(self, report: SubjectReport, *, signed: bool = True) -> Letter | NoLetter:
@@ -144,7 +149,13 @@ class LetterWriter:
         source = letter_source(report, self._vocabulary)
         if isinstance(source, NoLetter):
             return source
-        return compose_letter(source, self._settings, inputs=inputs, sign_off=sign_off)
+        return compose_letter(
+            source,
+            self._settings,
+            inputs=inputs,
+            sign_off=sign_off,
+            data_as_of=self._data_as_of,
+        )
 
     def allowed(self, report: SubjectReport) -> tuple[str, ...]:
         """What looks like another person's name in the reasons, and was allowed by a person."""

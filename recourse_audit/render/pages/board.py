@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from recourse_audit.records.groups import Finding, GroupReport, GroupTable
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_card import Card, Shown
 from recourse_audit.render.pages.board_cards import cards
 from recourse_audit.render.pages.board_gaps import gap_panels, panels_note
@@ -64,7 +64,7 @@ class BoardView:
     notes: tuple[BoardNote, ...]
 
 
-def board_view(report: GroupReport, words: PageWords) -> BoardView:
+def board_view(report: GroupReport, words: Words) -> BoardView:
     """Make the block; `words` must have the catalogue of groups."""
     panels = gap_panels(report, words)
     return BoardView(
@@ -82,7 +82,7 @@ def board_view(report: GroupReport, words: PageWords) -> BoardView:
     )
 
 
-def _unfinished(report: GroupReport, words: PageWords) -> str:
+def _unfinished(report: GroupReport, words: Words) -> str:
     if report.finished:
         return ""
     if not report.total:
@@ -91,7 +91,7 @@ def _unfinished(report: GroupReport, words: PageWords) -> str:
     return words.say("board.unfinished.of", done=done, total=total)
 
 
-def _about(report: GroupReport, words: PageWords) -> Iterator[str]:
+def _about(report: GroupReport, words: Words) -> Iterator[str]:
     """Whom the audit is about, who was left out, and whether any group is pooled."""
     decided = report.overall.decisions
     if decided is None:
@@ -115,7 +115,7 @@ def _about(report: GroupReport, words: PageWords) -> Iterator[str]:
     yield from _left_out(report, words)
 
 
-def _left_out(report: GroupReport, words: PageWords) -> Iterator[str]:
+def _left_out(report: GroupReport, words: Words) -> Iterator[str]:
     """Who is in no figure and why; then groups that are pooled, and tables that are left out."""
     failed, found = sum(report.overall.excluded.values()), report.overall.outcomes
     disagreeing = 0 if found is None else found.disagreeing
@@ -134,7 +134,7 @@ def _left_out(report: GroupReport, words: PageWords) -> Iterator[str]:
         yield words.say_count("board.about.tables", tables)
 
 
-def _headline(report: GroupReport, words: PageWords) -> str:
+def _headline(report: GroupReport, words: Words) -> str:
     """The finding to lead with in one line; if none leads, how many comparisons are settled."""
     found = report.findings
     if not found:
@@ -155,7 +155,7 @@ def _headline(report: GroupReport, words: PageWords) -> str:
     return compared_often(words, key, ratio, difference, **who)
 
 
-def _lead(report: GroupReport, words: PageWords) -> Iterator[Run]:
+def _lead(report: GroupReport, words: Words) -> Iterator[Run]:
     """The size of the finding and how sure it is; then what an option is."""
     found = report.findings
     if found and found[0].headline:
@@ -170,7 +170,7 @@ def _lead(report: GroupReport, words: PageWords) -> Iterator[Run]:
     yield Run(words=words.say("board.option"))
 
 
-def _sized(report: GroupReport, words: PageWords, found: Finding) -> Iterator[Run]:
+def _sized(report: GroupReport, words: Words, found: Finding) -> Iterator[Run]:
     group = plain(found.group)
     if found.measure == "cost":
         key = "board.effort.lead.more" if found.gap > 0 else "board.effort.lead.less"
@@ -199,7 +199,7 @@ def _sized(report: GroupReport, words: PageWords, found: Finding) -> Iterator[Ru
     yield Run(words=words.say("board.not_settled", range=signed(words, interval), group=group))
 
 
-def _open(report: GroupReport, words: PageWords) -> Iterator[str]:
+def _open(report: GroupReport, words: Words) -> Iterator[str]:
     """How many comparisons are not settled, what they would have found, which searches stopped."""
     unsettled = [one for one in report.findings if one.verdict == "not settled"]
     if unsettled:
@@ -221,7 +221,7 @@ def _open(report: GroupReport, words: PageWords) -> Iterator[str]:
             yield words.say("board.open.finished")
 
 
-def would_be_found(words: PageWords, gaps: list[float | None]) -> str:
+def would_be_found(words: Words, gaps: list[float | None]) -> str:
     """The gaps that would have been found four times in five; "" where none was tested."""
     seen = [gap for gap in gaps if gap is not None]
     if not seen:
@@ -232,7 +232,7 @@ def would_be_found(words: PageWords, gaps: list[float | None]) -> str:
     return words.say("finding.would", smallest=least, largest=most)
 
 
-def _shown(report: GroupReport, words: PageWords) -> Shown:
+def _shown(report: GroupReport, words: Words) -> Shown:
     """The table and the group of the headline; else those of the largest gap against a group."""
     ranked = sorted(report.findings, key=lambda one: (not one.headline, one.family != "single"))
     leading = ranked[0] if ranked else None
@@ -251,9 +251,9 @@ def _table(report: GroupReport, leading: Finding | None) -> GroupTable:
     return next(iter(singles(report)), NO_TABLE)
 
 
-def _whole(words: PageWords, share: float | None) -> str:
+def _whole(words: Words, share: float | None) -> str:
     return "" if share is None else words.whole_percent(share)
 
 
-def _concern(report: GroupReport, words: PageWords) -> str:
+def _concern(report: GroupReport, words: Words) -> str:
     return words.number(100 * report.concern)

@@ -7,7 +7,7 @@ from recourse_audit.records.groups import GroupReport, GroupTable
 from recourse_audit.render.charts.board import unbroken
 from recourse_audit.render.charts.strips import Axis, axis_row
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import EXACT, compared_often, ratio_of
 from recourse_audit.render.pages.tables import ChartRow
 from recourse_audit.render.text import plain
@@ -39,7 +39,7 @@ class Shown:
     """The table that all cards are about, and the group that titles name; None without any."""
 
     report: GroupReport
-    words: PageWords
+    words: Words
     table: GroupTable
     group: str | None
 
@@ -95,6 +95,6 @@ def titled(shown: Shown, key: str, value: float | None, reference: float | None)
     return compared_often(words, f"board.card.{key}", ratio, difference, group=group)
 
 
-def share_axis(words: PageWords, axis: Axis) -> Picture:
+def share_axis(words: Words, axis: Axis) -> Picture:
     """The figures of an axis of shares."""
     return axis_row(axis, [unbroken(words.whole_percent(tick)) for tick in axis.ticks])

@@ -14,7 +14,7 @@ from recourse_audit.render.charts.board import (
 )
 from recourse_audit.render.charts.strips import Axis, Part
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_card import Card, Shown, share_axis, title_of
 from recourse_audit.render.pages.board_own_data import own_data_card, own_data_shares
 from recourse_audit.render.pages.board_words import (
@@ -140,7 +140,7 @@ def _left(shown: Shown) -> Iterator[str]:
         yield shown.words.say_count("board.card.more", shown.left)
 
 
-def gap_words(words: PageWords, one: Comparison) -> str:
+def gap_words(words: Words, one: Comparison) -> str:
     """A gap in points with its interval: 32 points fewer (21 to 43)."""
     if abs(one.gap) < 0.0005:
         said = words.say("board.points.none")
@@ -197,12 +197,12 @@ def _medians(shown: Shown) -> Iterator[str]:
             yield words.say("board.card.median", group=said, effort=words.number(median))
 
 
-def part_words(words: PageWords, group: Group) -> list[str]:
+def part_words(words: Words, group: Group) -> list[str]:
     """What became of a group's audited people: 67.4% have an option, 28.4% none exists."""
     return [f"{figure} {what}" for _, _, figure, what in _parts(words, group)]
 
 
-def _parts(words: PageWords, group: Group) -> list[tuple[Part, float, str, str]]:
+def _parts(words: Words, group: Group) -> list[tuple[Part, float, str, str]]:
     """The shares of a bar: their kind, size, figure and meaning; what is empty is left out."""
     found = group.outcomes
     assert found is not None
@@ -244,5 +244,5 @@ def _refused_shares(shown: Shown) -> Iterator[float]:
             yield group.decisions.adverse_rate.share
 
 
-def _two(words: PageWords, ratio: float) -> str:
+def _two(words: Words, ratio: float) -> str:
     return words.signed(ratio, 2).lstrip("+")

@@ -6,7 +6,7 @@ from recourse_audit.records.group_figures import Comparison, Measure
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.charts.board import gap_strip, gaps_axis, unbroken
 from recourse_audit.render.charts.strips import Axis, axis_row
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import (
     MARKS,
     TONES,
@@ -25,7 +25,7 @@ MOST_ROWS = 12
 Named = tuple[str, Comparison]  # the table that a comparison is of
 
 
-def gap_panels(report: GroupReport, words: PageWords) -> tuple[ChartTable, ...]:
+def gap_panels(report: GroupReport, words: Words) -> tuple[ChartTable, ...]:
     """Refusals, then being without an option; a measure without comparisons is left out."""
     compared = _compared(report)
     rows = {measure: _largest(compared, measure) for measure in MEASURES}
@@ -37,7 +37,7 @@ def gap_panels(report: GroupReport, words: PageWords) -> tuple[ChartTable, ...]:
     )
 
 
-def panels_note(report: GroupReport, words: PageWords) -> str:
+def panels_note(report: GroupReport, words: Words) -> str:
     """How to read the plots, what is not in them, and what crossed groups show."""
     concern = words.number(100 * report.concern)
     confidence = words.whole_percent(1 - report.alpha)
@@ -50,7 +50,7 @@ def panels_note(report: GroupReport, words: PageWords) -> str:
     return " ".join(said)
 
 
-def _crossed_note(report: GroupReport, words: PageWords) -> Iterator[str]:
+def _crossed_note(report: GroupReport, words: Words) -> Iterator[str]:
     both = crossed(report)
     compared = with_verdicts(both)
     if not compared:
@@ -92,7 +92,7 @@ def _places(one: Comparison) -> tuple[float, ...]:
 
 def _panel(
     report: GroupReport,
-    words: PageWords,
+    words: Words,
     measure: Measure,
     compared: list[Named],
     axis: Axis,
@@ -106,9 +106,7 @@ def _panel(
     )
 
 
-def _row(
-    report: GroupReport, words: PageWords, table: str, one: Comparison, axis: Axis
-) -> ChartRow:
+def _row(report: GroupReport, words: Words, table: str, one: Comparison, axis: Axis) -> ChartRow:
     """A group against its reference: the mark, the verdict, the gap and its interval."""
     ends = one.gap_interval
     figures = words.points(one.gap)

@@ -11,7 +11,7 @@ from recourse_audit.records.group_figures import (
     Verdict,
 )
 from recourse_audit.records.groups import GroupReport, GroupTable
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import plain
 
 # A ratio this close to a whole number is said as one: twice; about twice.
@@ -24,7 +24,7 @@ MARKS: dict[Verdict, str] = {"gap shown": "▲", "not settled": "◇", "no gap":
 TONES: dict[Verdict, str] = {"gap shown": "attention", "not settled": "", "no gap": "open"}
 
 
-def times(words: PageWords, ratio: float | None) -> str:
+def times(words: Words, ratio: float | None) -> str:
     """A ratio of shares in words, such as half as often; "" where it is near no such word."""
     if ratio is None or ratio <= 0:
         return ""
@@ -45,7 +45,7 @@ def times(words: PageWords, ratio: float | None) -> str:
     return words.say("board.times.about", times=said)
 
 
-def compared_often(words: PageWords, key: str, ratio: float | None, gap: float, **who: str) -> str:
+def compared_often(words: Words, key: str, ratio: float | None, gap: float, **who: str) -> str:
     """A sentence with a ratio in words, or only with which of the two is more often.
 
     `gap` is the difference of the two shares, group minus reference.
@@ -56,7 +56,7 @@ def compared_often(words: PageWords, key: str, ratio: float | None, gap: float, 
     return words.say(f"{key}.than", times=often(words, gap), **who)
 
 
-def often(words: PageWords, difference: float) -> str:
+def often(words: Words, difference: float) -> str:
     """More often, or less often."""
     return words.say("board.often.more" if difference > 0 else "board.often.less")
 
@@ -66,24 +66,24 @@ def ratio_of(value: float | None, reference: float | None) -> float | None:
     return value / reference if value is not None and reference else None
 
 
-def size(words: PageWords, difference: float) -> str:
+def size(words: Words, difference: float) -> str:
     """The size of a difference in points, without a sign or a unit."""
     return words.points(abs(difference)).lstrip("+")
 
 
-def points(words: PageWords, key: str, difference: float) -> str:
+def points(words: Words, key: str, difference: float) -> str:
     """A difference in points with its unit, in the singular or plural: 32 points fewer."""
     if abs(difference) < 0.01:
         return words.say(f"{key}.small", points=size(words, difference))
     return words.say_count(key, round(abs(100 * difference)))
 
 
-def signed(words: PageWords, interval: Interval) -> str:
+def signed(words: Words, interval: Interval) -> str:
     """An interval in points with signs: -0.4 to +37."""
     return words.interval(words.points(interval.low), words.points(interval.high))
 
 
-def along(words: PageWords, interval: Interval, gap: float) -> str:
+def along(words: Words, interval: Interval, gap: float) -> str:
     """An interval in the direction of its gap: without signs where both ends have it."""
     low, high = interval.low, interval.high
     if gap < 0:
@@ -98,13 +98,13 @@ def more_or_fewer(measure: Measure, gap: float) -> str:
     return "more" if (gap > 0) == (measure != "feasibility") else "fewer"
 
 
-def chance(words: PageWords, p: float) -> str:
+def chance(words: Words, p: float) -> str:
     """A p value with its sign: = 0.002."""
     said = words.probability(p)
     return said if said[0] in "<>" else f"= {said}"
 
 
-def colon(words: PageWords, what: str, text: str) -> str:
+def colon(words: Words, what: str, text: str) -> str:
     """Something and what is said of it, as the language writes a colon."""
     return words.say("board.colon", what=what, text=text)
 
@@ -114,12 +114,12 @@ def capitalised(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def few_people(words: PageWords, smallest: int) -> str:
+def few_people(words: Words, smallest: int) -> str:
     """Why something is left out."""
     return words.say("board.few_people", smallest=words.number(smallest))
 
 
-def group_name(words: PageWords, group: Group) -> str:
+def group_name(words: Words, group: Group) -> str:
     """A group as the reader meets it; of people without a value, and of pools, that is said."""
     if group.pooled:
         return words.say_count("board.other", group.pooled)
@@ -127,7 +127,7 @@ def group_name(words: PageWords, group: Group) -> str:
     return ", ".join(_value(words, value, kind) for value, kind in names)
 
 
-def _value(words: PageWords, value: str, kind: GroupKind) -> str:
+def _value(words: Words, value: str, kind: GroupKind) -> str:
     if kind == "known":
         return plain(value)
     # Where a group of the user has the name of the others, theirs says more.
@@ -136,7 +136,7 @@ def _value(words: PageWords, value: str, kind: GroupKind) -> str:
     return words.say("board.pooled")
 
 
-def name_in(words: PageWords, report: GroupReport, table: str, group: str) -> str:
+def name_in(words: Words, report: GroupReport, table: str, group: str) -> str:
     """The name of a group in a table, as the reader meets it."""
     found = report.by_group.get(table, {}).get(group)
     return plain(group) if found is None else group_name(words, found)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.page_words import GROUP_WORDS, PageWords, english
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board import BoardView, board_view
 from recourse_audit.render.pages.board_words import attribute_name, crossed, singles
 from recourse_audit.render.pages.groups_actions import (
@@ -65,7 +65,7 @@ class Annex:
 class GroupsView:
     """What the page shows; parts without anything to show are left out by the template."""
 
-    words: PageWords
+    words: Words
     title: str
     day: str
     links: tuple[Link, ...]
@@ -84,10 +84,10 @@ class GroupsView:
 
 
 def groups_view(
-    report: GroupReport, *, words: PageWords | None = None, paper: bool = True
+    report: GroupReport, *, words: Words | None = None, paper: bool = True
 ) -> GroupsView:
     """Make the page; `paper` says whether there is a PDF of it."""
-    said = words or english(*GROUP_WORDS)
+    said = words or Words()
     return GroupsView(
         words=said,
         title=said.say("page.groups"),
@@ -108,21 +108,21 @@ def groups_view(
     )
 
 
-def _links(words: PageWords, *, paper: bool) -> Iterator[Link]:
+def _links(words: Words, *, paper: bool) -> Iterator[Link]:
     yield Link(address="index.html", words=words.say("page.index"))
     if paper:
         yield Link(address="groups.pdf", words=words.say("page.pdf"))
     yield Link(address="groups.csv", words=words.say("report.csv"))
 
 
-def _not_settled(report: GroupReport, words: PageWords) -> Iterator[Table]:
+def _not_settled(report: GroupReport, words: Words) -> Iterator[Table]:
     for tables, key in ((singles(report), "single"), (crossed(report), "crossed")):
         found = not_settled(report, tables, words.say(f"report.open.{key}"), words)
         if found.rows:
             yield found
 
 
-def _annex(report: GroupReport, words: PageWords) -> Iterator[Annex]:
+def _annex(report: GroupReport, words: Words) -> Iterator[Annex]:
     single, both = singles(report), crossed(report)
     tests = [
         every_test(report, tables, words.say(f"report.tests.{key}"), words)
@@ -173,7 +173,7 @@ def _annex(report: GroupReport, words: PageWords) -> Iterator[Annex]:
     )
 
 
-def _left_out_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
+def _left_out_notes(report: GroupReport, words: Words) -> Iterator[str]:
     """The rule by which groups are pooled and tables left out, and whether any are."""
     yield words.say("report.left_out.rule", smallest=words.number(report.smallest))
     if not report.pooled and not report.left_out:

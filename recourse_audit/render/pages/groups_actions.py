@@ -10,7 +10,7 @@ from recourse_audit.records.group_figures import (
 )
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.recourse import CommonAction
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import MARKS, attribute_name, name_in, size
 from recourse_audit.render.pages.groups_tables import columns
 from recourse_audit.render.pages.groups_words import (
@@ -25,7 +25,7 @@ from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
 
-def action_words(words: PageWords, action: CommonAction) -> str:
+def action_words(words: Words, action: CommonAction) -> str:
     """An action: raise savings by 5,000 euros; end one payment tie."""
     what = attribute_name(action.what)
     if action.ties is not None:
@@ -37,7 +37,7 @@ def action_words(words: PageWords, action: CommonAction) -> str:
     return words.say(f"report.action.{key}", what=what, amount=amount)
 
 
-def actions_note(report: GroupReport, words: PageWords) -> str:
+def actions_note(report: GroupReport, words: Words) -> str:
     """What the figures are; or why there are none."""
     found = report.common_actions
     if found.nothing is not None:
@@ -55,12 +55,12 @@ def actions_note(report: GroupReport, words: PageWords) -> str:
     return f"{said} {few}"
 
 
-def action_sets(report: GroupReport, words: PageWords) -> tuple[str, ...]:
+def action_sets(report: GroupReport, words: Words) -> tuple[str, ...]:
     """The smallest sets in sentences, the widest first."""
     return tuple(_sets(report.common_actions, words))
 
 
-def _sets(found: CommonActions, words: PageWords) -> Iterator[str]:
+def _sets(found: CommonActions, words: Words) -> Iterator[str]:
     every = [one for one in found.sets if one.of == "of the served"]
     for one in every[-1:]:
         served = one.served.everybody
@@ -89,12 +89,12 @@ def _sets(found: CommonActions, words: PageWords) -> Iterator[str]:
         yield words.say("report.set.not_exact")
 
 
-def _any_of(found: CommonActions, one: ActionSet, words: PageWords) -> str:
+def _any_of(found: CommonActions, one: ActionSet, words: Words) -> str:
     *first, last = [action_words(words, found.actions[number].action) for number in one.actions]
     return words.say("report.or", first=", ".join(first), last=last) if first else last
 
 
-def overall_actions(report: GroupReport, words: PageWords) -> Table | None:
+def overall_actions(report: GroupReport, words: Words) -> Table | None:
     """Every action, of everybody audited; None where none was tried or may be shown."""
     found = report.common_actions
     if not found.actions:
@@ -121,14 +121,14 @@ def overall_actions(report: GroupReport, words: PageWords) -> Table | None:
     )
 
 
-def action_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+def action_tables(report: GroupReport, words: Words) -> tuple[Table, ...]:
     """One table per attribute of which anything can be shown: a row per action and group."""
     names = [table.name for table in report.tables if len(table.attributes) == 1]
     tables = (_table(report, name, words) for name in names)
     return tuple(one for one in tables if one.rows)
 
 
-def _table(report: GroupReport, name: str, words: PageWords) -> Table:
+def _table(report: GroupReport, name: str, words: Words) -> Table:
     return Table(
         caption=words.say("report.actions.by", attribute=attribute_name(name)),
         columns=(
@@ -147,7 +147,7 @@ def _table(report: GroupReport, name: str, words: PageWords) -> Table:
     )
 
 
-def _served(found: CommonActions, words: PageWords) -> Iterator[tuple[str, ServedGroups]]:
+def _served(found: CommonActions, words: Words) -> Iterator[tuple[str, ServedGroups]]:
     """Single actions, then sets of several; each set once."""
     seen: set[tuple[int, ...]] = set()
     for one in found.actions:
@@ -159,7 +159,7 @@ def _served(found: CommonActions, words: PageWords) -> Iterator[tuple[str, Serve
 
 
 def _rows(
-    report: GroupReport, action: str, served: ServedGroups, name: str, words: PageWords
+    report: GroupReport, action: str, served: ServedGroups, name: str, words: Words
 ) -> Iterator[tuple[tuple[str, ...], ...]]:
     gaps = {one.group: one for one in served.gaps if one.table == name}
     for group, rate in served.by_group[name].items():
@@ -175,7 +175,7 @@ def _rows(
         )
 
 
-def _verdict(gap: ActionGap, concern: float, words: PageWords) -> str | tuple[str, ...]:
+def _verdict(gap: ActionGap, concern: float, words: Words) -> str | tuple[str, ...]:
     """A verdict; beside *not settled* stands what would have been found, or why nothing could."""
     said = f"{MARKS[gap.verdict]} {words.verdict(gap.verdict, concern)}"
     if gap.p is None:

@@ -17,7 +17,7 @@ from recourse_audit.render.charts.cut_off import ties_strip
 from recourse_audit.render.charts.intervals import RATES, rate_strip
 from recourse_audit.render.charts.strips import axis_row
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_card import Shown, title_of
 from recourse_audit.render.pages.board_cards import gap_words, part_words
 from recourse_audit.render.pages.board_words import (
@@ -52,7 +52,7 @@ class AttributeView:
     charts: tuple[ChartTable, ...]
 
 
-def attributes(report: GroupReport, words: PageWords) -> tuple[AttributeView, ...]:
+def attributes(report: GroupReport, words: Words) -> tuple[AttributeView, ...]:
     """Every single attribute with all of its charts; charts without rows are left out."""
     return tuple(
         AttributeView(
@@ -77,7 +77,7 @@ def _noted(charts: list[ChartTable], *, noted: bool) -> tuple[ChartTable, ...]:
     return tuple(found)
 
 
-def _charts(report: GroupReport, table: GroupTable, words: PageWords) -> Iterator[ChartTable]:
+def _charts(report: GroupReport, table: GroupTable, words: Words) -> Iterator[ChartTable]:
     yield _rates(report, table, words, "adverse_rate")
     yield _rates(report, table, words, "feasibility")
     yield _effort(report, table, words)
@@ -86,9 +86,7 @@ def _charts(report: GroupReport, table: GroupTable, words: PageWords) -> Iterato
             yield _cut_off(report, one, words)
 
 
-def _rates(
-    report: GroupReport, table: GroupTable, words: PageWords, measure: Measure
-) -> ChartTable:
+def _rates(report: GroupReport, table: GroupTable, words: Words, measure: Measure) -> ChartTable:
     gaps = {one.group: one for one in table.comparisons if one.measure == measure}
     largest = max(gaps.values(), key=lambda one: abs(one.gap), default=None)
     title = words.say(f"board.card.{TITLES[measure]}")
@@ -117,7 +115,7 @@ def _rate(group: Group, measure: Measure) -> Rate | None:
 def _rate_row(
     report: GroupReport,
     table: GroupTable,
-    words: PageWords,
+    words: Words,
     group: Group,
     rate: Rate | None,
     gap: Comparison | None,
@@ -147,13 +145,13 @@ def _rate_row(
     )
 
 
-def _role(words: PageWords, table: GroupTable, group: Group) -> str:
+def _role(words: Words, table: GroupTable, group: Group) -> str:
     if group.name == table.reference:
         return f" ({words.say('report.reference')})"
     return "" if group.known else f" ({words.say('report.not_tested')})"
 
 
-def _effort(report: GroupReport, table: GroupTable, words: PageWords) -> ChartTable:
+def _effort(report: GroupReport, table: GroupTable, words: Words) -> ChartTable:
     groups = [one for one in table.by_group if one.outcomes is not None]
     curves = {one.name: curve for one in groups if (curve := _curve(one)) is not None}
     axis = effort_axis(list(curves.values()))
@@ -202,7 +200,7 @@ def _curve(group: Group) -> EffortCurve | None:
     )
 
 
-def _median(words: PageWords, found: Outcomes) -> str:
+def _median(words: Words, found: Outcomes) -> str:
     if found.cost is None or not found.cost.of:
         return ""
     if found.cost.median is None:
@@ -210,7 +208,7 @@ def _median(words: PageWords, found: Outcomes) -> str:
     return words.say("report.effort.median", effort=words.number(found.cost.median))
 
 
-def _effort_title(table: GroupTable, words: PageWords) -> str:
+def _effort_title(table: GroupTable, words: Words) -> str:
     gaps = [one for one in table.comparisons if one.measure == "cost"]
     largest = max(gaps, key=lambda one: abs(one.gap), default=None)
     if largest is None or largest.verdict != "gap shown":
@@ -220,7 +218,7 @@ def _effort_title(table: GroupTable, words: PageWords) -> str:
     return words.say(f"report.effort.{key}", **who)
 
 
-def _cut_off(report: GroupReport, table: CutOffTable, words: PageWords) -> ChartTable:
+def _cut_off(report: GroupReport, table: CutOffTable, words: Words) -> ChartTable:
     rows = [
         ChartRow(
             strong=name_in(words, report, table.attribute, one.group),
@@ -249,7 +247,7 @@ def _cut_off(report: GroupReport, table: CutOffTable, words: PageWords) -> Chart
     )
 
 
-def cut_off_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
+def cut_off_notes(report: GroupReport, words: Words) -> Iterator[str]:
     """Why nothing is said of whom the options cut off, by attribute."""
     for table in report.cut_off:
         if table.nothing is not None and table.options == "first":
@@ -258,7 +256,7 @@ def cut_off_notes(report: GroupReport, words: PageWords) -> Iterator[str]:
             yield colon(words, attribute_name(table.attribute), said)
 
 
-def common_chart(report: GroupReport, words: PageWords) -> ChartTable | None:
+def common_chart(report: GroupReport, words: Words) -> ChartTable | None:
     """The kinds of change that together serve most of the audited; None where there are none."""
     outcomes = report.overall.outcomes
     if not report.common_options or outcomes is None:
@@ -289,7 +287,7 @@ def common_chart(report: GroupReport, words: PageWords) -> ChartTable | None:
     )
 
 
-def changes_words(words: PageWords, option: CommonOption) -> str:
+def changes_words(words: Words, option: CommonOption) -> str:
     """Kinds of change in words: end a payment tie, end a guarantor tie or change savings."""
     named = [
         words.say(f"report.change.{one.do}", what=attribute_name(one.what))
@@ -299,5 +297,5 @@ def changes_words(words: PageWords, option: CommonOption) -> str:
     return words.say("report.or", first=", ".join(first), last=last) if first else last
 
 
-def _share_axis(words: PageWords) -> Picture:
+def _share_axis(words: Words) -> Picture:
     return axis_row(RATES, [unbroken(words.whole_percent(tick)) for tick in RATES.ticks])

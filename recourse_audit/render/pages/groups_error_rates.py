@@ -13,7 +13,7 @@ from recourse_audit.records.group_figures import (
     Rate,
 )
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import attribute_name, colon, few_people, name_in
 from recourse_audit.render.pages.groups_tables import columns
 from recourse_audit.render.pages.groups_words import (
@@ -32,7 +32,7 @@ Gaps = Mapping[tuple[ErrorMeasure, str], ErrorGap]
 MEASURES: tuple[ErrorMeasure, ...] = ("false_approvals", "false_refusals")
 
 
-def error_rate_notes(report: GroupReport, words: PageWords) -> tuple[str, ...]:
+def error_rate_notes(report: GroupReport, words: Words) -> tuple[str, ...]:
     """Whose outcomes are known, everybody's error rates, and what is not shown; () without any."""
     found = report.error_rates
     if found is None:
@@ -58,7 +58,7 @@ def error_rate_notes(report: GroupReport, words: PageWords) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _known(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
+def _known(found: ErrorRateReport, words: Words) -> Iterator[str]:
     if found.favourable is not None and found.refused is not None:
         yield words.say(
             "report.errors.known",
@@ -68,7 +68,7 @@ def _known(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
         )
 
 
-def _overall(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
+def _overall(found: ErrorRateReport, words: Words) -> Iterator[str]:
     rates = found.overall
     if rates is None:
         return
@@ -86,7 +86,7 @@ def _overall(found: ErrorRateReport, words: PageWords) -> Iterator[str]:
             )
 
 
-def error_rate_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+def error_rate_tables(report: GroupReport, words: Words) -> tuple[Table, ...]:
     """Both error rates by the groups of each table; tables without rows are left out."""
     found = report.error_rates
     if found is None:
@@ -106,7 +106,7 @@ def error_rate_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...
     return tuple(table for table in tables if table.rows)
 
 
-def more_error_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+def more_error_tables(report: GroupReport, words: Words) -> tuple[Table, ...]:
     """The error rates of everybody, and by group who had no way in, and the calibration."""
     found = report.error_rates
     if found is None or found.overall is None:
@@ -121,13 +121,13 @@ def more_error_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...
     return tuple(table for table in tables if table.rows)
 
 
-def _named(report: GroupReport, table: ErrorRateTable, words: PageWords) -> dict[str, ErrorRates]:
+def _named(report: GroupReport, table: ErrorRateTable, words: Words) -> dict[str, ErrorRates]:
     """The rates of each group, by its name as the reader meets it."""
     found = table.by_group.items()
     return {name_in(words, report, table.table, group): one for group, one in found}
 
 
-def _gaps(report: GroupReport, table: ErrorRateTable, words: PageWords) -> Gaps:
+def _gaps(report: GroupReport, table: ErrorRateTable, words: Words) -> Gaps:
     return {
         (one.measure, name_in(words, report, table.table, one.group)): one for one in table.gaps
     }
@@ -139,7 +139,7 @@ def _rates(
     by_group: Mapping[str, ErrorRates],
     gaps: Gaps,
     measure: ErrorMeasure,
-    words: PageWords,
+    words: Words,
 ) -> Table:
     rows = []
     for group, one in by_group.items():
@@ -161,24 +161,24 @@ def _rates(
     )
 
 
-def _error(known: int, rate: Rate | None, words: PageWords) -> tuple[Cell, Cell, Cell, Cell]:
+def _error(known: int, rate: Rate | None, words: Words) -> tuple[Cell, Cell, Cell, Cell]:
     if rate is None or rate.share is None:
         return words.number(known), NOTHING, NOTHING, NOTHING
     return words.number(known), words.number(rate.count), *_share(rate, words)
 
 
-def _share(rate: Rate, words: PageWords) -> tuple[str, str]:
+def _share(rate: Rate, words: Words) -> tuple[str, str]:
     """A share and its interval, which allows for ties if that was measured."""
     return share(words, rate.share), shares_between(words, rate)
 
 
-def _gap(gap: ErrorGap | None, words: PageWords) -> tuple[Cell, Cell]:
+def _gap(gap: ErrorGap | None, words: Words) -> tuple[Cell, Cell]:
     if gap is None:
         return NOTHING, NOTHING
     return points(words, gap.difference), between(words, gap.interval)
 
 
-def _good_refused(name: str, by_group: Mapping[str, ErrorRates], words: PageWords) -> Table:
+def _good_refused(name: str, by_group: Mapping[str, ErrorRates], words: Words) -> Table:
     return Table(
         caption=words.say("report.errors.good_refused", attribute=name),
         columns=(
@@ -193,7 +193,7 @@ def _good_refused(name: str, by_group: Mapping[str, ErrorRates], words: PageWord
     )
 
 
-def _without(found: GoodRefused, words: PageWords) -> Iterator[Cell]:
+def _without(found: GoodRefused, words: Words) -> Iterator[Cell]:
     yield words.number(found.without_option.of)
     yield words.number(found.without_option.count)
     yield _share(found.without_option, words) if found.without_option.of else NOTHING
@@ -201,7 +201,7 @@ def _without(found: GoodRefused, words: PageWords) -> Iterator[Cell]:
         yield NOTHING if rate is None else words.number(rate.count)
 
 
-def _calibration(name: str, by_group: Mapping[str, ErrorRates], words: PageWords) -> Table:
+def _calibration(name: str, by_group: Mapping[str, ErrorRates], words: Words) -> Table:
     return Table(
         caption=words.say("report.errors.calibration", attribute=name),
         columns=(
@@ -216,7 +216,7 @@ def _calibration(name: str, by_group: Mapping[str, ErrorRates], words: PageWords
     )
 
 
-def _bin(group: str, one: CalibrationBin, words: PageWords) -> tuple[tuple[str, ...], ...]:
+def _bin(group: str, one: CalibrationBin, words: Words) -> tuple[tuple[str, ...], ...]:
     return cells(
         group,
         words.interval(words.amount(one.low), words.amount(one.high)),

@@ -5,7 +5,7 @@ from datetime import date
 
 from recourse_audit.records.groups import Days, GroupReport
 from recourse_audit.records.model import Agreement, BetterRule
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import attribute_name, colon
 from recourse_audit.render.pages.groups_words import confidence, ratio
 from recourse_audit.render.pages.tables import Fact
@@ -14,12 +14,12 @@ from recourse_audit.render.text import plain
 NAMED = 3  # examples of people on whom the record and the model differ
 
 
-def day_of(days: Days | None, words: PageWords) -> str:
+def day_of(days: Days | None, words: Words) -> str:
     """The last day of the audit; "" where it is not known."""
     return "" if days is None else words.day(date.fromisoformat(days.last))
 
 
-def method(report: GroupReport, words: PageWords) -> tuple[str, ...]:
+def method(report: GroupReport, words: Words) -> tuple[str, ...]:
     """How gaps are tested, how tests are corrected, and what the verdicts mean."""
     concern = words.number(100 * report.concern)
     said = [words.say("report.method.redraws"), _families(report, words)]
@@ -36,7 +36,7 @@ def method(report: GroupReport, words: PageWords) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _families(report: GroupReport, words: PageWords) -> str:
+def _families(report: GroupReport, words: Words) -> str:
     """How many tests each family has, and how they are corrected."""
     single, both = (
         sum(one.family == family for one in report.tests) for family in ("single", "crossed")
@@ -51,7 +51,7 @@ def _families(report: GroupReport, words: PageWords) -> str:
     )
 
 
-def facts(report: GroupReport, words: PageWords) -> tuple[Fact, ...]:
+def facts(report: GroupReport, words: Words) -> tuple[Fact, ...]:
     """Who was counted, who was left out, how groups were tested, and when."""
     return tuple(
         Fact(name=words.say(f"report.fact.{key}"), value=value)
@@ -60,7 +60,7 @@ def facts(report: GroupReport, words: PageWords) -> tuple[Fact, ...]:
     )
 
 
-def _facts(report: GroupReport, words: PageWords) -> Iterator[tuple[str, str]]:
+def _facts(report: GroupReport, words: Words) -> Iterator[tuple[str, str]]:
     decided, found = report.overall.decisions, report.overall.outcomes
     if decided is not None:
         yield (
@@ -107,7 +107,7 @@ def _facts(report: GroupReport, words: PageWords) -> Iterator[tuple[str, str]]:
     yield "date", _ran(report.ran, words)
 
 
-def _ran(days: Days | None, words: PageWords) -> str:
+def _ran(days: Days | None, words: Words) -> str:
     """When the audit ran, by the clock of the machine that ran it."""
     if days is None:
         return words.say("report.fact.date.unknown")
@@ -116,12 +116,12 @@ def _ran(days: Days | None, words: PageWords) -> str:
     return words.say("report.fact.date.text", when=when)
 
 
-def agreement(found: Agreement | None, words: PageWords) -> tuple[str, ...]:
+def agreement(found: Agreement | None, words: Words) -> tuple[str, ...]:
     """How many recorded decisions agree with the model; then who does not, and what explains it."""
     return () if found is None else tuple(_agreement(found, words))
 
 
-def _agreement(found: Agreement, words: PageWords) -> Iterator[str]:
+def _agreement(found: Agreement, words: Words) -> Iterator[str]:
     yield words.say(
         "report.agreement",
         column=plain(found.column),
@@ -170,7 +170,7 @@ def _agreement(found: Agreement, words: PageWords) -> Iterator[str]:
         yield words.say("report.agreement.examples", examples=", ".join(some))
 
 
-def _better(rule: BetterRule, found: Agreement, words: PageWords) -> str:
+def _better(rule: BetterRule, found: Agreement, words: Words) -> str:
     count = words.out_of(rule.agreeing, found.compared)
     if rule.kind == "cut_off" and rule.cut_off is not None:
         cut_off = words.amount(rule.cut_off)

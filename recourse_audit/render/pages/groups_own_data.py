@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from recourse_audit.records.group_figures import OwnDataRates
 from recourse_audit.records.groups import GroupReport, OwnDataTable
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import attribute_name, few_people, name_in
 from recourse_audit.render.pages.groups_tables import columns
 from recourse_audit.render.pages.groups_words import between, confidence, points, share
@@ -12,7 +12,7 @@ from recourse_audit.render.pages.tables import Table, cells
 from recourse_audit.render.text import plain
 
 
-def own_data_note(report: GroupReport, words: PageWords) -> str:
+def own_data_note(report: GroupReport, words: Words) -> str:
     """What everybody's refusals on own data alone are, and what they are not."""
     own = report.own_data
     if not own.known:
@@ -26,7 +26,7 @@ def own_data_note(report: GroupReport, words: PageWords) -> str:
     )
 
 
-def own_data_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
+def own_data_tables(report: GroupReport, words: Words) -> tuple[Table, ...]:
     """Two tables per attribute, and per two attributes crossed, of those that are shown."""
     return tuple(
         table
@@ -36,7 +36,7 @@ def own_data_tables(report: GroupReport, words: PageWords) -> tuple[Table, ...]:
     )
 
 
-def _tables(report: GroupReport, found: OwnDataTable, words: PageWords) -> Iterator[Table]:
+def _tables(report: GroupReport, found: OwnDataTable, words: Words) -> Iterator[Table]:
     attribute = attribute_name(found.table)
     yield Table(
         caption=words.say("report.own.by", attribute=attribute),
@@ -77,7 +77,7 @@ def _tables(report: GroupReport, found: OwnDataTable, words: PageWords) -> Itera
     )
 
 
-def _row(name: str, one: OwnDataRates, words: PageWords) -> tuple[tuple[str, ...], ...]:
+def _row(name: str, one: OwnDataRates, words: Words) -> tuple[tuple[str, ...], ...]:
     return cells(
         name,
         words.number(one.refused.of),

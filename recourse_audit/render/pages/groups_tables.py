@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from recourse_audit.records.group_figures import Comparison, Group
 from recourse_audit.records.groups import CutOff, CutOffTable, GroupReport, GroupTable, LeftOut
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import (
     attribute_name,
     colon,
@@ -32,13 +32,13 @@ from recourse_audit.render.pages.groups_words import (
 from recourse_audit.render.pages.tables import Column, Kind, Table, cells
 
 
-def columns(words: PageWords, *keys: str, kind: Kind = "figures", **values: str) -> list[Column]:
+def columns(words: Words, *keys: str, kind: Kind = "figures", **values: str) -> list[Column]:
     """Columns by the keys of their headings."""
     return [Column(heading=words.say(f"report.column.{key}", **values), kind=kind) for key in keys]
 
 
 def not_settled(
-    report: GroupReport, tables: Iterable[GroupTable], caption: str, words: PageWords
+    report: GroupReport, tables: Iterable[GroupTable], caption: str, words: Words
 ) -> Table:
     """Comparisons that are not settled, with the gap that would have been found."""
     found = [
@@ -66,7 +66,7 @@ def not_settled(
     )
 
 
-def _detectable(words: PageWords, one: Comparison) -> str | tuple[str, ...]:
+def _detectable(words: Words, one: Comparison) -> str | tuple[str, ...]:
     """The gap that would have been found; or why none could have been."""
     if one.smallest_gap_in_family is not None:
         return size(words, one.smallest_gap_in_family)
@@ -74,7 +74,7 @@ def _detectable(words: PageWords, one: Comparison) -> str | tuple[str, ...]:
 
 
 def every_test(
-    report: GroupReport, tables: Iterable[GroupTable], caption: str, words: PageWords
+    report: GroupReport, tables: Iterable[GroupTable], caption: str, words: Words
 ) -> Table:
     """Every comparison of the family in these tables, with all figures."""
     found = [(table.name, one) for table in tables for one in table.comparisons if one.primary]
@@ -93,7 +93,7 @@ def every_test(
 
 
 def _test_row(
-    report: GroupReport, table: str, one: Comparison, words: PageWords
+    report: GroupReport, table: str, one: Comparison, words: Words
 ) -> tuple[tuple[str, ...], ...]:
     return cells(
         compared(report, table, one, words),
@@ -106,7 +106,7 @@ def _test_row(
     )
 
 
-def _counting(one: Comparison, words: PageWords) -> str | tuple[str, ...]:
+def _counting(one: Comparison, words: Words) -> str | tuple[str, ...]:
     """How many people are compared, and as how many they count, because the tied are alike."""
     everybody = words.number(one.people + one.reference_people)
     if one.precision is None:
@@ -114,7 +114,7 @@ def _counting(one: Comparison, words: PageWords) -> str | tuple[str, ...]:
     return everybody, words.number(round(one.precision.effective))
 
 
-def exploratory(report: GroupReport, tables: Iterable[GroupTable], words: PageWords) -> Table:
+def exploratory(report: GroupReport, tables: Iterable[GroupTable], words: Words) -> Table:
     """Measures outside the family: not corrected, and without a verdict."""
     return Table(
         caption=words.say("report.exploratory"),
@@ -139,7 +139,7 @@ def exploratory(report: GroupReport, tables: Iterable[GroupTable], words: PageWo
     )
 
 
-def impact_ratios(report: GroupReport, table: GroupTable, words: PageWords) -> Table:
+def impact_ratios(report: GroupReport, table: GroupTable, words: Words) -> Table:
     """The share of favourable decisions against that of the group with the largest share.
 
     This is the impact ratio of New York City's Local Law 144. Unknown and pooled groups are counted
@@ -169,7 +169,7 @@ def _favourable(group: Group) -> float | None:
 
 
 def _impact_row(
-    report: GroupReport, group: Group, favourable: float | None, best: float, words: PageWords
+    report: GroupReport, group: Group, favourable: float | None, best: float, words: Words
 ) -> tuple[tuple[str, ...], ...]:
     decided, line = group.decisions, report.four_fifths
     impact = favourable / best if group.known and favourable is not None and best else None
@@ -186,7 +186,7 @@ def _impact_row(
     )
 
 
-def left_out_table(report: GroupReport, words: PageWords) -> Table:
+def left_out_table(report: GroupReport, words: Words) -> Table:
     """What each table goes without; never how many people it concerns."""
     tables = dict.fromkeys(one.table for one in report.left_out)
     return Table(
@@ -202,13 +202,13 @@ def left_out_table(report: GroupReport, words: PageWords) -> Table:
     )
 
 
-def _part(words: PageWords, one: LeftOut) -> str:
+def _part(words: Words, one: LeftOut) -> str:
     if one.why == "too_many_groups":
         return words.say("report.left_out.too_many")
     return words.say(f"report.part.{one.part}")
 
 
-def cut_off_table(report: GroupReport, table: CutOffTable, words: PageWords) -> Table:
+def cut_off_table(report: GroupReport, table: CutOffTable, words: Words) -> Table:
     """Whom the options cut off: both shares, their ratio and its interval."""
     return Table(
         caption=words.say(f"report.cut.{table.options}", attribute=attribute_name(table.attribute)),
@@ -232,7 +232,7 @@ def cut_off_table(report: GroupReport, table: CutOffTable, words: PageWords) -> 
     )
 
 
-def _cut_off_row(name: str, one: CutOff, words: PageWords) -> tuple[tuple[str, ...], ...]:
+def _cut_off_row(name: str, one: CutOff, words: Words) -> tuple[tuple[str, ...], ...]:
     interval = one.interval
     return cells(
         name,
@@ -247,7 +247,7 @@ def _cut_off_row(name: str, one: CutOff, words: PageWords) -> tuple[tuple[str, .
     )
 
 
-def common_table(report: GroupReport, words: PageWords) -> Table:
+def common_table(report: GroupReport, words: Words) -> Table:
     """Kinds of change, how many people each serves, and the share of each group served so far."""
     return Table(
         caption=words.say("report.common"),
@@ -270,7 +270,7 @@ def common_table(report: GroupReport, words: PageWords) -> Table:
 
 
 def _group_shares(
-    report: GroupReport, shares: dict[str, dict[str, float]], words: PageWords
+    report: GroupReport, shares: dict[str, dict[str, float]], words: Words
 ) -> Iterable[str]:
     for attribute, groups in shares.items():
         named = ", ".join(

@@ -14,7 +14,7 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import STEADY
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.page_words import INDEX_WORDS, PageWords, english
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.index_evidence import Evidence, evidence_of
 from recourse_audit.render.pages.index_labels import Labels, labels_of
 from recourse_audit.render.pages.index_list import ListedRow, listed_rows
@@ -31,7 +31,6 @@ from recourse_audit.render.pages.index_rows import (
 )
 from recourse_audit.render.pages.index_words import (
     Change,
-    names_of,
     rule_words,
     value_axis,
 )
@@ -86,7 +85,7 @@ class Total:
 class IndexView:
     """What the index shows; `board` is None where no groups were compared."""
 
-    words: PageWords
+    words: Words
     about: tuple[str, ...]
     board: object | None
     headline: str
@@ -111,7 +110,7 @@ class IndexView:
 def index_view(
     source: IndexSource,
     *,
-    words: PageWords | None = None,
+    words: Words | None = None,
     level: Level = "auditor",
     results: bool = True,
     sizes: bool = True,
@@ -123,7 +122,7 @@ def index_view(
     names of their pages, and a subject's lists nobody. Without `results` it does not say how many
     subjects have each result, and without `sizes` not how many subjects and people there are.
     """
-    words = words or english(*INDEX_WORDS)
+    words = words or Words()
     axis = value_axis(source.settings, words)
     settings, manifest = source.settings, source.manifest
     subjects = tuple(source.subjects)
@@ -133,7 +132,6 @@ def index_view(
         words,
         values=None if axis.of_margin else source.scores,
         changes=source.cheapest,
-        names=names_of(settings.letters, words.language) if settings else {},
     )
     shown = rows
     if level != "auditor":
@@ -166,7 +164,7 @@ def index_view(
     )
 
 
-def _about(source: IndexSource, words: PageWords) -> Iterable[str]:
+def _about(source: IndexSource, words: Words) -> Iterable[str]:
     """The model, its hash, the rule, the checks, the day, and who audited."""
     model = source.manifest.inputs.model
     name = plain(", ".join(model.files))
@@ -182,7 +180,7 @@ def _about(source: IndexSource, words: PageWords) -> Iterable[str]:
         yield words.say("index.audited_by", name=plain(source.auditor))
 
 
-def _board(groups: GroupReport | None, words: PageWords) -> object | None:
+def _board(groups: GroupReport | None, words: Words) -> object | None:
     if groups is None:
         return None
     from recourse_audit.render.pages.board import board_view
@@ -190,7 +188,7 @@ def _board(groups: GroupReport | None, words: PageWords) -> object | None:
     return board_view(groups, words)
 
 
-def _headline(source: IndexSource, subjects: int, words: PageWords) -> str:
+def _headline(source: IndexSource, subjects: int, words: Words) -> str:
     """What leads the page where no groups are compared."""
     if not subjects:
         people = source.manifest.counts.people
@@ -198,21 +196,21 @@ def _headline(source: IndexSource, subjects: int, words: PageWords) -> str:
     return words.say("index.not_compared")
 
 
-def _agreement(found: Agreement | None, level: Level, words: PageWords) -> tuple[str, ...]:
+def _agreement(found: Agreement | None, level: Level, words: Words) -> tuple[str, ...]:
     """What is said of decisions on record; only the auditor learns about whom they differ."""
     if found is None:
         return ()
     return agreement_sentences(found if level == "auditor" else found.without_people(), words)
 
 
-def _warnings(manifest: Manifest, words: PageWords) -> Iterable[str]:
+def _warnings(manifest: Manifest, words: Words) -> Iterable[str]:
     """What failed probes mean: as stored in English, which has figures, or by the probe's name."""
     for key, note in manifest.probes.notes.items():
         name = f"probe.{key}"
         yield words.say(name) if name in words.keys and words.language != "en" else plain(note)
 
 
-def _lead(manifest: Manifest, subjects: int, level: Level, words: PageWords, *, sizes: bool) -> str:
+def _lead(manifest: Manifest, subjects: int, level: Level, words: Words, *, sizes: bool) -> str:
     """How many people were audited, and which."""
     whom = _whom(manifest.command, level, words)
     if not sizes:
@@ -221,7 +219,7 @@ def _lead(manifest: Manifest, subjects: int, level: Level, words: PageWords, *, 
     return words.say_count("index.audited", subjects, people=people, whom=whom)
 
 
-def _whom(command: Command, level: Level, words: PageWords) -> str:
+def _whom(command: Command, level: Level, words: Words) -> str:
     """Whom the audit was about, in words; a selection may name people, or what they are."""
     if command.subjects in ("unfavourable", "all"):
         whom = words.say(f"index.whom.{command.subjects}")
@@ -238,7 +236,7 @@ def _whom(command: Command, level: Level, words: PageWords) -> str:
 
 
 def _notes(
-    rows: Sequence[SummaryRow], words: PageWords, groups: GroupReport | None
+    rows: Sequence[SummaryRow], words: Words, groups: GroupReport | None
 ) -> Iterable[tuple[str, str]]:
     """How well options stand changes around them, and what is left for a person to decide.
 
@@ -266,7 +264,7 @@ def _notes(
         yield words.say("index.open"), " ".join(parts)
 
 
-def _totals(rows: Sequence[Row], words: PageWords) -> tuple[Total, ...]:
+def _totals(rows: Sequence[Row], words: Words) -> tuple[Total, ...]:
     found = Counter(row.need for row in rows)
     return tuple(
         Total(
@@ -280,7 +278,7 @@ def _totals(rows: Sequence[Row], words: PageWords) -> tuple[Total, ...]:
     )
 
 
-def _more(shown: int, total: int, words: PageWords) -> str:
+def _more(shown: int, total: int, words: Words) -> str:
     if shown == total:
         return ""
     return words.say("index.more", shown=words.number(shown), all=words.number(total))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from recourse_audit.records.bundle import Manifest
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings
 
@@ -32,7 +32,7 @@ class Evidence:
 
 
 def evidence_of(
-    manifest: Manifest, manifest_digest: str, settings: Settings | None, words: PageWords
+    manifest: Manifest, manifest_digest: str, settings: Settings | None, words: Words
 ) -> Evidence:
     """Gather it; `manifest_digest` is that of the manifest's file."""
     digests = tuple(_digests(manifest, manifest_digest, words))
@@ -58,7 +58,7 @@ def _commands(signed_by: str | None) -> tuple[str, ...]:
     )
 
 
-def _digests(manifest: Manifest, manifest_digest: str, words: PageWords) -> Iterator[Digest]:
+def _digests(manifest: Manifest, manifest_digest: str, words: Words) -> Iterator[Digest]:
     inputs, files = manifest.inputs, manifest.files
     model = ", ".join(inputs.model.files)
     yield Digest(what=words.say("evidence.model"), file=plain(model), sha256=inputs.model.sha256)
@@ -79,7 +79,7 @@ def _digests(manifest: Manifest, manifest_digest: str, words: PageWords) -> Iter
     yield Digest(what=words.say("evidence.manifest"), file="manifest.json", sha256=manifest_digest)
 
 
-def _settings(settings: Settings | None, seed: int, words: PageWords) -> str:
+def _settings(settings: Settings | None, seed: int, words: Words) -> str:
     """The settings that shape the result most."""
     if settings is None:
         return words.say("evidence.seed", seed=str(seed))
@@ -93,7 +93,7 @@ def _settings(settings: Settings | None, seed: int, words: PageWords) -> str:
     )
 
 
-def _checks(manifest: Manifest, words: PageWords) -> Iterator[str]:
+def _checks(manifest: Manifest, words: Words) -> Iterator[str]:
     """Whether the model answers alike, and whether answers about changes are the whole graph's."""
     repeats, compared = manifest.counts.repeats, manifest.counts.compared
     if not repeats.calls:

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.index_words import ValueAxis
 
 COLUMNS = ("id", "what", "effort", "holds", "value", "letter")
@@ -32,7 +32,7 @@ class Labels(TypedDict):
     margin: bool
 
 
-def labels_of(words: PageWords, axis: ValueAxis) -> Labels:
+def labels_of(words: Words, axis: ValueAxis) -> Labels:
     """Everything that the script says."""
     return {
         "language": words.tag,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recourse_audit.render.charts.strips import Axis, Strip
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.index_rows import Links, Row, decimals_of
 from recourse_audit.render.pages.index_words import ValueAxis
 
@@ -30,7 +30,7 @@ class ListedRow:
     letter_words: str
 
 
-def listed_rows(rows: Sequence[Row], axis: ValueAxis, words: PageWords) -> tuple[ListedRow, ...]:
+def listed_rows(rows: Sequence[Row], axis: ValueAxis, words: Words) -> tuple[ListedRow, ...]:
     """The rows with every figure in words."""
     decimals = decimals_of(row.effort for row in rows)
     drawn = _drawn_on(axis, rows)
@@ -54,7 +54,7 @@ def listed_rows(rows: Sequence[Row], axis: ValueAxis, words: PageWords) -> tuple
     )
 
 
-def value_words(value: float, axis: ValueAxis, words: PageWords) -> str:
+def value_words(value: float, axis: ValueAxis, words: Words) -> str:
     """A probability, a margin or a score, as it is written."""
     if axis.whole:
         return words.probability(value)
@@ -69,9 +69,7 @@ def _drawn_on(axis: ValueAxis, rows: Sequence[Row]) -> Axis | None:
     return Axis(low=low, high=high, line=axis.line, width=96)
 
 
-def _mark(
-    drawn: Axis | None, value: float | None, axis: ValueAxis, words: PageWords
-) -> Picture | None:
+def _mark(drawn: Axis | None, value: float | None, axis: ValueAxis, words: Words) -> Picture | None:
     """A hollow dot, whose text alternative is the figure."""
     if value is None or drawn is None:
         return None

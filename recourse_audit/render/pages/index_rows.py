@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypedDict, TypeVar
 
 from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.records.recourse import STATUSES, RecourseStatus
-from recourse_audit.render.page_words import PageWords, strength
+from recourse_audit.render.i18n import Words, strength
 from recourse_audit.render.pages.index_words import Change, change_words, detail_of
 from recourse_audit.render.text import plain
 
@@ -126,16 +126,14 @@ class IndexColumns(TypedDict):
 def rows_of(
     subjects: Iterable[tuple[int, SummaryRow]],
     links: Mapping[int, Links],
-    words: PageWords,
+    words: Words,
     *,
     values: Mapping[int, float | None] | None = None,
     changes: Mapping[int, tuple[Change, ...]] | None = None,
-    names: Mapping[str, str] | None = None,
 ) -> tuple[Row, ...]:
     """Every subject: those who need a person first, then as a person would sort ids (P9, P10).
 
-    `values` replaces margins, `changes` are those of the cheapest options, and `names` are the
-    user's own words for kinds of ties and attributes.
+    `values` replaces margins, and `changes` are those of the cheapest options.
     """
     known: dict[str, RecourseStatus] = {status: status for status in STATUSES}
     said: dict[tuple[Change, ...], str] = {}
@@ -143,7 +141,7 @@ def rows_of(
     for number, row in subjects:
         change = (changes or {}).get(number, ())
         if change not in said:
-            said[change] = change_words(change, words, names or {})
+            said[change] = change_words(change, words)
         status = known[row.status]
         need = need_of(row, status)
         rows.append(
@@ -199,7 +197,7 @@ def natural(name: str) -> tuple[tuple[str, int, str], ...]:
     )
 
 
-def columns_of(rows: Sequence[Row], words: PageWords) -> IndexColumns:
+def columns_of(rows: Sequence[Row], words: Words) -> IndexColumns:
     """The columns of the table."""
     decisions = sorted({row.decision for row in rows}, key=natural)
     needs = {need: words.say(f"index.need.{need}") for need in NEEDS}

@@ -1,14 +1,13 @@
 """What could change a result, how far the search went, and the rule that decides, in few words."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.bundle import SummaryRow
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import plain
-from recourse_audit.settings import LetterSettings, Settings
+from recourse_audit.settings import Settings
 from recourse_audit.settings.decision import DecisionSettings
 
 Do = Literal["drop", "add", "raise", "lower", "set"]
@@ -34,27 +33,19 @@ def change_of(
     return Change("set", name)
 
 
-def change_words(changes: tuple[Change, ...], words: PageWords, names: Mapping[str, str]) -> str:
+def change_words(changes: tuple[Change, ...], words: Words) -> str:
     """All changes of an option: end a payment tie + raise savings."""
     return " + ".join(
         words.say_count(
             f"change.{change.do}",
             count,
-            what=names.get(change.what) or plain(change.what).replace("_", " "),
+            what=words.name(change.what),
         )
         for change, count in Counter(changes).items()
     )
 
 
-def names_of(letters: LetterSettings, language: str) -> dict[str, str]:
-    """The user's words for kinds and attributes in a language, as letters have them."""
-    found: dict[str, str] = {}
-    for one in (language.split("_", maxsplit=1)[0], language):
-        found |= {name: plain(forms[0]) for name, forms in letters.words.get(one, {}).items()}
-    return found
-
-
-def detail_of(row: SummaryRow, need: str, cheapest: str, words: PageWords) -> str:
+def detail_of(row: SummaryRow, need: str, cheapest: str, words: Words) -> str:
     """What is behind the first words of a row: the cheapest option, or how far the search went."""
     tried, possible = row.tried or 0, row.possible or 0
     if row.options:
@@ -83,7 +74,7 @@ class ValueAxis:
     of_margin: bool
 
 
-def value_axis(settings: Settings | None, words: PageWords) -> ValueAxis:
+def value_axis(settings: Settings | None, words: Words) -> ValueAxis:
     """The probability, or the score, if one line decides for everybody; otherwise the margin."""
     decision = None if settings is None else settings.decision
     if settings is None or decision is None or decision.quota is not None or decision.cut_off_by:
@@ -102,11 +93,11 @@ def value_axis(settings: Settings | None, words: PageWords) -> ValueAxis:
     return ValueAxis(title=title, line=line, whole=True, of_margin=False)
 
 
-def _margin(words: PageWords) -> ValueAxis:
+def _margin(words: Words) -> ValueAxis:
     return ValueAxis(title=words.say("index.margin"), line=0.0, whole=False, of_margin=True)
 
 
-def rule_words(decision: DecisionSettings, words: PageWords, *, scored: bool) -> str:
+def rule_words(decision: DecisionSettings, words: Words, *, scored: bool) -> str:
     """The rule that decides, in one phrase."""
     what = words.say("rule.score") if scored else words.say("rule.probability")
     if decision.quota is not None:

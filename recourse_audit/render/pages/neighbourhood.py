@@ -11,7 +11,7 @@ from recourse_audit.records.subject import EgoNode, SubjectReport
 from recourse_audit.render.charts.rings import Around, Person, rings
 from recourse_audit.render.charts.strips import Axis, Part, Strip
 from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 
 MOST_PEOPLE = 60  # in the picture
 MOST_LABELS = 14  # of direct ties; beyond, only the ends of removed ties have labels
@@ -27,7 +27,7 @@ class Neighbourhood:
     def __init__(
         self,
         report: SubjectReport,
-        words: PageWords,
+        words: Words,
         counterfactuals: Sequence[Counterfactual],
     ) -> None:
         self._report = report

@@ -37,7 +37,7 @@ from recourse_audit.records.subject import (
     OwnData,
     SubjectReport,
 )
-from recourse_audit.render.page_words import PageWords
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import printable
 
 Level = Literal["auditor", "reviewer", "subject"]
@@ -51,7 +51,7 @@ def redacted(
     report: SubjectReport,
     level: Level,
     protected: Iterable[str] = (),
-    words: PageWords | None = None,
+    words: Words | None = None,
 ) -> SubjectReport:
     """The report as one kind of reader may see it, with every text in it made plain.
 
@@ -84,7 +84,7 @@ class _Redaction:
         report: SubjectReport,
         level: Level,
         protected: Iterable[str],
-        words: PageWords | None,
+        words: Words | None,
     ) -> None:
         self._report = report
         self._words = words

@@ -43,7 +43,7 @@ from recourse_audit.render.charts.rollout import LIMIT_DEPTH, LIMIT_NODES, fits,
 from recourse_audit.render.charts.strips import Axis, Strip, axis_row
 from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.decision_axis import decision_axis
-from recourse_audit.render.page_words import SUBJECT_WORDS, PageWords, english
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.neighbourhood import Neighbourhood, is_favourable
 from recourse_audit.render.pages.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
 from recourse_audit.render.pages.tables import AuditFacts
@@ -92,12 +92,12 @@ class SubjectPage:
         report: SubjectReport,
         facts: AuditFacts,
         *,
-        words: PageWords | None = None,
+        words: Words | None = None,
         level: Level = "auditor",
         members: Mapping[str, str] | None = None,
         links: PageLinks = NO_LINKS,
     ) -> None:
-        self.words = words or english(*SUBJECT_WORDS)
+        self.words = words or Words()
         self.level = level
         self.facts = facts
         self.links = links
@@ -197,17 +197,13 @@ class SubjectPage:
 
     def name(self, attribute: str) -> str:
         """The user's word for an attribute or a unit; without one its name, without underscores."""
-        language = self.words.language
-        for table in (language, language.split("_", maxsplit=1)[0]):
-            if attribute in self.facts.names.get(table, {}):
-                return self.facts.names[table][attribute][0]
         if attribute == PROTECTED:
             return self.words.say("subject.protected")
-        return attribute.replace("_", " ")
+        return self.words.name(attribute)
 
     def move_words(self, move: SetAction | Move) -> str:
         """An attribute before and after, in the user's units."""
-        before, after = (self._amount(value, move.unit) for value in (move.before, move.after))
+        before, after = (self.words.value(value, move.unit) for value in (move.before, move.after))
         said = self.words.say(
             "subject.change.set", name=self.name(move.attribute), before=before, after=after
         )
@@ -216,13 +212,6 @@ class SubjectPage:
     def list_moves(self, moves: Sequence[Move]) -> str:
         """What moves along with a change."""
         return self.words.listed([self.move_words(move) for move in moves])
-
-    def _amount(self, value: float | str, unit: str) -> str:
-        if isinstance(value, str):
-            return value
-        if unit in self.facts.currencies:
-            return self.words.money(value, self.facts.currencies[unit])
-        return f"{self.words.number(value)} {self.name(unit)}".strip()
 
     @property
     def effort_decimals(self) -> int:

@@ -1,7 +1,7 @@
 """Tables, lists and the facts about an audit as a page shows them; every cell is finished text."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.records.bundle import Fingerprint
@@ -80,11 +80,7 @@ def cells(*values: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`.
-
-    `names` are the user's words for attributes and units by language, `currencies` the codes of
-    units that are money.
-    """
+    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`."""
 
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
@@ -95,8 +91,6 @@ class AuditFacts:
     seed: int
     versions: Mapping[str, str]
     prefer: Literal["paper", "whole_graph"] = "paper"
-    names: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    currencies: Mapping[str, str] = field(default_factory=dict)
 
 
 def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
@@ -111,8 +105,6 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         seed=fingerprint.seed,
         versions=fingerprint.versions,
         prefer=settings.search.prefer,
-        names=settings.letters.words,
-        currencies=settings.letters.currencies,
     )
 
 

@@ -18,8 +18,8 @@ from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.letters.signed_before import SIGNED
-from recourse_audit.render.page_words import GROUP_WORDS, INDEX_WORDS, SUBJECT_WORDS, PageWords
 from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
 from recourse_audit.render.pages.index_words import Change, change_of
@@ -124,7 +124,7 @@ class PageMakers:
             facts=facts_of(stored.fingerprint, stored.settings),
             stored=stored,
             templates=templates,
-            words=PageWords(self.pages.language, templates, *SUBJECT_WORDS),
+            words=words_of(stored.settings, self.pages.language, templates),
             printer=Printer(templates) if self.on_paper else None,
             letters=_letters(self.bundle),
             names=names,
@@ -149,7 +149,7 @@ class PageMaker:
     facts: AuditFacts
     stored: StoredAudit
     templates: Templates
-    words: PageWords
+    words: Words
     printer: Printer | None
     letters: set[str]
     names: Mapping[int, str]
@@ -197,16 +197,16 @@ def _summaries(
     """The pages about everybody: the group report, if groups are compared, and the index."""
     level = pages.level
     names = stored.names()
+    words = words_of(stored.settings, pages.language, templates)
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
         report = stored.group_report()
         if level != "auditor":
             report = for_others(report)
-        words = PageWords(pages.language, templates, *GROUP_WORDS)
         yield _group_files(report, words, templates, printer)
     view = index_view(
         _index_source(stored, pages, report),
-        words=PageWords(pages.language, templates, *INDEX_WORDS),
+        words=words,
         level=level,
         results=level == "auditor"
         or shows_results(len(names), stored.settings.groups.smallest, report),
@@ -278,7 +278,7 @@ def shows_sizes(report: GroupReport | None) -> bool:
 
 
 def _group_files(
-    report: GroupReport, words: PageWords, templates: Templates, printer: Printer | None
+    report: GroupReport, words: Words, templates: Templates, printer: Printer | None
 ) -> dict[str, bytes]:
     """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
     from recourse_audit.render.groups_csv import groups_csv

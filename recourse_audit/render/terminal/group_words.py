@@ -20,7 +20,7 @@ from recourse_audit.records.groups import (
     Part,
     WhyNotCompared,
 )
-from recourse_audit.render.wording import format_day
+from recourse_audit.render.i18n import format_day
 
 UNTESTED: dict[WhyUntested, str] = {
     "no_ties": "fewer than 100 people have ties, and the test was never tried on so few",

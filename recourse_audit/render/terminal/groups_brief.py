@@ -15,7 +15,7 @@ from recourse_audit.records.groups import Finding, GroupReport
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.findings import speak
-from recourse_audit.render.page_words import status_name
+from recourse_audit.render.i18n import status_name
 from recourse_audit.render.terminal.comparison_rows import (
     LONGEST_NAME,
     MARKS,

@@ -1,8 +1,9 @@
-"""The only door to babel: messages from catalogues, and numbers, money and dates by language.
+"""The only door to babel: every sentence, number, amount and date that people read.
 
-A catalogue is `wording/<language>/LC_MESSAGES/<catalogue>.po`, read without being compiled: there
-is one for letters, one per kind of page, one for findings about groups, and one for what all pages
-share. A message has a key, such as `step.raise`, and placeholders in braces, such as `{after}`.
+The catalogue of a language is the folder `wording/<language>/`, whose files are read without being
+compiled; a key, such as `step.raise`, is in one of them only. Placeholders are in braces:
+`{after}`. The user's own words for classes, attributes, groups and kinds of ties come from
+`[words]` in the settings; a name without a word is quoted, or written as it is where it reads well.
 """
 
 import gettext
@@ -10,6 +11,9 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import cache
+from types import MappingProxyType
+from typing import Literal, TypeVar
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
@@ -19,7 +23,12 @@ from babel.messages.pofile import PoFileError, PoFileParser
 from babel.numbers import format_currency, format_decimal, format_percent
 
 from recourse_audit.errors import TemplateError
+from recourse_audit.records.group_figures import Verdict
+from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, Robustness
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import NO_BREAK, plain
+from recourse_audit.settings import LanguageWords, Settings
+from recourse_audit.settings.words import COUNT
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six
@@ -28,16 +37,28 @@ _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _FEW = "#,##0.##"
 _DIGITS = 2
 MINUS = "\N{MINUS SIGN}"
-NO_BREAK = "\N{NO-BREAK SPACE}"
+LANGUAGES = ("en", "de", "fr", "es")
+T = TypeVar("T")
 
 
-def catalogue_name(language: str, catalogue: str = "letters") -> str:
-    """The path of a language's catalogue within the templates."""
-    return f"wording/{language}/LC_MESSAGES/{catalogue}.po"
+def catalogue_name(language: str, file: str) -> str:
+    """The path of a file of a language's catalogue within the templates."""
+    return f"wording/{language}/{file}"
 
 
-class Wording:
-    """Everything that some catalogues say in one language; no key may be in two of them.
+class Words:
+    """Everything that people read in one language.
+
+    Parameters
+    ----------
+    language
+        Such as `en`, or `es_US`, which takes what it lacks from `es`.
+    templates
+        Where the catalogues are.
+    own
+        The user's words by language: `[words]` of the settings.
+    currencies
+        The codes of units that are money.
 
     Raises
     ------
@@ -45,15 +66,23 @@ class Wording:
         There is no catalogue for the language, or it cannot be read.
     """
 
-    def __init__(self, language: str, pages: Templates, *catalogues: str) -> None:
+    def __init__(
+        self,
+        language: str = "en",
+        templates: Templates | None = None,
+        own: Mapping[str, LanguageWords] = MappingProxyType({}),
+        currencies: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.language = language
         self._locale = _locale(language)
-        self._catalogues = catalogues or ("letters",)
+        self._languages = tuple(dict.fromkeys((language, language.split("_", maxsplit=1)[0])))
+        self._own = [own[name] for name in self._languages if name in own]
+        self._currencies = currencies
+        self.missing: set[str] = set()  # names that were used without a word for them
         self._forms: dict[str, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}  # the name of the file that each message is in
         self._rules: dict[str, Callable[[int], int]] = {}
-        for catalogue in self._catalogues:
-            name, text = _catalogue(language, pages, catalogue)
+        for name, text in _catalogue(self._languages, templates or Templates()):
             forms, self._rules[name] = _messages(name, text, self._locale)
             for key in forms:
                 if key in self._files:
@@ -77,11 +106,11 @@ class Wording:
 
     def say(self, key: str, /, **values: object) -> str:
         """A message with its placeholders filled in."""
-        return self._filled(key, self._found(key)[0], values)
+        return self._filled(key, self._find_message(key)[0], values)
 
     def say_count(self, key: str, count: int, /, **values: object) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
-        forms = self._found(key)
+        forms = self._find_message(key)
         form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
@@ -163,6 +192,116 @@ class Wording:
         """Several things as a sentence lists them."""
         return str(format_list(list(items), locale=self._locale)) if items else ""
 
+    def interval(self, low: str, high: str) -> str:
+        """Two ends that are worded already: 13 to 49."""
+        return self.say("range", low=low, high=high)
+
+    def out_of(self, count: int, total: int) -> str:
+        """A part of a whole: 37 of 50."""
+        return self.say("of", count=self.number(count), total=self.number(total))
+
+    # ------------------------------------------------------------------ what records have as codes
+
+    def status(self, status: RecourseStatus) -> str:
+        """A status in a table: has an option."""
+        return self.say(f"status.{status}")
+
+    def verdict(self, verdict: Verdict, concern: float) -> str:
+        """A verdict on a gap, given the gap of concern as a share: not 10 points worse."""
+        points = self.number(100 * concern)
+        return self.say(f"verdict.{verdict.replace(' ', '_')}", concern=points)
+
+    def strength(self, robustness: Robustness) -> str:
+        """How well an option stands changes around it: holds in most tests."""
+        return self.say(f"strength.{strength(robustness.held_share)}")
+
+    # ------------------------------------------------------------------ the user's own words
+
+    def name(self, name: str) -> str:
+        """An attribute, a category or a unit; without a word, with spaces for underscores."""
+        return self.forms_of(name)[0]
+
+    def forms_of(self, name: str) -> tuple[str, ...]:
+        """The singular of a name, and its plural if there is one."""
+        for own in self._own:
+            if name in own.names:
+                return tuple(map(plain, own.names[name]))
+        if name:
+            self.missing.add(name)
+        return (plain(name).replace("_", " "),)
+
+    def class_name(self, name: str) -> str:
+        """A class of the model; without a word, quoted."""
+        word = self._find(lambda own: own.names.get(name))
+        if word is not None:
+            return plain(word[0])
+        self.missing.add(name)
+        return self.say("quoted", text=plain(name))
+
+    def people(self, attribute: str, group: str) -> str:
+        """The people of a group in a sentence: people in the South."""
+        word = self._find(lambda own: own.people.get(group))
+        if word is not None:
+            return plain(word)
+        return self.say("people.of_group", attribute=self.name(attribute), group=self.name(group))
+
+    def change_ties(self, do: Literal["drop", "add"], kind: str, count: int | None) -> str:
+        """What ending or adding ties of a kind is called; `count` is None for all of them."""
+        words = self._find(lambda own: own.ties.get(kind))
+        forms = () if words is None else words.end if do == "drop" else words.add
+        if forms and (count in {None, 1} or COUNT in forms[-1]):
+            number = self.number(count or 1)
+            return plain(forms[0 if count in {None, 1} else -1]).replace(COUNT, number)
+        self.missing.add(kind)
+        if count is None:
+            return self.say("ties.drop_all", kind=self.tie_name(kind, 2))
+        return self.say_count(f"ties.{do}", count, kind=self.tie_name(kind, count))
+
+    def tie_name(self, kind: str, count: int = 1) -> str:
+        """What ties of a kind are called: standing payment; payment tie without a word."""
+        words = self._find(lambda own: own.ties.get(kind))
+        if words is not None and words.name:
+            return plain(self.form(count, words.name))
+        return self.say_count("ties.name", count, kind=plain(kind).replace("_", " "))
+
+    def tie_caution(self, kind: str) -> str:
+        """What a person must know before they end a tie of a kind; "" where nothing is said."""
+        words = self._find(lambda own: own.ties.get(kind))
+        return "" if words is None else plain(words.caution)
+
+    def level(self, attribute: str, level: float | str) -> str | None:
+        """The user's phrase for an attribute that reaches a level, if they gave one."""
+        phrases = self._find(lambda own: own.levels.get(attribute)) or {}
+        return next(
+            (text for name, text in phrases.items() if level in (name, _number(name))), None
+        )
+
+    def decided(self, decision: str) -> str | None:
+        """The user's opening sentence of a letter about a decision, if they gave one."""
+        return self._find(lambda own: own.decided.get(decision))
+
+    def has_name(self, name: str) -> bool:
+        """Whether the user gave a word for a name."""
+        return self._find(lambda own: own.names.get(name)) is not None
+
+    def has_ending(self, kind: str) -> bool:
+        """Whether the user gave words for ending a tie of a kind."""
+        words = self._find(lambda own: own.ties.get(kind))
+        return words is not None and bool(words.end)
+
+    def value(self, value: float | str, unit: str = "") -> str:
+        """A value in the user's units: €4,780, 3 years, or a category."""
+        if isinstance(value, str):
+            return self.name(value)
+        if unit in self._currencies:
+            return self.money(value, self._currencies[unit])
+        return NO_BREAK.join(
+            filter(None, (self.number(value), self.form(value, self.forms_of(unit))))
+        )
+
+    def _find(self, look: Callable[[LanguageWords], T | None]) -> T | None:
+        return next((word for own in self._own if (word := look(own)) is not None), None)
+
     def _plural(self, file: str, count: int) -> int:
         """The number of the plural form for a number, by the rule of a file."""
         try:
@@ -173,13 +312,12 @@ class Wording:
             raise _bad_plural(file, count, f"it gives the form {form}")
         return form
 
-    def _found(self, key: str) -> tuple[str, ...]:
+    def _find_message(self, key: str) -> tuple[str, ...]:
         try:
             return self._forms[key]
         except KeyError:
-            source = " or ".join(catalogue_name("en", one) for one in self._catalogues)
             raise TemplateError(
-                f"{' or '.join(self._rules)}: has no message {key!r}; copy it from {source} and "
+                f"wording/{self.language}: has no message {key!r}; copy it from wording/en and "
                 "translate it"
             ) from None
 
@@ -191,6 +329,30 @@ class Wording:
                 f"{{{min(missing)}}}; it may use {', '.join(sorted(values)) or 'none'}"
             )
         return PLACEHOLDER.sub(lambda found: str(values[found[1]]), text)
+
+
+def words_of(settings: Settings, language: str, templates: Templates) -> Words:
+    """The words of an audit in one language."""
+    return Words(language, templates, settings.words, settings.letters.currencies)
+
+
+@cache
+def status_name(status: RecourseStatus) -> str:
+    """A status as the command line says it: has an option."""
+    return Words().status(status)
+
+
+def strength(share: float) -> str:
+    """The key of how well an option stands changes, by the share of tests in which it held."""
+    return "steady" if share >= STEADY else "fragile" if share <= FRAGILE else "middling"
+
+
+def _number(level: str) -> float | None:
+    """A level of a number; None for a category."""
+    try:
+        return float(level)
+    except ValueError:
+        return None
 
 
 def _bad_plural(file: str, count: int, reason: str) -> TemplateError:
@@ -218,17 +380,22 @@ def _locale(language: str) -> Locale:
         ) from None
 
 
-def _catalogue(language: str, pages: Templates, catalogue: str) -> tuple[str, str]:
-    """The name and the text of the catalogue; that of `es` also serves for `es_US`."""
-    for one in dict.fromkeys((language, language.split("_", maxsplit=1)[0])):
-        name = catalogue_name(one, catalogue)
-        if pages.has(name):
-            return name, pages.text(name)
-    raise TemplateError(
-        f"there is no catalogue for {catalogue} in {language!r}; write "
-        f"{catalogue_name(language, catalogue)} in a folder for --templates, starting from "
-        f"{catalogue_name('en', catalogue)}"
+def _catalogue(languages: Sequence[str], templates: Templates) -> list[tuple[str, str]]:
+    """The names and texts of the files of a language; those of `es` also serve for `es_US`."""
+    folders = [f"wording/{language}" for language in languages]
+    files = dict.fromkeys(
+        file for folder in folders for file in templates.names(folder) if file.endswith(".po")
     )
+    if not files:
+        raise TemplateError(
+            f"there is no catalogue for {languages[0]!r}; write the files of "
+            f"wording/{languages[0]}/ in a folder for --templates, starting from wording/en/"
+        )
+    names = [
+        next(f"{folder}/{file}" for folder in folders if templates.has(f"{folder}/{file}"))
+        for file in files
+    ]
+    return [(name, templates.text(name)) for name in names]
 
 
 class _Catalogue(Catalog):
