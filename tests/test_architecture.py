@@ -34,7 +34,7 @@ DOORS = {
     "onnxruntime": {"model/session.py"},
     "jinja2": {"render/templates.py"},
     "weasyprint": {"render/pdf.py"},
-    "babel": {"render/wording.py"},
+    "babel": {"render/i18n.py"},
     "cryptography": {"bundle/signature.py"},
     "dask": set(),
     "distributed": {"execute/dask_pool.py"},
