@@ -22,7 +22,7 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.graph.tables import Column, describe_columns, survey
+from recourse_audit.graph.tables import ColumnSummary, describe_columns, survey
 from recourse_audit.model.roles import OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import GraphSettings, ModelSettings
@@ -88,7 +88,7 @@ class _Draft:
 
     settings: GraphSettings
     lines: list[str]
-    columns: list[Column]
+    columns: list[ColumnSummary]
 
     def values(self, name: str | None) -> tuple[str, ...]:
         """The different values of a column, if they are few."""
@@ -248,7 +248,7 @@ def _draft(
     return _Draft(settings=settings, lines=lines, columns=columns)
 
 
-def _check_later(columns: list[Column], path: Path, later: Mapping[str, str]) -> None:
+def _check_later(columns: list[ColumnSummary], path: Path, later: Mapping[str, str]) -> None:
     known = [column.name for column in columns]
     for option, name in later.items():
         if name not in known:
@@ -259,7 +259,7 @@ def _check_later(columns: list[Column], path: Path, later: Mapping[str, str]) ->
 
 
 def _tie_columns(
-    columns: list[Column], path: Path, signature: Signature
+    columns: list[ColumnSummary], path: Path, signature: Signature
 ) -> tuple[dict[str, object], list[str]]:
     """The columns of ties that are no default: as settings, and as lines."""
     names = {column.name.lower(): column.name for column in columns}
@@ -289,13 +289,13 @@ def _tie_columns(
     return given, lines
 
 
-def _id_column(columns: list[Column], path: Path) -> str:
+def _id_column(columns: list[ColumnSummary], path: Path) -> str:
     """The likeliest of the columns without a repeated value: by name, then text before numbers."""
     unique = [column for column in columns if column.distinct == column.rows]
     if not unique:
         raise InputError(f"{path}: no column has a different value in every row, so none is an id")
 
-    def doubt(column: Column) -> tuple[bool, bool, bool]:
+    def doubt(column: ColumnSummary) -> tuple[bool, bool, bool]:
         name = column.name.lower()
         return name not in ID_NAMES, not name.endswith("id"), column.numeric
 
@@ -303,7 +303,7 @@ def _id_column(columns: list[Column], path: Path) -> str:
 
 
 def _feature_columns(
-    columns: list[Column], unused: Container[str], wanted: int | None
+    columns: list[ColumnSummary], unused: Container[str], wanted: int | None
 ) -> tuple[list[str], str]:
     """The columns of numbers that the model may take, and what is doubtful about that."""
     numeric = [c.name for c in columns if c.numeric and c.name not in unused]

@@ -11,7 +11,6 @@ import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +24,31 @@ from recourse_audit.graph.columns import (
     Kinds,
     Place,
     Positions,
-    RawColumns,
     as_labels,
     as_strings,
+    build_ties,
     check_finite,
     check_ids,
     check_is_file,
-    check_raw_columns,
     code_kinds,
     near_matches,
+    needed_features,
     no_nodes,
     one_kind,
-    single_precision,
     to_strings,
 )
-from recourse_audit.graph.computed import needed_features, with_computed
-from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
+from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, build_graph
 from recourse_audit.settings import GraphSettings
 
 Array = NDArray[Any]
+Matrix = Array | sparse.csr_array
 
 MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once it is dense
+CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
+RESERVED = frozenset(
+    {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
+    | {"feature_names", "ids"}
+)
 
 
 def from_arrays(
@@ -86,76 +89,62 @@ def from_arrays(
     >>> from_arrays(x, edge_index, kind=["guarantor", "address"], feature_names=["income"])
     Graph(nodes=3, ties=2, features=1)
     """
-    features: Array | sparse.csr_array | None
-    if x is None:
-        features = None
-    elif isinstance(x, sparse.sparray | sparse.spmatrix):
+    features: Matrix | None = None
+    if isinstance(x, sparse.sparray | sparse.spmatrix):
         features = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
-    else:
+    elif x is not None:
         features = np.asarray(x)
-    return assemble_arrays(
+    given = {"edge_type": kind, "edge_weight": weight, "edge_attr": edge_attributes}
+    arrays = {name: np.asarray(values) for name, values in given.items() if values is not None}
+    return _assemble(
         Positions("arrays"),
-        x=features,
-        edge_index=np.asarray(edge_index),
+        features,
+        {"edge_index": np.asarray(edge_index), **arrays},
+        {name: np.asarray(values) for name, values in (attributes or {}).items()},
         ids=ids,
-        attributes={name: np.asarray(values) for name, values in (attributes or {}).items()},
-        kind=None if kind is None else np.asarray(kind),
-        kinds=(),
-        weight=None if weight is None else np.asarray(weight),
-        edge_attributes=None if edge_attributes is None else np.asarray(edge_attributes),
-        directed=directed,
-        feature_names=feature_names,
+        names=feature_names,
+        settings=GraphSettings(directed=directed),
     )
 
 
-def assemble_arrays(
+def _assemble(
     place: Place,
-    *,
-    x: Array | sparse.csr_array | None,
-    edge_index: Array,
-    ids: Sequence[object] | Array | None,
+    x: Matrix | None,
+    arrays: Mapping[str, Array],
     attributes: Mapping[str, Array],
-    kind: Array | None,
-    kinds: Sequence[str],
-    weight: Array | None,
-    edge_attributes: Array | None,
-    directed: bool,
-    feature_names: Sequence[str] | None,
+    *,
+    ids: Sequence[object] | Array | None,
+    names: Sequence[str] | None,
+    settings: GraphSettings,
+    raw: bool = False,
 ) -> Graph:
-    """Check and index arrays that came from `place`."""
-    features = _no_features(ids, attributes, place) if x is None else _features(x, place)
+    """Check and index arrays that came from `place`, under the names that an archive has."""
+    features = _no_features(ids, attributes, place) if x is None else _features(x, place, raw=raw)
     count, width = features.shape
-    names = tuple(f"x{i}" for i in range(width)) if feature_names is None else (*feature_names,)
-    _check_names(names, width, place)
-    source, target = _ends(edge_index, count, place)
+    names = tuple(f"x{i}" for i in range(width)) if names is None else (*names,)
+    _check_names(names, place)
+    if len(names) != width:
+        needed = f"[{width}], one name per column of x,"
+        raise wrong_shape(place, "feature_names", (len(names),), needed)
+    ends = _ends(arrays["edge_index"], count, place)
     for name, values in attributes.items():
         check_shape(values, name, (count,), place)
-    code, kind_names = _kinds(kind, kinds, len(source), place)
+    kinds = _kinds(arrays.get("edge_type"), settings.kinds, len(ends[0]), place)
+    numbers = _tie_attributes(arrays, settings.edge_attributes, place)
+    tie_attributes = [*numbers]
+    weight = "edge_weight" if "edge_weight" in arrays else None
     if weight is not None:
-        check_numbers(weight, "edge_weight", place)
-        check_shape(weight, "edge_weight", (len(source),), place)
-        weight = single_precision(weight, "edge_weight", place)
-    if edge_attributes is not None:
-        check_numbers(edge_attributes, "edge_attr", place)
-        columns = edge_attributes.shape[1] if edge_attributes.ndim == 2 else 1
-        check_shape(edge_attributes, "edge_attr", (len(source), columns), place)
-        for column in range(columns):
-            single_precision(edge_attributes[:, column], f"edge_attr[:, {column}]", place)
-        edge_attributes = edge_attributes.astype(np.float32)
+        numbers |= {weight: arrays[weight]}
+    for name, values in numbers.items():
+        check_numbers(values, name, place)
+        check_shape(values, name, (len(ends[0]),), place)
     return build_graph(
         ids=_ids(ids, count, place),
         features=features,
         feature_names=names,
         attributes={name: _labels(values, place) for name, values in attributes.items()},
-        ties=Ties(
-            source=source,
-            target=target,
-            kind=code,
-            kinds=kind_names,
-            weight=weight,
-            attributes=edge_attributes,
-        ),
-        directed=directed,
+        ties=build_ties(ends, kinds, numbers.__getitem__, weight, tie_attributes, place),
+        directed=settings.directed,
         origin=place.name,
     )
 
@@ -172,13 +161,16 @@ def _no_features(
     return np.empty((len(known[0]), 0))
 
 
-def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
+def _features(x: Matrix, place: Place, *, raw: bool) -> Floats:
+    """The features as a dense matrix of finite numbers; raw columns may have gaps."""
     dense = _dense(x, place)
     if not len(dense):
         raise no_nodes(place)
     if not dense.shape[1]:
         raise wrong_shape(place, "x", dense.shape, "[N, F], with at least one feature,")
     check_numbers(dense, "x", place)
+    if raw:
+        return dense
     finite = np.isfinite(dense)
     if not finite.all():
         column = int(np.flatnonzero(~finite.all(axis=0))[0])
@@ -186,23 +178,23 @@ def _features(x: Array | sparse.csr_array, place: Place) -> Floats:
     return dense if dense.dtype.kind == "f" else dense.astype(float)
 
 
-def _dense(x: Array | sparse.csr_array, place: Place) -> Array:
+def _dense(x: Matrix, place: Place) -> Array:
     """A matrix with its zeros written out, unless it would be too large."""
-    if not isinstance(x, np.ndarray):
-        size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
-        try:
-            dense: Array | None = x.toarray() if size <= MOST_BYTES else None
-        except MemoryError:
-            dense = None
-        if dense is None:
-            raise GraphError(
-                f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB "
-                "of memory; leave out features that the model does not take"
-            )
-        return dense
-    if x.ndim != 2:
-        raise wrong_shape(place, "x", x.shape, "[N, F], with one row per node,")
-    return x
+    if isinstance(x, np.ndarray):
+        if x.ndim != 2:
+            raise wrong_shape(place, "x", x.shape, "[N, F], with one row per node,")
+        return x
+    size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
+    try:
+        if size <= MOST_BYTES:
+            dense: Array = x.toarray()
+            return dense
+    except MemoryError:
+        pass
+    raise GraphError(
+        f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB "
+        "of memory; leave out features that the model does not take"
+    )
 
 
 def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
@@ -252,6 +244,30 @@ def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) 
     return kind.astype(np.int16), tuple(wanted) or tuple(str(code) for code in range(used))
 
 
+def _tie_attributes(
+    arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
+) -> dict[str, Array]:
+    """The columns of `edge_attr` or, if there is none, the arrays that the settings name."""
+    stored = arrays.get("edge_attr")
+    if stored is None:
+        for name in wanted:
+            if name not in arrays:
+                raise GraphError(
+                    f"{place.name}: there is no array {name!r} (from graph.edge_attributes); "
+                    f"{near_matches(name, arrays)}"
+                )
+        return {name: arrays[name] for name in wanted}
+    width = stored.shape[1] if stored.ndim == 2 else 1
+    if wanted and stored.ndim == 2 and width != len(wanted):
+        raise GraphError(
+            f"{place.name}: 'edge_attr' has {width} columns, but graph.edge_attributes "
+            f"names {len(wanted)}; name all columns or none"
+        )
+    check_numbers(stored, "edge_attr", place)
+    check_shape(stored, "edge_attr", (arrays["edge_index"].shape[1], width), place)
+    return {f"edge_attr[:, {column}]": stored[:, column] for column in range(width)}
+
+
 def _ids(ids: Sequence[object] | Array | None, count: int, place: Place) -> Strings:
     if ids is None:
         return as_strings(np.arange(count))
@@ -267,15 +283,7 @@ def _labels(values: Array, place: Place) -> NDArray[np.generic]:
     return as_labels(to_strings(values.tolist(), place))
 
 
-def _check_names(names: Sequence[str], width: int, place: Place) -> None:
-    """Refuse names of features that are not one for each column of `x`."""
-    _check_distinct(names, place)
-    if len(names) != width:
-        needed = f"[{width}], one name per column of x,"
-        raise wrong_shape(place, "feature_names", (len(names),), needed)
-
-
-def _check_distinct(names: Sequence[str], place: Place) -> None:
+def _check_names(names: Sequence[str], place: Place) -> None:
     """Refuse two features of one name: nobody could say which of them is meant."""
     to_strings(names, place)
     for position, name in enumerate(names):
@@ -310,97 +318,48 @@ def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) ->
 # ---------------------------------------------------------------- npz archives
 
 
-CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
-RESERVED = frozenset(
-    {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
-    | {"feature_names", "ids"}
-)
-
-
-def read_npz(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
-    """Read `settings.npz`.
+def read_npz(path: Path, settings: GraphSettings, *, raw: bool) -> tuple[Graph, Place]:
+    """Read an archive; also where its nodes are, for further checks.
 
     `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
-    has no names, it names all columns. For whoever takes raw columns, those of `x` are attributes
-    like all others, and `x` may be absent.
+    has no names, it names all columns. For whoever takes raw columns, `x` may be absent: then the
+    ids say how many nodes there are.
     """
-    assert settings.npz is not None
-    check_is_file(settings.npz, "npz")
-    place = Positions(settings.npz)
-    arrays = _load(settings.npz)
+    check_is_file(path, "npz")
+    place = Positions(path)
+    arrays = _load(path)
     if "edge_index" not in arrays:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
         )
-    x: Array | sparse.csr_array | None = None
+    x: Matrix | None = None
     names: Sequence[str] | None = ()
-    if raw is None:
-        names, x = _pick_features(arrays, settings, place)
-        attributes = _node_arrays(arrays, x.shape[0])
-    else:
-        attributes = _raw_columns(arrays, settings, place)
-    graph = assemble_arrays(
-        place,
-        x=x,
-        edge_index=arrays["edge_index"],
-        ids=arrays.get("ids", attributes.pop(settings.id, None)),
-        attributes=attributes,
-        kind=arrays.get("edge_type"),
-        kinds=settings.kinds,
-        weight=arrays.get("edge_weight"),
-        edge_attributes=_pick_tie_attributes(arrays, settings.edge_attributes, place),
-        directed=settings.directed,
-        feature_names=names,
-    )
-    if raw is not None:
-        kinds = raw.kinds([*graph.attributes], place.name)
-        graph = replace(graph, attributes=check_raw_columns(graph.attributes, kinds, place))
-    return with_computed(graph, settings, place)
-
-
-def _node_arrays(arrays: Mapping[str, Array], count: int) -> dict[str, Array]:
-    """Arrays with one entry per node that nothing else is known about."""
-    return {
-        name: array
-        for name, array in arrays.items()
-        if name not in RESERVED and array.shape == (count,)
-    }
-
-
-def _raw_columns(
-    arrays: Mapping[str, Array], settings: GraphSettings, place: Place
-) -> dict[str, Array]:
-    """The columns of `x`, if there is one, by name, and all other arrays with one entry per node.
-
-    Without `x`, it is the ids that say how many nodes there are.
-    """
-    if "x" not in arrays and "x_data" not in arrays:
-        ids = arrays.get("ids", arrays.get(settings.id))
-        if ids is None or ids.ndim != 1:
+    if raw and "x" not in arrays and "x_data" not in arrays:
+        nodes = arrays.get("ids", arrays.get(settings.id))
+        if nodes is None or nodes.ndim != 1:
             raise GraphError(
                 f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
                 "are; save an array 'ids' with one id per node"
             )
-        return _node_arrays(arrays, len(ids))
-    table = _dense(_pick_x(arrays, place), place)
-    names = _stored_names(arrays)
-    if names is None:
-        whole = len(settings.features) == table.shape[1]
-        names = [*settings.features] if whole else [f"x{i}" for i in range(table.shape[1])]
-    _check_names(names, table.shape[1], place)
-    check_numbers(table, "x", place)
-    others = _node_arrays(arrays, len(table))
-    both = [name for name in names if name in others]
+        count = len(nodes)
+    else:
+        names, x = _pick_features(arrays, settings, place, raw=raw)
+        count = x.shape[0]
+    attributes = {
+        name: array
+        for name, array in arrays.items()
+        if name not in RESERVED and array.shape == (count,)
+    }
+    both = [name for name in names or () if raw and name in attributes]
     if both:
         raise GraphError(
             f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
         )
-    return {name: table[:, column] for column, name in enumerate(names)} | others
-
-
-def _stored_names(arrays: Mapping[str, Array]) -> list[str] | None:
-    stored = arrays.get("feature_names")
-    return None if stored is None else [str(name) for name in stored.ravel().tolist()]
+    ids = arrays.get("ids", attributes.pop(settings.id, None))
+    graph = _assemble(
+        place, x, arrays, attributes, ids=ids, names=names, settings=settings, raw=raw
+    )
+    return graph, place
 
 
 @contextmanager
@@ -477,15 +436,21 @@ def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_arr
 
 
 def _pick_features(
-    arrays: Mapping[str, Array], settings: GraphSettings, place: Place
-) -> tuple[Sequence[str] | None, Array | sparse.csr_array]:
+    arrays: Mapping[str, Array], settings: GraphSettings, place: Place, *, raw: bool
+) -> tuple[Sequence[str] | None, Matrix]:
     """`x` with the names of its columns; only those that the settings list, if they list some."""
-    x, names = _pick_x(arrays, place), _stored_names(arrays)
+    x, stored = _pick_x(arrays, place), arrays.get("feature_names")
+    names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
     wanted: Sequence[str] = settings.features
-    _check_distinct(names or (), place)
-    if not wanted or x.ndim != 2:
+    _check_names(names or (), place)
+    if x.ndim != 2:
         return names, x
-    if len(wanted) != x.shape[1]:
+    whole = len(wanted) == x.shape[1]
+    if raw and names is None:
+        return (wanted if whole else [f"x{i}" for i in range(x.shape[1])]), x
+    if raw or not wanted:
+        return names, x
+    if not whole:
         wanted = needed_features(settings, names or ())
     if names is None or len(names) != x.shape[1]:
         return (wanted if names is None else names), x
@@ -498,26 +463,3 @@ def _pick_features(
     if settings.encodings or settings.derived:
         return names, x  # what is no feature may be a part of one, which is found out later
     return wanted, x[:, [names.index(name) for name in wanted]]
-
-
-def _pick_tie_attributes(
-    arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
-) -> Array | None:
-    """`edge_attr` as it is or, if there is none, the arrays that the settings name."""
-    stored = arrays.get("edge_attr")
-    if stored is not None and wanted and stored.ndim == 2 and stored.shape[1] != len(wanted):
-        raise GraphError(
-            f"{place.name}: 'edge_attr' has {stored.shape[1]} columns, but graph.edge_attributes "
-            f"names {len(wanted)}; name all columns or none"
-        )
-    if stored is not None or not wanted:
-        return stored
-    for name in wanted:
-        if name not in arrays:
-            raise GraphError(
-                f"{place.name}: there is no array {name!r} (from graph.edge_attributes); "
-                f"{near_matches(name, arrays)}"
-            )
-        check_numbers(arrays[name], name, place)
-        check_shape(arrays[name], name, arrays["edge_index"].shape[-1:], place)
-    return np.stack([arrays[name] for name in wanted], axis=1)

@@ -2,12 +2,14 @@
 
 Whatever the format, features, weights and tie attributes are finite numbers in every row, either
 all ties have a kind or none has, and no id is empty or repeated. A model would silently accept a
-NaN, so a graph that contains one never gets past this module.
+NaN, so a graph that contains one never gets past this module. Readers hand in a `Table` of nodes
+and one of ties, or arrays; `read_nodes` and `build_ties` are where all of them end.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
@@ -15,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.graph import Floats, Graph, Strings
+from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties
+from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.section import is_file, is_folder
 
 
@@ -58,6 +61,8 @@ DEFAULT_KIND = "tie"
 MOST_KINDS = np.iinfo(np.int16).max
 
 Numbers = NDArray[np.number | np.bool_]
+ColumnKind = Literal["numbers", "text"]
+Columns = Mapping[str, NDArray[np.generic]]
 Kinds = tuple[NDArray[np.int16], tuple[str, ...]]
 
 
@@ -139,6 +144,114 @@ def parse_numbers(texts: Sequence[str | None], column: str, place: Place) -> NDA
     return numbers
 
 
+class Table(ABC):
+    """Nodes or ties in rows; each method takes one column, in the way its name says."""
+
+    def __init__(self, place: Place, names: list[str]) -> None:
+        self.place = place
+        self.names = names
+        repeated = [name for position, name in enumerate(names) if name in names[:position]]
+        if repeated:
+            raise GraphError(
+                f"{place.name}: has more than one column {repeated[0]!r}; rename one of them"
+            )
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def numbers(self, name: str) -> Numbers:
+        """A column as numbers; text may be parsed, and an empty cell is an error."""
+
+    @abstractmethod
+    def labels(self, name: str) -> NDArray[np.generic] | None:
+        """A column that describes nodes, as numbers (NaN if empty) or text ("" if empty).
+
+        A column of lists, records or bytes describes no node, and gives None.
+        """
+
+    @abstractmethod
+    def codes(self, name: str) -> tuple[Indices, list[str]]:
+        """A column as positions in a list of its distinct texts ("" if empty)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """What is kept of the nodes; `place` is where they come from."""
+
+    ids: Strings
+    features: Floats
+    feature_names: tuple[str, ...]
+    attributes: Columns
+    place: Place
+
+
+def needed_features(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
+    """The features that must stand in the table: all but derived ones that it lacks."""
+    derived = {column.name for column in settings.derived}
+    return tuple(name for name in settings.features if name in known or name not in derived)
+
+
+def check_features(table: Table, settings: GraphSettings) -> None:
+    """Refuse a table of nodes that lacks a feature."""
+    for name in needed_features(settings, table.names):
+        check_column(name, table.names, "features", table.place)
+
+
+def read_nodes(table: Table, ids: Strings, settings: GraphSettings, *, raw: bool) -> Nodes:
+    """Take features and attributes from a table; for whoever takes raw columns, attributes only."""
+    features = () if raw else needed_features(settings, table.names)
+    labels = {name: table.labels(name) for name in table.names if name not in features}
+    return Nodes(
+        ids=ids,
+        features=stack_features({n: table.numbers(n) for n in features}, table.place, len(table)),
+        feature_names=features,
+        attributes={name: values for name, values in labels.items() if values is not None},
+        place=table.place,
+    )
+
+
+def check_tie_columns(table: Table, settings: GraphSettings, *further: str) -> None:
+    """Refuse a table of ties without a column that the settings name; `further` are their keys."""
+    optional = [key for key in ("kind", "weight") if key in settings.model_fields_set]
+    for key in (*further, *optional):
+        check_column(getattr(settings, key), table.names, key, table.place)
+    for name in settings.edge_attributes:
+        check_column(name, table.names, "edge_attributes", table.place)
+
+
+def read_ties(table: Table, ends: tuple[Indices, Indices], settings: GraphSettings) -> Ties:
+    """Take kinds, weights and attributes of ties from a table in which their columns were found."""
+    if settings.kind in table.names:
+        kinds = code_kinds(*table.codes(settings.kind), settings.kinds, table.place)
+    else:
+        kinds = one_kind(len(table), settings.kinds, table.place)
+    weight = settings.weight if settings.weight in table.names else None
+    return build_ties(ends, kinds, table.numbers, weight, settings.edge_attributes, table.place)
+
+
+def build_ties(
+    ends: tuple[Indices, Indices],
+    kinds: Kinds,
+    numbers: Callable[[str], Numbers],
+    weight: str | None,
+    attributes: Sequence[str],
+    place: Place,
+) -> Ties:
+    """Ties with their numbers in float32; `weight` and `attributes` are names of columns."""
+    stacked = np.empty((len(ends[0]), len(attributes)), np.float32)
+    for position, name in enumerate(attributes):
+        stacked[:, position] = single_precision(numbers(name), name, place)
+    return Ties(
+        source=ends[0],
+        target=ends[1],
+        kind=kinds[0],
+        kinds=kinds[1],
+        weight=None if weight is None else single_precision(numbers(weight), weight, place),
+        attributes=stacked if attributes else None,
+    )
+
+
 def code_kinds(
     codes: NDArray[np.integer], names: Sequence[str], wanted: Sequence[str], place: Place
 ) -> Kinds:
@@ -166,8 +279,7 @@ def code_kinds(
             f"{place.name}: has {len(used):,} kinds of ties, more than {MOST_KINDS:,}; "
             "choose a column with fewer distinct values in graph.kind"
         )
-    translation = np.array([place_of[name] for name in names], np.int16)
-    return translation[codes] if len(codes) else np.empty(0, np.int16), tuple(used)
+    return np.array([place_of[name] for name in names], np.int16)[codes], tuple(used)
 
 
 def one_kind(count: int, wanted: Sequence[str], place: Place) -> Kinds:
@@ -211,23 +323,14 @@ def check_ids(ids: Strings, place: Place) -> None:
     seen: dict[str, int] = {}
     for index, name in enumerate(ids.tolist()):
         if not name.strip():
-            raise empty_id(place, index)
-        if seen.setdefault(name, index) != index:
-            raise repeated_id(place, name, seen[name], index)
-
-
-def empty_id(place: Place, index: int) -> GraphError:
-    """The error for a node without an id."""
-    return GraphError(f"{place.row(index)}: the id is empty; give every node an id")
-
-
-def repeated_id(place: Place, name: str, first: int, second: int) -> GraphError:
-    """The error for an id that two nodes share."""
-    again = place.row(second).removeprefix(f"{place.name}, ")
-    return GraphError(
-        f"{place.row(first)}: the id {name!r} is used again in {again}; "
-        "remove one of them or give them different ids"
-    )
+            raise GraphError(f"{place.row(index)}: the id is empty; give every node an id")
+        first = seen.setdefault(name, index)
+        if first != index:
+            again = place.row(index).removeprefix(f"{place.name}, ")
+            raise GraphError(
+                f"{place.row(first)}: the id {name!r} is used again in {again}; "
+                "remove one of them or give them different ids"
+            )
 
 
 def no_nodes(place: Place) -> GraphError:
@@ -241,10 +344,6 @@ def no_nodes(place: Place) -> GraphError:
 # text. Whoever needs them says which columns, and as what; every value is then checked.
 
 
-ColumnKind = Literal["numbers", "text"]
-Columns = Mapping[str, NDArray[np.generic]]
-
-
 class RawColumns(Protocol):
     """Somebody who takes raw columns of the node table."""
 
@@ -254,23 +353,15 @@ class RawColumns(Protocol):
 
 
 def with_raw_columns(graph: Graph, raw: RawColumns, place: Place) -> Graph:
-    """A graph in memory whose features and attributes are all taken as raw columns."""
+    """The graph without features: all columns are attributes, and what `raw` takes is checked."""
     columns: Columns = {**graph.features_by_name, **graph.attributes}
     kinds = raw.kinds([*columns], place.name)
-    return replace(
-        graph,
-        features=graph.features[:, :0],
-        feature_names=(),
-        attributes=check_raw_columns(columns, kinds, place),
-    )
-
-
-def check_raw_columns(columns: Columns, kinds: Mapping[str, ColumnKind], place: Place) -> Columns:
-    """The same columns, with those that somebody takes turned into numbers or text."""
-    return {
+    attributes = {
         name: values if name not in kinds else as_kind(values, kinds[name], name, place)
         for name, values in columns.items()
     }
+    features = graph.features[:, :0]
+    return replace(graph, features=features, feature_names=(), attributes=attributes)
 
 
 def as_kind(

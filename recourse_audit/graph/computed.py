@@ -12,9 +12,10 @@ graph is read, and one person's changed row later on.
 """
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -237,27 +238,16 @@ class Computation:
 
 def _sort_steps(steps: tuple[Step, ...], maker: Mapping[str, Step]) -> tuple[Step, ...]:
     """Each step after those that make what it needs; a circle is an error."""
-    done: list[Step] = []
-
-    def place(step: Step, waiting: tuple[Step, ...]) -> None:
-        if step in waiting:
-            names = " -> ".join(member.settings.name for member in (*waiting, step))
-            raise SettingsError(f"{step.key}: is computed from itself ({names}); break the circle")
-        if step not in done:
-            for name in step.inputs:
-                if name in maker:
-                    place(maker[name], (*waiting, step))
-            done.append(step)
-
-    for step in steps:
-        place(step, ())
-    return tuple(done)
-
-
-def needed_features(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
-    """The features that must stand in the table: all but derived ones that it lacks."""
-    derived = {column.name for column in settings.derived}
-    return tuple(name for name in settings.features if name in known or name not in derived)
+    by_key = {step.key: step for step in steps}
+    needs = {step.key: [maker[n].key for n in step.inputs if n in maker] for step in steps}
+    try:
+        return tuple(by_key[key] for key in TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        circle = [by_key[key] for key in reversed(error.args[1])]
+        names = " -> ".join(step.settings.name for step in circle)
+        raise SettingsError(
+            f"{circle[0].key}: is computed from itself ({names}); break the circle"
+        ) from None
 
 
 def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
@@ -283,8 +273,7 @@ def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
         if isinstance(step, EncodingStep) and step.settings.of is None:
             columns[step.settings.name] = step.read(columns, place)
         else:
-            _check_numbers(step, columns, place)
-            step.fill(columns)
+            _fill_checked(step, columns, place)
         _check_agreement(step, table, columns, place)
     more = {
         name: columns[name]
@@ -334,8 +323,8 @@ def _check_inputs(step: Step, columns: Mapping[str, Column], computation: Comput
             raise SettingsError(f"{key}: {name!r} is {what}, but numbers are needed; name others")
 
 
-def _check_numbers(step: Step, columns: dict[str, Column], place: Place) -> None:
-    """Refuse an empty cell in what a step computes with, and a row without a finite result."""
+def _fill_checked(step: Step, columns: dict[str, Column], place: Place) -> None:
+    """Fill in columns; refuse an empty cell that they need, and a row without a finite result."""
     for name in step.inputs:
         empty = np.flatnonzero(~np.isfinite(columns[name].astype(np.float64)))
         if len(empty):
@@ -343,10 +332,9 @@ def _check_numbers(step: Step, columns: dict[str, Column], place: Place) -> None
                 f"{place.row(int(empty[0]))}: column {name!r} is empty or not finite, but "
                 f"{step.settings.name!r} is computed from it ({step.key}); fill it in"
             )
+    step.fill(columns)
     if isinstance(step, DerivedStep):
-        result = dict(columns)
-        step.fill(result)
-        broken = np.flatnonzero(~np.isfinite(result[step.settings.name]))
+        broken = np.flatnonzero(~np.isfinite(columns[step.settings.name]))
         if len(broken):
             row = int(broken[0])
             values = ", ".join(f"{name} = {columns[name][row].item():g}" for name in step.inputs)

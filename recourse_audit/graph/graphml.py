@@ -6,7 +6,7 @@ so a file with more than `MOST_TIES` ties is refused; larger graphs belong in Pa
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -20,25 +20,23 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.columns import (
+    Numbers,
     Place,
-    RawColumns,
+    Table,
     as_labels,
     bad_value,
     check_column,
-    check_finite,
+    check_features,
     check_ids,
     check_is_file,
-    check_raw_columns,
-    code_kinds,
+    check_tie_columns,
     no_nodes,
-    one_kind,
-    single_precision,
-    stack_features,
+    read_nodes,
+    read_ties,
     to_strings,
 )
-from recourse_audit.graph.computed import needed_features, with_computed
-from recourse_audit.graph.graph import Graph, Ties, build_graph
-from recourse_audit.graph.tables import Column, describe_columns
+from recourse_audit.graph.graph import Graph, Indices, build_graph
+from recourse_audit.graph.tables import ColumnSummary, describe_columns
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
@@ -64,7 +62,6 @@ REFUSED = {
     "graph": "only groups as yEd writes them may contain a graph; export one flat graph",
 }
 
-Values = list[object]
 Node = TypeVar("Node", bound=Hashable)
 Element = ElementTree.Element
 
@@ -81,14 +78,50 @@ class Elements(Place):
         return f"{self.name}, {self._rows[index]}"
 
 
-def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
-    """Read `settings.graphml`, in which node and edge attributes are columns.
+class Dictionaries(Table):
+    """One dictionary per row; a value may be missing, and None stands for it."""
+
+    def __init__(self, place: Place, rows: Sequence[Mapping[str, object]]) -> None:
+        super().__init__(place, [*dict.fromkeys(name for row in rows for name in row)])
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def values(self, name: str) -> list[object]:
+        """A column as it is."""
+        return [row.get(name) for row in self._rows]
+
+    def numbers(self, name: str) -> Numbers:
+        column = self.values(name)
+        for index, value in enumerate(column):
+            if not isinstance(value, bool | int | float | np.number | np.bool_):
+                raise bad_value(self.place, index, name, None if value is None else str(value))
+        return np.array(column, float)
+
+    def labels(self, name: str) -> NDArray[np.generic]:
+        column = self.values(name)
+        present = [value for value in column if value is not None]
+        if present and all(isinstance(value, bool | int | float) for value in present):
+            booleans = [isinstance(value, bool) for value in present]
+            if all(booleans) and len(present) == len(column):
+                return np.array(column)
+            if not any(booleans):
+                return np.array([np.nan if value is None else value for value in column])
+        return as_labels(to_strings(column, self.place))
+
+    def codes(self, name: str) -> tuple[Indices, list[str]]:
+        texts = to_strings(self.values(name), self.place)
+        names, codes = np.unique(texts, return_inverse=True)
+        return codes.astype(np.int32), names.tolist()
+
+
+def read_graphml(path: Path, settings: GraphSettings, *, raw: bool) -> tuple[Graph, Place]:
+    """Read a file in which node and edge attributes are columns; also where its nodes are.
 
     Ids are those of the nodes, unless `settings.id` names an attribute. The file says whether its
     ties are directed; if `settings.directed` is set to false, they are read as undirected anyway.
     """
-    path = settings.graphml
-    assert path is not None
     network = _read_network(path)
     directed = network.is_directed()
     if "directed" in settings.model_fields_set:
@@ -98,20 +131,18 @@ def read_graphml(settings: GraphSettings, raw: RawColumns | None = None) -> Grap
                 "set it to false, or export the graph as directed"
             )
         directed = settings.directed
-    graph, place = _convert(network, str(path), settings, raw, directed=directed)
-    return with_computed(graph, settings, place)
+    return _convert(network, str(path), settings, directed=directed, raw=raw)
 
 
-def survey_graphml(path: Path) -> tuple[list[Column], bool]:
+def survey_graphml(path: Path) -> tuple[list[ColumnSummary], bool]:
     """Describe every node attribute, and say whether the file's ties have a direction."""
     network = _read_network(path)
-    columns = _columns(values for _, values in network.nodes(data=True))
-    labels = {name: _labels(values, Place(path)) for name, values in columns.items()}
-    described = [
-        replace(column, numeric=column.numeric and None not in columns[column.name])
-        for column in describe_columns(labels)
+    table = Dictionaries(Place(path), [values for _, values in network.nodes(data=True)])
+    summaries = [
+        replace(summary, numeric=summary.numeric and None not in table.values(summary.name))
+        for summary in describe_columns({name: table.labels(name) for name in table.names})
     ]
-    return described, network.is_directed()
+    return summaries, network.is_directed()
 
 
 def from_networkx(
@@ -149,123 +180,64 @@ def from_networkx(
     >>> from_networkx(people, ["income"])
     Graph(nodes=2, ties=1, features=1)
     """
-    settings = GraphSettings.model_validate(
-        {
-            "features": tuple(features or ()),
-            "kind": kind,
-            "weight": weight,
-            "edge_attributes": tuple(edge_attributes),
-            "kinds": tuple(kinds),
-        }
-    )
     if features is not None and not features:
         raise GraphError("networkx graph: no features are named; name what the model takes")
-    converted, _ = _convert(graph, "networkx graph", settings, None, directed=graph.is_directed())
-    return converted
-
-
-# ---------------------------------------------------------------- a network becomes arrays
+    settings = GraphSettings.model_construct(
+        set(),  # columns that ties may have, not must have
+        features=tuple(features or ()),
+        kind=kind,
+        weight=weight,
+        edge_attributes=tuple(edge_attributes),
+        kinds=tuple(kinds),
+    )
+    return _convert(graph, "networkx graph", settings, directed=graph.is_directed())[0]
 
 
 def _convert(
     network: "nx.Graph[Any]",
     name: str,
     settings: GraphSettings,
-    raw: RawColumns | None,
     *,
     directed: bool,
+    raw: bool = False,
 ) -> tuple[Graph, Place]:
-    """Check every value of a network; also where its nodes are, for further checks."""
-    own = [*network.nodes]
-    place = Elements(name, [f"node {str(node)!r}" for node in own])
-    if not own:
+    """Check every value of a network, and turn it into arrays; also where its nodes are."""
+    number = {node: position for position, node in enumerate(network.nodes)}
+    place = Elements(name, [f"node {str(node)!r}" for node in number])
+    if not number:
         raise no_nodes(place)
-    columns = _columns(values for _, values in network.nodes(data=True))
-    named = settings.id != GraphSettings.model_fields["id"].default
-    features = needed_features(settings, columns)
-    for key, column in [("id", settings.id)] * named + [("features", f) for f in features]:
-        check_column(column, [*columns], key, place)
-    ids = to_strings(columns.pop(settings.id) if named else own, place)
+    nodes = Dictionaries(place, [values for _, values in network.nodes(data=True)])
+    own = settings.id == GraphSettings.model_fields["id"].default
+    if not own:
+        check_column(settings.id, nodes.names, "id", place)
+    check_features(nodes, settings)
+    ids = to_strings([*number] if own else nodes.values(settings.id), place)
     check_ids(ids, place)
-    features = features if raw is None else ()
-    numbers = {f: _numbers(columns[f], f, place) for f in features}
-    labels = {n: _labels(values, place) for n, values in columns.items() if n not in features}
-    taken = {} if raw is None else raw.kinds([*columns], name)
+    if not own:
+        nodes.names.remove(settings.id)
+    columns = read_nodes(nodes, ids, settings, raw=raw)
+    rows = [*network.edges(data=True)]
+    ties = Dictionaries(
+        Elements(name, [_tie_name(source, target) for source, target, _ in rows]),
+        [values for _, _, values in rows],
+    )
+    check_tie_columns(ties, settings)
+    ends = np.array([(number[source], number[target]) for source, target, _ in rows], np.int32)
+    source, target = ends.reshape(-1, 2).T
     graph = build_graph(
         ids=ids,
-        features=stack_features(numbers, place, len(ids)),
-        feature_names=features,
-        attributes=check_raw_columns(labels, taken, place),
-        ties=_ties(network, name, settings),
+        features=columns.features,
+        feature_names=columns.feature_names,
+        attributes=columns.attributes,
+        ties=read_ties(ties, (source.copy(), target.copy()), settings),
         directed=directed,
         origin=name,
     )
     return graph, place
 
 
-def _ties(network: "nx.Graph[Any]", name: str, settings: GraphSettings) -> Ties:
-    number = {node: position for position, node in enumerate(network.nodes)}
-    rows = [*network.edges(data=True)]
-    place = Elements(name, [_tie_name(a, b) for a, b, _ in rows])
-    columns = _columns(values for _, _, values in rows)
-    required = [
-        (key, getattr(settings, key))
-        for key in ("kind", "weight")
-        if settings.graphml and key in settings.model_fields_set
-    ]
-    for key, column in required + [("edge_attributes", c) for c in settings.edge_attributes]:
-        check_column(column, [*columns], key, place)
-    if settings.kind in columns:
-        names, codes = np.unique(to_strings(columns[settings.kind], place), return_inverse=True)
-        kind, kinds = code_kinds(codes, names.tolist(), settings.kinds, place)
-    else:
-        kind, kinds = one_kind(len(rows), settings.kinds, place)
-    singles = {
-        column: single_precision(_numbers(columns[column], column, place), column, place)
-        for column in (settings.weight, *settings.edge_attributes)
-        if column in columns
-    }
-    attributes = [singles[column] for column in settings.edge_attributes]
-    return Ties(
-        source=np.array([number[a] for a, _, _ in rows], np.int32),
-        target=np.array([number[b] for _, b, _ in rows], np.int32),
-        kind=kind,
-        kinds=kinds,
-        weight=singles.get(settings.weight),
-        attributes=np.stack(attributes, axis=1) if attributes else None,
-    )
-
-
 def _tie_name(source: object, target: object) -> str:
     return f"tie {str(source)!r}-{str(target)!r}"
-
-
-def _columns(rows: Iterable[Mapping[str, object]]) -> dict[str, Values]:
-    """Turn dictionaries into columns in order of first use; None where a key is missing."""
-    rows = [*rows]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
-
-
-def _numbers(column: Values, name: str, place: Place) -> NDArray[np.float64]:
-    for index, value in enumerate(column):
-        if value is None or not isinstance(value, bool | int | float | np.number | np.bool_):
-            raise bad_value(place, index, name, None if value is None else str(value))
-    numbers = np.array(column, float)
-    check_finite(numbers, name, place)
-    return numbers
-
-
-def _labels(column: Values, place: Place) -> NDArray[np.generic]:
-    """Numbers (NaN if missing) if all values are numbers, otherwise text ("" if missing)."""
-    present = [value for value in column if value is not None]
-    if present and all(isinstance(value, bool | int | float) for value in present):
-        booleans = [isinstance(value, bool) for value in present]
-        if all(booleans) and len(present) == len(column):
-            return np.array(column)
-        if not any(booleans):
-            return np.array([np.nan if v is None else v for v in column])
-    return as_labels(to_strings(column, place))
 
 
 # ---------------------------------------------------------------- a file becomes a network

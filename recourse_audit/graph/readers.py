@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import SettingsError
+from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import from_arrays, read_npz
-from recourse_audit.graph.arrow import Table, arrow_errors, keys_of, match, open_table
-from recourse_audit.graph.columns import RawColumns, near_matches
+from recourse_audit.graph.columns import RawColumns, near_matches, with_raw_columns
+from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.graph.graphml import from_networkx, read_graphml
-from recourse_audit.graph.tables import read_tables
+from recourse_audit.graph.tables import arrow_errors, find_ends, keys_of, open_table, read_tables
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.inputs import ONE_SOURCE
 from recourse_audit.settings.section import is_file
@@ -45,13 +45,17 @@ def read_graph(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
             raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
     if not settings.files:
         raise SettingsError(f"graph: {ONE_SOURCE}, or a graph in memory")
-    if settings.npz is not None:
-        return read_npz(settings, raw)
-    if raw is None and not settings.features:
+    if raw is None and not settings.features and settings.npz is None:
         raise SettingsError("graph: needs features: the columns that the model takes, in order")
-    if settings.graphml is not None:
-        return read_graphml(settings, raw)
-    return read_tables(settings, raw)
+    if settings.npz is not None:
+        graph, place = read_npz(settings.npz, settings, raw=raw is not None)
+    elif settings.graphml is not None:
+        graph, place = read_graphml(settings.graphml, settings, raw=raw is not None)
+    else:
+        graph, place = read_tables(settings, raw)
+    if raw is not None:
+        graph = with_raw_columns(graph, raw, place)
+    return with_computed(graph, settings, place)
 
 
 # ---------------------------------------------------------------- candidate ties
@@ -77,32 +81,45 @@ class Candidates:
 
 def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candidates:
     """Read a CSV or Parquet file whose columns have the same names as in the table of ties."""
+    try:
+        return _read_candidates(path, graph, settings)
+    except GraphError as error:
+        raise SettingsError(f"{KEY}: {error}") from None
+
+
+def _read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candidates:
     if not is_file(path):
-        raise SettingsError(f"{KEY}: {path}: there is no such file; correct the path")
+        raise GraphError(f"{path}: there is no such file; correct the path")
     ends = (settings.source, settings.target)
+    kind = None
     with arrow_errors(str(path)):
-        table = open_table(
-            path, as_text={*ends, settings.kind}, few={settings.kind}, row_of="new tie"
-        )
+        table = open_table(path, few={settings.kind}, row_of="new tie")
         for name in ends:
             if name not in table.names:
-                raise SettingsError(
-                    f"{KEY}: {path}: there is no column {name!r}; {near_matches(name, table.names)}"
-                )
+                hint = near_matches(name, table.names)
+                raise GraphError(f"{path}: there is no column {name!r}; {hint}")
         further = [name for name in table.names if name not in {*ends, settings.kind}]
         if further:
-            raise SettingsError(
-                f"{KEY}: {path}: the column {further[0]!r} has no meaning here; keep only "
-                f"{ends[0]!r}, {ends[1]!r} and, if ties have kinds, {settings.kind!r}"
+            raise GraphError(
+                f"{path}: the column {further[0]!r} has no meaning here; keep only {ends[0]!r}, "
+                f"{ends[1]!r} and, if ties have kinds, {settings.kind!r}"
             )
-        table.load(table.names)
-        source, target = (_ends(table, name, graph) for name in ends)
-        kind = _kinds(table, settings.kind, graph) if settings.kind in table.names else None
+        table.load(table.names, as_text=table.names)
+        source, target = (find_ends(table, e, keys_of(graph.ids), "the graph") for e in ends)
+        if settings.kind in table.names:
+            codes, names = table.codes(settings.kind)
+            known = graph.ties.kinds
+            for code, name in enumerate(names):
+                if name not in known:
+                    row = table.place.row(int(np.flatnonzero(codes == code)[0]))
+                    hint = near_matches(name, known)
+                    raise GraphError(f"{row}: {name!r} is not a kind of tie in the graph; {hint}")
+            kind = np.array([known.index(name) for name in names], np.int16)[codes]
     loops = np.flatnonzero(source == target)
     if len(loops):
-        raise SettingsError(
-            f"{KEY}: {table.place.row(int(loops[0]))}: is a tie from a node to itself; give it "
-            "two different ends, or remove the row"
+        raise GraphError(
+            f"{table.place.row(int(loops[0]))}: is a tie from a node to itself; give it two "
+            "different ends, or remove the row"
         )
     both = np.concatenate((source, target))
     order = np.argsort(both, kind="stable")
@@ -113,32 +130,3 @@ def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candid
         starts=np.searchsorted(both[order], np.arange(graph.node_count + 1)),
         rows=order % max(len(source), 1),
     )
-
-
-def _ends(table: Table, column: str, graph: Graph) -> Indices:
-    if not len(table):
-        return np.empty(0, np.int32)
-    keys = table.keys(column)
-    places = match(keys_of(graph.ids), keys)
-    unknown = np.flatnonzero(places < 0)
-    if len(unknown):
-        row = int(unknown[0])
-        raise SettingsError(
-            f"{KEY}: {table.place.row(row)}: {keys.text(row)!r} in column {column!r} is not the id "
-            "of a node; correct it or remove the row"
-        )
-    return places
-
-
-def _kinds(table: Table, column: str, graph: Graph) -> NDArray[np.int16]:
-    codes, names = table.codes(column)
-    known = graph.ties.kinds
-    for code, name in enumerate(names):
-        if name not in known:
-            row = table.place.row(int(np.flatnonzero(codes == code)[0]))
-            raise SettingsError(
-                f"{KEY}: {row}: {name!r} is not a kind of tie in the graph; "
-                f"{near_matches(name, known)}"
-            )
-    places = np.array([known.index(name) for name in names], np.int16)
-    return places[codes] if len(codes) else np.empty(0, np.int16)

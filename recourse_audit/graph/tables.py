@@ -1,48 +1,475 @@
-"""A table of nodes and a table of ties, CSV or Parquet, become a `Graph`.
+"""The one door to pyarrow: CSV and Parquet tables of nodes and ties become a `Graph`.
 
 Nodes keep the order of their rows. Each column of the node table is the id, a feature or an
 attribute; from the tie table, only the columns that the settings name are read. The default kind
-and weight columns are used if they exist.
+and weight columns are used if they exist. pyarrow ships no types, so its objects are `Any` inside
+this module, and they leave it only inside a `FileTable` or `Keys`.
+
+The fast reader counts rows, an editor counts lines, and a quoted field may span several lines. So
+`Lines` takes a second, slow pass over a text table to find the line that the user should look at;
+except for the header, nothing of it runs unless there is an error to report.
 """
 
-from collections.abc import Mapping
+import csv
+import gzip
+import io
+import zlib
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.arrow import (
-    Keys,
-    Table,
-    arrow_errors,
-    give_back_memory,
-    match,
-    open_table,
-)
 from recourse_audit.graph.columns import (
-    ColumnKind,
+    Nodes,
+    Numbers,
     Place,
     RawColumns,
+    Table,
+    as_labels,
+    as_strings,
+    bad_value,
     check_column,
+    check_features,
+    check_ids,
     check_is_file,
-    check_raw_columns,
-    code_kinds,
+    check_tie_columns,
     no_nodes,
-    one_kind,
-    single_precision,
-    stack_features,
+    parse_numbers,
+    read_nodes,
+    read_ties,
 )
-from recourse_audit.graph.computed import needed_features, with_computed
-from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
+from recourse_audit.graph.graph import Graph, Indices, Strings, Ties, build_graph
 from recourse_audit.settings import GraphSettings
 
+TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+PARQUET_SUFFIXES = (".parquet", ".pq")
 FEW_VALUES = 50
 
 
+# ---------------------------------------------------------------- files
+
+
+class Lines(Place):
+    """A text table whose rows are named by the line they start on (the header is line 1)."""
+
+    def __init__(self, path: Path, row_of: str = "node") -> None:
+        super().__init__(path)
+        self.row_of = row_of
+        self.path = path
+        self.delimiter = "\t" if ".tsv" in path.name.lower() else ","
+
+    def row(self, index: int) -> str:
+        """Name a row by the line it starts on."""
+        line, _ = self._record(index + 1)
+        return f"{self.name}, line {line}"
+
+    def text(self, index: int, column: str) -> str | None:
+        """The field as it is written in the file."""
+        header = self.header()
+        _, fields = self._record(index + 1)
+        return fields[header.index(column)] if column in header else None
+
+    def header(self) -> list[str]:
+        """The names of the columns; an unreadable file is refused here first."""
+        try:
+            header = next((fields for _, fields in self._records()), None)
+        except (OSError, EOFError, zlib.error, UnicodeError, csv.Error) as error:
+            raise self.explain(error) from None
+        if header is None:
+            raise GraphError(
+                f"{self.name}: is empty; it needs a header and one row per {self.row_of}"
+            )
+        return header
+
+    def explain(self, error: Exception) -> GraphError:
+        """Find out why a file cannot be read: bad bytes, a ragged row, or what the reader said."""
+        try:
+            with self._open() as file:
+                for number, line in enumerate(file, start=1):
+                    try:
+                        line.decode("utf-8")
+                    except UnicodeDecodeError:
+                        return GraphError(
+                            f"{self.name}, line {number}: is not UTF-8 text; "
+                            "save the file with UTF-8 encoding"
+                        )
+            width = len(next(fields for _, fields in self._records()))
+            for line_number, fields in self._records():
+                if len(fields) != width:
+                    return GraphError(
+                        f"{self.name}, line {line_number}: has {len(fields)} fields, but the "
+                        f"header has {width}; quote fields that contain {self.delimiter!r}, and "
+                        "fill in missing fields"
+                    )
+        except (OSError, EOFError, zlib.error, csv.Error, StopIteration) as second:
+            error = second
+        reason = " ".join(str(error).split())[:200]
+        return GraphError(f"{self.name}: cannot be read ({reason}); save the table again as CSV")
+
+    def _record(self, number: int) -> tuple[int, list[str]]:
+        for position, record in enumerate(self._records()):
+            if position == number:
+                return record
+        raise AssertionError(f"{self.name} has no record {number}")
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield each record with its first line; empty lines are skipped, as in the fast reader."""
+        with self._open() as file:
+            text = (line.decode("utf-8-sig" if not i else "utf-8") for i, line in enumerate(file))
+            reader = csv.reader(text, delimiter=self.delimiter)
+            first = 1
+            for fields in reader:
+                if fields:
+                    yield first, fields
+                first = reader.line_num + 1
+
+    def _open(self) -> io.BufferedIOBase:
+        if self.path.name.lower().endswith(".gz"):
+            return gzip.open(self.path)
+        return self.path.open("rb")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Keys:
+    """Ids or ends of ties: whole numbers if all of them are, otherwise text."""
+
+    values: Any
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether the keys are whole numbers."""
+        return bool(pa.types.is_int64(self.values.type))
+
+    def text(self, row: int) -> str:
+        """One key as text; empty if it is missing."""
+        value = self.values[row].as_py()
+        return "" if value is None else str(value)
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether every row has a key of its own."""
+        if self.values.null_count or pc.count_distinct(self.values).as_py() < len(self.values):
+            return False
+        return (
+            self.are_whole or not pc.any(pc.equal(pc.utf8_trim_whitespace(self.values), "")).as_py()
+        )
+
+
+@contextmanager
+def arrow_errors(name: str) -> Iterator[None]:
+    """Turn any error of pyarrow into one sentence about the file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, csv.Error, UnicodeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise GraphError(
+            f"{name}: cannot be read ({reason}); check the file with the program that wrote it"
+        ) from None
+
+
+def open_table(path: Path, *, few: Collection[str] = (), row_of: str = "node") -> "FileTable":
+    """Read the header of a file whose suffix gives its format.
+
+    Parameters
+    ----------
+    few
+        Columns with few distinct values, for which a Parquet file's own codes are kept.
+    row_of
+        What one row stands for, for messages.
+    """
+    name = path.name.lower()
+    if name.endswith(TEXT_SUFFIXES):
+        return _CsvTable(Lines(path, row_of))
+    if name.endswith(PARQUET_SUFFIXES):
+        return _ParquetTable(Place(path), few)
+    known = ", ".join(TEXT_SUFFIXES + PARQUET_SUFFIXES)
+    raise GraphError(f"{path}: is not a known file type; save the table as one of {known}")
+
+
+class FileTable(Table):
+    """A file of rows from which only the requested columns are read."""
+
+    _data: Any = None
+
+    @abstractmethod
+    def load(self, columns: list[str], as_text: Collection[str] = ()) -> None:
+        """Read these columns into memory; in a CSV file, `as_text` stay as written (007 is 007)."""
+
+    def __len__(self) -> int:
+        return int(self._data.num_rows)
+
+    def numbers(self, name: str) -> Numbers:
+        column = self._plain(name)
+        kind = column.type
+        if column.null_count:
+            row = int(pc.index(pc.is_null(column), True).as_py())
+            raise bad_value(self.place, row, name, None)
+        if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+            column = column.cast(pa.float64())
+        elif pa.types.is_large_string(kind):
+            try:
+                column = column.cast(pa.float64())
+            except pa.ArrowInvalid:
+                return parse_numbers(column.to_pylist(), name, self.place)
+        elif not _is_number(kind):
+            raise GraphError(
+                f"{self.place.name}: column {name!r} has type {kind}, but numbers are needed; "
+                "store it as numbers"
+            )
+        return _to_numpy(column)
+
+    def labels(self, name: str) -> NDArray[np.generic] | None:
+        column = self._plain(name)
+        if pa.types.is_decimal(column.type):
+            column = column.cast(pa.float64())
+        kind = column.type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            return None
+        if _is_number(kind) and not (pa.types.is_boolean(kind) and column.null_count):
+            return _to_numpy(column)
+        return as_labels(_to_strings(column))
+
+    def codes(self, name: str) -> tuple[Indices, list[str]]:
+        column = self._data.column(name)
+        if not pa.types.is_dictionary(column.type) or column.null_count:
+            text = self._plain(name).cast(pa.large_string())
+            column = pc.fill_null(text, "").dictionary_encode()
+        whole = column.unify_dictionaries().combine_chunks()
+        codes: Indices = whole.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        texts = whole.dictionary.cast(pa.large_string()).to_pylist()
+        used = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
+        place = np.zeros(len(texts), np.int32)
+        place[used] = np.arange(len(used))
+        return place[codes], [texts[code] for code in used]
+
+    def keys(self, name: str) -> Keys:
+        """A column as ids; whole numbers stored as floats become integers (7.0 is 7)."""
+        column = self._plain(name)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            try:
+                return Keys(values=column.cast(pa.int64()))
+            except pa.ArrowInvalid:
+                pass
+        return Keys(values=column.cast(pa.large_string()))
+
+    def identifiers(self, keys: Keys) -> Strings:
+        """Keys as the ids of nodes; empty and repeated ids are errors."""
+        ids = _to_strings(keys.values)
+        if not keys.are_distinct:
+            check_ids(ids, self.place)
+        return ids
+
+    def _plain(self, name: str) -> Any:
+        """A column without dictionary encoding, with all text types cast to one."""
+        column = self._data.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+            column = column.cast(pa.large_string())
+        return column
+
+
+class _CsvTable(FileTable):
+    """A text table; each column becomes numbers, booleans or text, whichever fits all its cells."""
+
+    def __init__(self, lines: Lines) -> None:
+        super().__init__(lines, lines.header())
+        self._lines = lines
+
+    def load(self, columns: list[str], as_text: Collection[str] = ()) -> None:
+        try:
+            data = self._read(columns, as_text)
+            dates = [field.name for field in data.schema if pa.types.is_temporal(field.type)]
+            if dates:
+                data = self._read(columns, {*as_text, *dates})
+        except (pa.ArrowException, OSError) as error:
+            raise self._lines.explain(error) from None
+        if any(pa.types.is_binary(field.type) for field in data.schema):
+            raise self._lines.explain(ValueError("it contains bytes that are not text"))
+        self._data = data
+
+    def _read(self, columns: list[str], as_text: Collection[str]) -> Any:
+        return pacsv.read_csv(
+            self._lines.path,
+            parse_options=pacsv.ParseOptions(
+                delimiter=self._lines.delimiter, newlines_in_values=True
+            ),
+            convert_options=pacsv.ConvertOptions(
+                column_types={name: pa.string() for name in as_text}, include_columns=columns
+            ),
+        )
+
+
+class _ParquetTable(FileTable):
+    """A Parquet file; its columns keep the types they were written with."""
+
+    def __init__(self, place: Place, few: Collection[str]) -> None:
+        with pq.ParquetFile(place.name) as file:
+            schema = file.schema_arrow
+        super().__init__(place, list(schema.names))
+        self._few = [f.name for f in schema if f.name in few and pa.types.is_string(f.type)]
+
+    def load(self, columns: list[str], as_text: Collection[str] = ()) -> None:
+        del as_text  # text is stored as text
+        with pq.ParquetFile(self.place.name, read_dictionary=self._few) as file:
+            self._data = file.read(columns=columns)
+        # A damaged file may hold codes without a text; pyarrow checks this only on request.
+        self._data.validate(full=True)
+
+
+def keys_of(ids: Strings) -> Keys:
+    """The ids of a graph as keys for `match`."""
+    return Keys(values=pa.array(ids.tolist(), pa.large_string()))
+
+
+def match(ids: Keys, ends: Keys) -> Indices:
+    """Find the node at each end of a tie; -1 where the end is missing or unknown.
+
+    Keys of different types are compared as text. Whole numbers that lie close together are looked
+    up in an array, everything else in a hash table.
+    """
+    known, wanted = ids.values, ends.values
+    if ids.are_whole and ends.are_whole and len(known) and not wanted.null_count:
+        numbers = _to_numpy(known)
+        least, most = int(numbers.min()), int(numbers.max())
+        if most - least < 8 * len(numbers) + 1024:
+            return _look_up(numbers, _to_numpy(wanted), least, most)
+    if known.type != wanted.type:
+        known, wanted = known.cast(pa.large_string()), wanted.cast(pa.large_string())
+    places: Indices = _to_numpy(pc.fill_null(pc.index_in(wanted, value_set=known), -1))
+    return places
+
+
+def _look_up(ids: NDArray[Any], ends: NDArray[Any], least: int, most: int) -> Indices:
+    table = np.full(most - least + 2, -1, np.int32)
+    table[ids - least] = np.arange(len(ids), dtype=np.int32)
+    inside = (ends >= least) & (ends <= most)
+    offset = ends - least if inside.all() else np.where(inside, ends - least, -1)
+    places: Indices = table[offset]
+    return places
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    )
+
+
+def _to_numpy(column: Any) -> NDArray[Any]:
+    """Numbers as an array; empty cells become NaN, which turns whole numbers into floats."""
+    array: NDArray[Any] = column.to_numpy()
+    return array
+
+
+def _to_strings(column: Any) -> Strings:
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return as_strings(_to_numpy(column))
+    return as_strings(_to_numpy(pc.fill_null(column.cast(pa.large_string()), "")))
+
+
+# ---------------------------------------------------------------- nodes and ties
+
+
+def read_tables(settings: GraphSettings, raw: RawColumns | None) -> tuple[Graph, Place]:
+    """Read `settings.nodes` and `settings.edges`; also where the nodes are, for further checks.
+
+    Notes
+    -----
+    Matching ends with ids takes O(N + T) time, on top of the indexing in `build_graph`.
+    """
+    assert settings.nodes is not None
+    assert settings.edges is not None
+    check_is_file(settings.nodes, "nodes")
+    check_is_file(settings.edges, "edges")
+    with arrow_errors(str(settings.nodes)):
+        nodes, keys = _read_nodes(settings.nodes, settings, raw)
+    pa.default_memory_pool().release_unused()  # pyarrow would keep it for later
+    with arrow_errors(str(settings.edges)):
+        ties = _read_ties(settings.edges, keys, settings)
+    pa.default_memory_pool().release_unused()
+    graph = build_graph(
+        ids=nodes.ids,
+        features=nodes.features,
+        feature_names=nodes.feature_names,
+        attributes=nodes.attributes,
+        ties=ties,
+        directed=settings.directed,
+        origin=str(settings.edges),
+    )
+    return graph, nodes.place
+
+
+def _read_nodes(path: Path, settings: GraphSettings, raw: RawColumns | None) -> tuple[Nodes, Keys]:
+    """The nodes, and their ids in the type they are stored as."""
+    table = open_table(path)
+    check_column(settings.id, table.names, "id", table.place)
+    check_features(table, settings)
+    others = [name for name in table.names if name != settings.id]
+    kinds = {} if raw is None else raw.kinds(others, table.place.name)
+    texts = {name for name, kind in kinds.items() if kind == "text"}
+    table.load(table.names, as_text={settings.id, *texts})
+    if not len(table):
+        raise no_nodes(table.place)
+    keys = table.keys(settings.id)
+    ids = table.identifiers(keys)
+    table.names = others
+    nodes = read_nodes(table, ids, settings, raw=raw is not None)
+    for name in kinds:
+        if name not in nodes.attributes:
+            raise GraphError(
+                f"{table.place.name}: column {name!r} holds neither numbers nor text; store it as "
+                "one of them"
+            )
+    return nodes, keys
+
+
+def _read_ties(path: Path, ids: Keys, settings: GraphSettings) -> Ties:
+    ends = (settings.source, settings.target)
+    table = open_table(path, few={settings.kind}, row_of="tie")
+    check_tie_columns(table, settings, "source", "target")
+    wanted = {*ends, settings.kind, settings.weight, *settings.edge_attributes}
+    loaded = [name for name in table.names if name in wanted]
+    table.load(loaded, as_text={*ends, settings.kind})
+    source, target = (find_ends(table, name, ids, str(settings.nodes)) for name in ends)
+    return read_ties(table, (source, target), settings)
+
+
+def find_ends(table: FileTable, column: str, ids: Keys, origin: str) -> Indices:
+    """Turn a column of ids into node numbers; `origin` is where the nodes are."""
+    if not len(table):
+        return np.empty(0, np.int32)
+    keys = table.keys(column)
+    places = match(ids, keys)
+    if places.min() < 0:
+        unknown = np.flatnonzero(places < 0)
+        row, name = table.place.row(int(unknown[0])), keys.text(int(unknown[0]))
+        if not name.strip():
+            raise GraphError(
+                f"{row}: column {column!r} is empty; give both ends of the tie, or remove the row"
+            )
+        others = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+        raise GraphError(
+            f"{row}: {name!r} in column {column!r} is not the id of a node in {origin}{others}; "
+            "add the node or remove the tie"
+        )
+    return places
+
+
+# ---------------------------------------------------------------- what a table has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSummary:
     """What a column holds before anyone has said what it means: numbers or text, and how varied.
 
     `values` are its different values as text, if there are few.
@@ -55,24 +482,24 @@ class Column:
     values: tuple[str, ...] = ()
 
 
-def survey(path: Path, key: str) -> list[Column]:
+def survey(path: Path, key: str) -> list[ColumnSummary]:
     """Describe every column of a CSV or Parquet file; `key` is the setting that names the file."""
     check_is_file(path, key)
     with arrow_errors(str(path)):
-        table = open_table(path, as_text=(), row_of="node or tie")
+        table = open_table(path, row_of="node or tie")
         table.load(table.names)
         labels = {name: table.labels(name) for name in table.names}
     return describe_columns({name: column for name, column in labels.items() if column is not None})
 
 
-def describe_columns(columns: Mapping[str, NDArray[np.generic]]) -> list[Column]:
+def describe_columns(columns: Mapping[str, NDArray[np.generic]]) -> list[ColumnSummary]:
     """Say of each column whether it holds numbers, and how varied it is."""
-    described = []
+    summaries = []
     for name, column in columns.items():
         distinct = np.unique(column)
         texts = [str(value) for value in distinct.tolist()] if len(distinct) <= FEW_VALUES else []
-        described.append(
-            Column(
+        summaries.append(
+            ColumnSummary(
                 name=name,
                 numeric=column.dtype.kind in "iuf",
                 distinct=len(distinct),
@@ -80,141 +507,4 @@ def describe_columns(columns: Mapping[str, NDArray[np.generic]]) -> list[Column]
                 values=tuple(text for text in texts if text not in ("", "nan")),
             )
         )
-    return described
-
-
-def read_tables(settings: GraphSettings, raw: RawColumns | None = None) -> Graph:
-    """Read `settings.nodes` and `settings.edges`.
-
-    Notes
-    -----
-    Matching ends with ids takes O(N + T) time, on top of the indexing in `build_graph`.
-    """
-    assert settings.nodes is not None
-    assert settings.edges is not None
-    check_is_file(settings.nodes, "nodes")
-    check_is_file(settings.edges, "edges")
-    with arrow_errors(str(settings.nodes)):
-        nodes = _read_nodes(settings, raw)
-    give_back_memory()
-    with arrow_errors(str(settings.edges)):
-        ties = _read_ties(settings, nodes.keys)
-    give_back_memory()
-    graph = build_graph(
-        ids=nodes.ids,
-        features=nodes.features,
-        feature_names=nodes.feature_names,
-        attributes=nodes.attributes,
-        ties=ties,
-        directed=settings.directed,
-        origin=str(settings.edges),
-    )
-    return with_computed(graph, settings, nodes.place)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Nodes:
-    """What is kept of the node table; `keys` are the ids in the type they are stored as."""
-
-    keys: Keys
-    ids: Strings
-    features: Floats
-    feature_names: tuple[str, ...]
-    attributes: Mapping[str, NDArray[np.generic]]
-    place: Place
-
-
-def _read_nodes(settings: GraphSettings, raw: RawColumns | None) -> _Nodes:
-    assert settings.nodes is not None
-    table = open_table(settings.nodes, as_text={settings.id})
-    check_column(settings.id, table.names, "id", table.place)
-    features = needed_features(settings, table.names)
-    for name in features:
-        check_column(name, table.names, "features", table.place)
-    kinds: Mapping[str, ColumnKind] = {}
-    if raw is not None:
-        others = [name for name in table.names if name != settings.id]
-        kinds = raw.kinds(others, table.place.name)
-        texts = {name for name, kind in kinds.items() if kind == "text"}
-        table = open_table(settings.nodes, as_text={settings.id, *texts})
-    table.load(table.names)
-    if not len(table):
-        raise no_nodes(table.place)
-    keys = table.keys(settings.id)
-    features = () if raw is not None else features
-    used = {settings.id, *features}
-    labels = {name: table.labels(name) for name in table.names if name not in used}
-    attributes = {name: values for name, values in labels.items() if values is not None}
-    for name in kinds:
-        if name not in attributes:
-            raise GraphError(
-                f"{table.place.name}: column {name!r} holds neither numbers nor text; store it as "
-                "one of them"
-            )
-    return _Nodes(
-        keys=keys,
-        ids=table.identifiers(keys),
-        features=stack_features({n: table.numbers(n) for n in features}, table.place, len(table)),
-        feature_names=features,
-        attributes=check_raw_columns(attributes, kinds, table.place),
-        place=table.place,
-    )
-
-
-def _read_ties(settings: GraphSettings, ids: Keys) -> Ties:
-    assert settings.edges is not None
-    ends = (settings.source, settings.target)
-    edges = open_table(
-        settings.edges, as_text={*ends, settings.kind}, few={settings.kind}, row_of="tie"
-    )
-    required = {"source": settings.source, "target": settings.target}
-    required |= {
-        key: getattr(settings, key)
-        for key in ("kind", "weight")
-        if key in settings.model_fields_set
-    }
-    for key, name in required.items():
-        check_column(name, edges.names, key, edges.place)
-    for name in settings.edge_attributes:
-        check_column(name, edges.names, "edge_attributes", edges.place)
-    wanted = {*ends, settings.kind, settings.weight, *settings.edge_attributes}
-    edges.load([name for name in edges.names if name in wanted])
-
-    source, target = (_match_ends(edges, name, ids, str(settings.nodes)) for name in ends)
-    if settings.kind in edges.names:
-        kind, kinds = code_kinds(*edges.codes(settings.kind), settings.kinds, edges.place)
-    else:
-        kind, kinds = one_kind(len(edges), settings.kinds, edges.place)
-    weight = None
-    if settings.weight in edges.names:
-        weight = single_precision(edges.numbers(settings.weight), settings.weight, edges.place)
-    attributes = None
-    if settings.edge_attributes:
-        attributes = np.empty((len(edges), len(settings.edge_attributes)), np.float32)
-        for position, name in enumerate(settings.edge_attributes):
-            attributes[:, position] = single_precision(edges.numbers(name), name, edges.place)
-    return Ties(
-        source=source, target=target, kind=kind, kinds=kinds, weight=weight, attributes=attributes
-    )
-
-
-def _match_ends(edges: Table, column: str, ids: Keys, nodes_name: str) -> Indices:
-    """Turn a column of ids in the table of ties into node numbers."""
-    if not len(edges):
-        return np.empty(0, np.int32)
-    keys = edges.keys(column)
-    places = match(ids, keys)
-    if places.min() < 0:
-        unknown = np.flatnonzero(places < 0)
-        first, name = int(unknown[0]), keys.text(int(unknown[0]))
-        if not name.strip():
-            raise GraphError(
-                f"{edges.place.row(first)}: column {column!r} is empty; give both ends of the tie, "
-                "or remove the row"
-            )
-        others = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
-        raise GraphError(
-            f"{edges.place.row(first)}: {name!r} in column {column!r} is not the id of a node in "
-            f"{nodes_name}{others}; add the node or remove the tie"
-        )
-    return places
+    return summaries
