@@ -99,7 +99,7 @@ FORMATS = (
     ),
     Format(
         name="catalogue",
-        path="own/wording/en/LC_MESSAGES/letters.po",
+        path="own/wording/en/letters.po",
         grammar=texts.catalogue,
         commands=(("letters", "bundle", *OWN),),
     ),
