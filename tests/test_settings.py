@@ -135,7 +135,7 @@ def test_settings_are_frozen() -> None:
     [
         ({"model": {"pth": "m"}}, "model.pth: is not a known key; did you mean path?"),
         ({"serch": {}}, "serch: is not a known key; did you mean search?"),
-        ({"zzzzz": 1}, "zzzzz: is not a known key; known keys here: model, graph"),
+        ({"zzzzz": 1}, "zzzzz: is not a known key; known keys here: audit, model,"),
         ({"model": {"path": None}}, "model.path: is missing"),
         ({"model": {"path": 3}}, "model.path: must be a path, in quotes (got 3)"),
         ({"model": {"path": "a\0b"}}, "model.path: holds a null character, which no path can"),
@@ -355,9 +355,12 @@ age_band = [30, 50.5]
 [letters]
 sender = "Bürgschaftsbank"
 about = { en = "Your loan", de = "Ihr Kredit" }
-data_date = 2026-03-31
-[letters.words.en]
-guarantor = ["guarantor", "guarantors"]
+[audit]
+data_as_of = 2026-03-31
+[words.en]
+month = ["month", "months"]
+[words.en.ties.guarantor]
+name = ["guarantor", "guarantors"]
 """
     candidates = 'budget = 5000\ncandidates = "/data/candidates.csv"'
     design = DESIGN.replace("budget = 5000", candidates)

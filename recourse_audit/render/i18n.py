@@ -284,6 +284,10 @@ class Words:
         """Whether the user gave a word for a name."""
         return self._find(lambda own: own.names.get(name)) is not None
 
+    def has_tie(self, kind: str) -> bool:
+        """Whether the user gave words for a kind of tie."""
+        return self._find(lambda own: own.ties.get(kind)) is not None
+
     def has_ending(self, kind: str) -> bool:
         """Whether the user gave words for ending a tie of a kind."""
         words = self._find(lambda own: own.ties.get(kind))

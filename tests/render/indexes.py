@@ -43,6 +43,7 @@ def view_of(
     **changes: Any,
 ) -> IndexView:
     """The view of an index; `changes` are made to the manifest, and numbers are places."""
+    settings = (source or {}).get("settings")
     return index_view(
         IndexSource(
             subjects=tuple(enumerate(subjects)),
@@ -52,7 +53,7 @@ def view_of(
             groups=groups,
             **(source or {}),
         ),
-        words=Words(language, Templates()),
+        words=Words(language, Templates(), settings.words if settings else {}),
         **(options or {}),
     )
 

@@ -19,7 +19,7 @@ from recourse_audit.render.pages.index_rows import (
 )
 from recourse_audit.render.pages.index_words import Change, change_of, rule_words, value_axis
 from recourse_audit.render.templates import Templates
-from recourse_audit.settings import Settings, load_settings
+from recourse_audit.settings import LanguageWords, Settings, load_settings
 from tests.audits import lending_audit
 from tests.render.indexes import HOSTILE, some_subjects, view_of
 from tests.render.stores import DIGEST, manifest_of, subject
@@ -85,8 +85,10 @@ def test_changes_of_one_kind_are_counted_and_the_users_words_are_used(settings: 
     [row] = view_of([subject("A")], source={"cheapest": twice}).rows
     assert row.detail == "Least effort: end 2 payment ties"
     lower = {0: (Change("lower", "loan_amount"),)}
+    own = {"de": LanguageWords.model_validate({"loan_amount": "Kreditbetrag"})}
+    worded = settings.model_copy(update={"words": own})
     [row] = view_of(
-        [subject("A")], language="de", source={"cheapest": lower, "settings": settings}
+        [subject("A")], language="de", source={"cheapest": lower, "settings": worded}
     ).rows
     assert row.detail == "Geringster Aufwand: Kreditbetrag senken"
 

@@ -11,6 +11,7 @@ from recourse_audit.render.letters.page import shortened
 from recourse_audit.render.letters.writer import LetterWriter
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
 from recourse_audit.settings import parse_settings
 from tests.render.letters import (
     OWN,
@@ -42,7 +43,7 @@ WORD = re.compile(
 
 
 def words(text: str) -> dict[str, Any]:
-    return {"words": {"en": {"guarantor": [text, text], "savings": text}}}
+    return {"words": {"en": {"ties": {"guarantor": {"name": [text, text]}}, "savings": text}}}
 
 
 def boxes(pdf: bytes, folder: Path) -> list[tuple[float, float, float, float, str]]:
@@ -72,7 +73,7 @@ def paper() -> Printer:
         (OWN, words(LONG) | {"sender": LONG, "about": LONG, "contact": [LONG]}, 2),
         (ARABIC * 30, words(ARABIC) | {"sender": ARABIC, "about": ARABIC}, 1),
         (EMOJI, words(EMOJI), 1),
-        (OWN, {"drop": {"en": {"guarantor": EMOJI + ARABIC}}}, 1),
+        (OWN, {"words": {"en": {"ties": {"guarantor": {"end": [EMOJI, "{count} " + ARABIC]}}}}}, 1),
     ],
 )
 def test_no_text_leaves_the_margins(
@@ -103,7 +104,8 @@ def test_a_kind_of_tie_that_is_a_picture_or_runs_leftwards_is_told(
     letter = written(report(option(drop("P1000", kind)), ties={kind: 4}), by)
     assert letter.outcome == "options"
     html = by.html(letter)
-    assert f"{kind}: end one of your connections of this kind" in html
+    assert plain(kind) in html
+    assert "end one of your connections of this kind" in html
     assert "end one of your connections of this kind" in read_pdf(paper.pdf(html)).text
 
 

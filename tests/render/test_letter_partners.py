@@ -117,7 +117,7 @@ def test_several_ties_to_end_are_not_spoken_of_as_one(language: str) -> None:
 
 def test_the_phrase_of_the_user_for_a_new_tie_comes_with_the_same_words() -> None:
     found = report(option(add("P2000")), ties=MANY)
-    text = text_of(found, add={"en": {"guarantor": "Find another guarantor"}})
+    text = text_of(found, words={"en": {"ties": {"guarantor": {"add": "find another guarantor"}}}})
     assert "Find another guarantor" in text
     assert WORDS["en"][0] in text
 

@@ -252,7 +252,7 @@ def test_options_say_what_to_change_with_effort_before_and_after_and_how_they_he
     save, drop = page.options
     assert save[:3] == [
         "1",
-        "Savings from 100 euros to 600 euros Also better for P0003.",
+        f"Savings from 100{SPACE}euros to 600{SPACE}euros Also better for P0003.",
         "Effort: 0.5",
     ]
     assert drop[1].startswith("End the guarantor tie between P0001 and P0002")

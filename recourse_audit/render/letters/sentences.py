@@ -53,7 +53,7 @@ def unworded(settings: Settings, words: Words, *, names_class: bool) -> tuple[st
         if rule.allow
         and rule.kind != "*"
         and not is_denied(rule.kind)
-        and not words.has_ending(rule.kind)
+        and not words.has_tie(rule.kind)
     ]
     named = (
         *kinds,
