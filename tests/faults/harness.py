@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 from unittest.mock import patch
 
-from recourse_audit.render.pages.redaction import Level
+from recourse_audit.render.redaction import Level
 from tests.audits import quick_audit
 from tests.faults.points import KILLED, Fault, Points, end, install
 

@@ -10,9 +10,9 @@ import tinyhtml5
 
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
 from tests.render.subject_reports import facts, made_report
 

@@ -7,7 +7,7 @@ import pytest
 
 from recourse_audit.records.model import RuleReport
 from recourse_audit.records.subject import DecisionLine
-from recourse_audit.render.pages.redaction import redacted
+from recourse_audit.render.redaction import redacted
 from recourse_audit.render.terminal.figures import amount
 from recourse_audit.render.terminal.model import decision_sentence
 from tests.render.subject_pages import read

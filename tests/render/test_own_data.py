@@ -9,8 +9,8 @@ from rich.console import Console
 
 from recourse_audit.records.subject import RANDOM_ANSWERS, OwnData, SubjectReport
 from recourse_audit.render.i18n import LANGUAGES, Words
-from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import REASONS, SubjectPage
+from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.subject import show_subject
 from tests.render.subject_pages import read

@@ -25,8 +25,8 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.subject import NO_TIES, SubjectReport
 from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
-from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.subject import SubjectPage
+from recourse_audit.render.redaction import LEVELS, Level
 from recourse_audit.render.templates import Templates
 from tests.render.subject_reports import (
     PROBES,

@@ -39,7 +39,7 @@ from recourse_audit.records.subject import (
     SubjectReport,
 )
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.redaction import LEVELS, SOMEBODY, Level, redacted
+from recourse_audit.render.redaction import LEVELS, SOMEBODY, Level, redacted
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import LanguageWords
 from tests.render.subject_pages import read, read_made

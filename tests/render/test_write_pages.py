@@ -20,8 +20,8 @@ from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.letters.write_letters import write_letters
 from recourse_audit.render.pages.index import IndexSource, index_view
-from recourse_audit.render.pages.redaction import LEVELS, Level
 from recourse_audit.render.pages.write_pages import PageMaker, PageMakers, PageOptions, write_pages
+from recourse_audit.render.redaction import LEVELS, Level
 from recourse_audit.render.templates import Templates, template_folder
 from tests.audits import quick_audit
 from tests.bundles import contents

@@ -34,7 +34,7 @@ from recourse_audit.render.pages.index_words import (
     rule_words,
     value_axis,
 )
-from recourse_audit.render.pages.redaction import Level
+from recourse_audit.render.redaction import Level
 from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings
 

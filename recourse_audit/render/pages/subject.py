@@ -45,8 +45,8 @@ from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.decision_axis import decision_axis
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.neighbourhood import Neighbourhood, is_favourable
-from recourse_audit.render.pages.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
 from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
 from recourse_audit.render.text import PROBE_MEANINGS, plain
 
 MOST_TIES = 8  # rows of single ties in the ladder

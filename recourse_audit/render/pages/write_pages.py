@@ -23,10 +23,10 @@ from recourse_audit.render.letters.signed_before import SIGNED
 from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
 from recourse_audit.render.pages.index_words import Change, change_of
-from recourse_audit.render.pages.redaction import Level
 from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
+from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
 
 LETTERS = "letters"

@@ -1,0 +1,223 @@
+"""Who a page names: everybody to the auditor, numbers to a reviewer, nobody to the subject.
+
+Names are replaced in the report before anything is worded, so no finished text has to be searched
+for them. What a reader other than the auditor gets is a table: `SHOWN` has the fields of each
+record that they may see. A field that is new in a record is empty until somebody adds it there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Literal
+
+from recourse_audit.records.base import Record
+from recourse_audit.records.recourse import (
+    Certificate,
+    DroppableTie,
+    LeftOut,
+    Move,
+    Option,
+    Permitted,
+    Recourse,
+    SetAction,
+    SideEffects,
+    TieAction,
+)
+from recourse_audit.records.search import (
+    Carriers,
+    CarryingSet,
+    Counterfactual,
+    Explanation,
+    FrontPair,
+)
+from recourse_audit.records.subject import (
+    AnswerAlone,
+    Caveat,
+    DecisionLine,
+    EgoNetwork,
+    EgoNode,
+    EgoTie,
+    OwnData,
+    SubjectReport,
+)
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.text import printable
+
+Level = Literal["auditor", "reviewer", "subject"]
+LEVELS: tuple[Level, ...] = ("auditor", "reviewer", "subject")
+SOMEBODY = "another person"
+PROTECTED = "a protected attribute"
+LEFT_TO_THE_AUDITOR = "Something went wrong for this subject; the auditor's copy says what."
+
+Table = Mapping[type, str]
+# The fields that readers other than the auditor may see. Records that are not here are about the
+# subject or the search alone, and are shown as they are.
+SHOWN: Table = {
+    SubjectReport: "format subject decision search explanation counterfactuals front front_size "
+    "carriers baselines objective_grid ego_network own_data recourse caveats probes queries "
+    "repeats note error",
+    DecisionLine: "rule cut_off score margin better places rank recorded",
+    Explanation: "nodes edges simulatability probabilities score",
+    Counterfactual: "explanation removed kept simulatability relevance signed_relevance ranks "
+    "layer dominates dominates_baselines probabilities score whole_graph",
+    Carriers: "front smallest_flip own own_ties ties_in_reach max_ties coverage tried",
+    CarryingSet: "removed size probabilities score effect decision flips",
+    FrontPair: "edges removed simulatability relevance",
+    EgoNetwork: "nodes ties shown total hops limit",
+    EgoNode: "id hops decision favourable",
+    EgoTie: "ends kind count",
+    OwnData: "alone reason",
+    AnswerAlone: "decision favourable probabilities value",
+    Recourse: "status certificate margin options evaluations evaluated_on compared reason "
+    "droppable common_actions",
+    Certificate: "max_changes tried possible exhaustive complete_up_to permitted left_out denied "
+    "reason",
+    Permitted: "drop add set",
+    LeftOut: "implications conditions formulas",
+    Option: "actions cost decision probabilities margin score verified verified_on minimal source "
+    "robustness side_effects",
+    SideEffects: "measured to_favourable to_unfavourable other",
+    DroppableTie: "tie kind",
+    TieAction: "do tie kind cost",
+    SetAction: "do attribute before after unit implied cost",
+    Move: "attribute before after unit",
+    Caveat: "kind grade counterfactual about text letter variables effect",
+}
+# What the subject does not see of these: whatever tells something about other people.
+NOT_FOR_THE_SUBJECT: Table = {
+    SubjectReport: "search explanation counterfactuals front front_size baselines objective_grid "
+    "ego_network caveats",
+    Carriers: "front smallest_flip own tried",
+    OwnData: "reason",
+}
+# Nor, under a quota, where the cut-off is somebody else's value.
+NOT_UNDER_A_QUOTA: Table = {
+    DecisionLine: "cut_off margin",
+    AnswerAlone: "value",
+    Recourse: "margin",
+    Option: "score",
+}
+# Fields that hold people, by id, and fields that hold attributes, by name.
+PEOPLE: Table = {
+    Explanation: "nodes edges",
+    Counterfactual: "removed kept",
+    CarryingSet: "removed",
+    FrontPair: "edges removed",
+    EgoNode: "id",
+    EgoTie: "ends",
+    DroppableTie: "tie",
+    TieAction: "tie",
+    SideEffects: "to_favourable to_unfavourable other",
+    Caveat: "variables",
+}
+ATTRIBUTES: Table = {SetAction: "attribute", Move: "attribute", Permitted: "set"}
+
+
+def redacted(
+    report: SubjectReport,
+    level: Level,
+    protected: Iterable[str] = (),
+    words: Words | None = None,
+) -> SubjectReport:
+    """The report as one kind of reader may see it, with every text in it made plain.
+
+    For a reviewer, other people are "person 1", "person 2" and so on, nearest first; for the
+    subject each is "another person", and whatever lies between other people is left out. Protected
+    attributes have no name, and what went wrong is left to the auditor. `words` say "person 1" in
+    the language of the page; without them it is English.
+    """
+    if level == "auditor":
+        return printable(report)
+    shown = _Redaction(report, level, frozenset(protected), words).shown(report)
+    assert isinstance(shown, SubjectReport)
+    return printable(shown)
+
+
+class _Redaction:
+    """One report on its way to one kind of reader."""
+
+    def __init__(
+        self, report: SubjectReport, level: Level, protected: frozenset[str], words: Words | None
+    ) -> None:
+        self._subject = report.subject.id
+        self._level = level
+        self._protected = protected
+        self._words = words
+        self._numbers: dict[str, int] = {}
+        self._left_out: list[Table] = []
+        if level == "subject":
+            quota = report.decision.rule == "quota"
+            self._left_out = [NOT_FOR_THE_SUBJECT, NOT_UNDER_A_QUOTA][: 2 if quota else 1]
+        for person in _people_of(report):
+            self._name(person)
+
+    def shown(self, value: object) -> object:
+        """A record, or several, with what the reader may see of them."""
+        if isinstance(value, tuple):
+            return tuple(map(self.shown, value))
+        if isinstance(value, Mapping):
+            return {name: self.shown(record) for name, record in value.items()}
+        if not isinstance(value, Record) or type(value) not in SHOWN:
+            return value
+        record, kind = self._without_quotes(value), type(value)
+        gone = {name for table in self._left_out for name in table.get(kind, "").split()}
+        changes: dict[str, object] = {}
+        for field in fields(record):  # type: ignore[arg-type]
+            inside = getattr(record, field.name)
+            if field.name not in SHOWN[kind].split() or field.name in gone:
+                changes[field.name] = _empty(inside)
+            elif field.name in PEOPLE.get(kind, "").split():
+                changes[field.name] = self._rename(inside)
+            elif field.name in ATTRIBUTES.get(kind, "").split():
+                changes[field.name] = self._attribute(inside)
+            else:
+                changes[field.name] = self.shown(inside)
+        return replace(record, **changes)  # type: ignore[type-var]
+
+    def _without_quotes(self, record: Record) -> Record:
+        """A record without texts that may quote anybody."""
+        if isinstance(record, SubjectReport) and record.error:
+            return replace(record, error=LEFT_TO_THE_AUDITOR)
+        if isinstance(record, Recourse) and record.status == "error":
+            return replace(record, reason=LEFT_TO_THE_AUDITOR)
+        if isinstance(record, Caveat) and (record.counterfactual or record.variables):
+            return replace(record, text=record.letter)
+        return record
+
+    def _name(self, person: str) -> str:
+        if person == self._subject:
+            return person
+        words = self._words
+        if self._level == "subject":
+            return SOMEBODY if words is None else words.say("subject.somebody")
+        number = str(self._numbers.setdefault(person, len(self._numbers) + 1))
+        return f"person {number}" if words is None else words.say("subject.person", number=number)
+
+    def _rename(self, people: object) -> object:
+        """People, ties or lists of them by the names that the reader may see."""
+        if isinstance(people, str):
+            return self._name(people)
+        assert isinstance(people, tuple)
+        return tuple(map(self._rename, people))
+
+    def _attribute(self, named: object) -> object:
+        """The name of an attribute, or counts by attribute."""
+        if isinstance(named, str):
+            return PROTECTED if named in self._protected else named
+        assert isinstance(named, Mapping)
+        counts: dict[object, int] = {}
+        for name, count in named.items():
+            shown = self._attribute(name)
+            counts[shown] = counts.get(shown, 0) + count
+        return counts
+
+
+def _people_of(report: SubjectReport) -> Iterator[str]:
+    """Everybody whom a report draws or explains with: the subject first, then nearest first."""
+    yield from (node.id for node in (report.ego_network.nodes if report.ego_network else ()))
+    for counterfactual in report.counterfactuals:
+        yield from counterfactual.explanation.nodes
+
+
+def _empty(value: object) -> object:
+    """What a field holds that is left out."""
+    return type(value)() if isinstance(value, tuple | str | dict | int) else None
