@@ -38,6 +38,7 @@ _FEW = "#,##0.##"
 _DIGITS = 2
 MINUS = "\N{MINUS SIGN}"
 LANGUAGES = ("en", "de", "fr", "es")
+BRITISH = "en_GB"  # what `en` means; American English is en_US
 T = TypeVar("T")
 
 
@@ -370,14 +371,14 @@ def _wide_spaces(text: str) -> str:
     return text.replace("\N{NARROW NO-BREAK SPACE}", "\N{NO-BREAK SPACE}")
 
 
-def format_day(day: date, locale: Locale | str = "en") -> str:
-    """A date in full: November 16, 2026."""
+def format_day(day: date, locale: Locale | str = BRITISH) -> str:
+    """A date in full: 16 November 2026."""
     return str(format_date(day, format="long", locale=locale))
 
 
 def _locale(language: str) -> Locale:
     try:
-        return Locale.parse(language)
+        return Locale.parse(BRITISH if language == "en" else language)
     except (UnknownLocaleError, ValueError):
         raise TemplateError(
             f"{language!r} is not a known language; use a code such as en or de"

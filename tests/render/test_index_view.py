@@ -139,7 +139,7 @@ def test_what_was_audited_is_in_one_line(settings: Settings) -> None:
         f"Model model.onnx ({DIGEST[:8]}…)",
         "the likeliest class is decided",
         "Model checks: 5 of 5 passed",
-        "audited November 17, 2026",
+        "audited 17 November 2026",
         "by A. Auditor",
     )
 

@@ -150,7 +150,7 @@ def test_that_none_exists_and_that_none_was_found_are_different_letters() -> Non
     exists = text_of(report(status="certified_infeasible", ties=MANY))
     found = text_of(report(status="not_found_within_budget"))
     assert "No option exists within the limits of our check: we tried every combination" in exists
-    assert "to the following: some of your connections with other people, savings, and" in exists
+    assert "to the following: some of your connections with other people, savings and" in exists
     assert "We have not found an option yet. We could not try every combination of" in found
     assert "some of your connections" not in found
 
@@ -288,11 +288,11 @@ def test_a_draft_says_so_in_its_text_and_title_and_has_no_date() -> None:
 def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
     by = writer(sign_off=SIGNED, data_as_of="2026-10-31", valid_days=30)
     text = by.html(written(report(option(move("savings", 1.0, 2.0))), by))
-    assert '<th scope="row">Date</th><td>November 16, 2026</td>' in text
+    assert '<th scope="row">Date</th><td>16 November 2026</td>' in text
     # The day is the letter's own, and nobody says that it was signed off on that day.
     assert "<br>Signed off by A. Example</p>" in text
-    assert "We used the program and the data as of October 31, 2026." in text
-    assert "Do not rely on it for more than 30 days, that is, after December 16, 2026." in text
+    assert "We used the program and the data as of 31 October 2026." in text
+    assert "Do not rely on it for more than 30 days, that is, after 16 December 2026." in text
     assert "DRAFT" not in text
     assert "draft" not in text.split("</style>")[1]
 

@@ -400,7 +400,7 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
             "No option found yet: 4,899 of 5,198 combinations of up to 3 permitted changes tried. "
             "There may be one. All combinations of up to 2 changes were covered. Permitted: "
             "12 ties "
-            "to end, 1 tie to add, and loan amount (4 levels)."
+            "to end, 1 tie to add and loan amount (4 levels)."
         ),
     ),
     "favourable": (
