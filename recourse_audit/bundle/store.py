@@ -209,7 +209,7 @@ class Findings:
 
 
 # Changes whenever a table or the format of documents does; a store of another version is refused.
-VERSION = 7
+VERSION = 8
 PERSON = (
     *("number", "id", "decision", "favourable", "community", "favourable_alone"),
     *("outcome", "score"),

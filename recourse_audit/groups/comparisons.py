@@ -31,7 +31,13 @@ from recourse_audit.groups.population import (
     UNDECIDED,
     Population,
 )
-from recourse_audit.groups.tables import Design, Grouping
+from recourse_audit.groups.tables import (
+    ALONE_NO_OPTION,
+    Design,
+    Grouping,
+    detail_labels,
+    own_data_labels,
+)
 from recourse_audit.records.group_figures import (
     GRADES,
     PRIMARY,
@@ -404,10 +410,13 @@ def own_data_of(
     return OwnDataGroups(
         known=True,
         overall=_own_data_rates(
-            population, _people_decided_on(population, np.arange(population.people)), settings
+            population,
+            _people_decided_on(population, np.arange(population.people)),
+            settings,
+            no_option=design.outcomes,
         ),
         tables=tuple(
-            _own_data_table(population, settings, grouping, reference, inference)
+            _own_data_table(population, settings, design, grouping, reference, inference)
             for grouping, reference in zip(design.groupings, references, strict=True)
             if design.allows(grouping, "own_data", *divisions)
         ),
@@ -417,10 +426,12 @@ def own_data_of(
 def _own_data_table(
     population: Population,
     settings: GroupSettings,
+    design: Design,
     grouping: Grouping,
     reference: int | None,
     inference: Inference,
 ) -> OwnDataTable:
+    no_option = _shows_no_option(population, design, grouping)
     members = members_of(population, grouping).people
     people = [_people_decided_on(population, some) for some in members]
     there = [cell for cell in range(len(grouping)) if people[cell].size]
@@ -439,11 +450,28 @@ def _own_data_table(
     return OwnDataTable(
         table=grouping.name,
         by_group={
-            grouping.label(cell): _own_data_rates(population, people[cell], settings)
+            grouping.label(cell): _own_data_rates(
+                population, people[cell], settings, no_option=no_option
+            )
             for cell in there
         },
         gaps=tuple(gaps),
     )
+
+
+def _shows_no_option(population: Population, design: Design, grouping: Grouping) -> bool:
+    """Whether a table says who would be let in alone and has no option.
+
+    By one attribute that is said of a whole group, as having an option is, wherever it is said for
+    whom no option exists. Of two attributes crossed every cell needs enough people.
+    """
+    needed = [own_data_labels(population)] if grouping.crossed else []
+    if not grouping.outcomes:
+        return False
+    if not design.passes(grouping, detail_labels(population), *needed):
+        design.leave_out(grouping, "own_data_no_option")
+        return False
+    return True
 
 
 def _people_decided_on(population: Population, people: Ints) -> Ints:
@@ -451,7 +479,10 @@ def _people_decided_on(population: Population, people: Ints) -> Ints:
     return decided
 
 
-def _own_data_rates(population: Population, people: Ints, settings: GroupSettings) -> OwnDataRates:
+def _own_data_rates(
+    population: Population, people: Ints, settings: GroupSettings, *, no_option: bool
+) -> OwnDataRates:
+    labels = own_data_labels(population)[people]
     decided, alone = population.decided[people], population.decided_alone[people]
     rates = [rate_of(one == REFUSED, None, settings.alpha) for one in (decided, alone)]
     return OwnDataRates(
@@ -460,6 +491,11 @@ def _own_data_rates(population: Population, people: Ints, settings: GroupSetting
         to_favourable=int(((decided == REFUSED) & (alone == FAVOURABLE)).sum()),
         to_refused=int(((decided == FAVOURABLE) & (alone == REFUSED)).sum()),
         difference=(rates[0].count - rates[1].count) / people.size if people.size else None,
+        no_option=(
+            rate_of(labels[labels != NOWHERE] == ALONE_NO_OPTION, None, settings.alpha)
+            if no_option
+            else None
+        ),
     )
 
 

@@ -26,7 +26,7 @@ from recourse_audit.groups.tables import (
     design_tables,
     reference_group,
 )
-from recourse_audit.groups.verdicts import findings_of, give_verdicts
+from recourse_audit.groups.verdicts import findings_of, give_verdicts, shown_by_chance
 from recourse_audit.records.group_figures import Comparison, Group, Measure
 from recourse_audit.records.groups import (
     FORMAT,
@@ -156,6 +156,7 @@ def group_report(
         tables=tables,
         tests=tuple(tests),
         untested=sum(one.primary for one in decided) - len(tests),
+        by_chance=shown_by_chance(tests, settings),
         findings=tuple(findings_of(tables, settings)),
         cut_off=ties,
         common_options=options,

@@ -30,6 +30,7 @@ import numpy as np
 from recourse_audit.groups.arrays import Ints, Mask
 from recourse_audit.groups.population import (
     FAVOURABLE,
+    INFEASIBLE,
     NOWHERE,
     REFUSED,
     VERIFIED,
@@ -45,6 +46,7 @@ MOST_CELLS = 400
 OTHER = "other"  # the groups that are pooled
 POOLED = f"{OTHER} (pooled)"  # the same where a group of the user has that name
 OVERALL = "overall"  # the table of everybody
+ALONE_NO_OPTION = 3  # let in on own data alone, and no option exists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,16 @@ def detail_labels(population: Population) -> Ints:
     """Of the audited without an option: certified infeasible, or not found within the budget."""
     status = population.audited.status
     return population.label_audited(np.where(status == VERIFIED, NOWHERE, status))
+
+
+def own_data_labels(population: Population) -> Ints:
+    """Of the audited: whether they would be let in on own data alone, and whether no option exists.
+
+    `ALONE_NO_OPTION` is the label of people for whom both hold.
+    """
+    audited = population.audited
+    alone = population.decided_alone[audited.person] == FAVOURABLE
+    return population.label_audited(2 * alone + (audited.status == INFEASIBLE))
 
 
 def design_tables(population: Population, settings: GroupSettings) -> Design:

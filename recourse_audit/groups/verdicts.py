@@ -94,6 +94,15 @@ def _with_verdict(
     )
 
 
+def shown_by_chance(tests: Iterable[FamilyTest], settings: GroupSettings) -> float:
+    """The largest share of reports without any gap that show one: `alpha` for each family.
+
+    Holm's method keeps to `alpha` whatever the tests of a family have to do with each other.
+    `benchmarks/calibration.py` measures how well the tests themselves do.
+    """
+    return min(1.0, settings.alpha * len({test.family for test in tests}))
+
+
 def worse_off(verdict: Verdict, gap: float) -> WorseOff | None:
     """Whom a gap that is shown is to the disadvantage of: the group if it is a plus."""
     if verdict != "gap shown" or not gap:

@@ -1,12 +1,13 @@
 """What a bundle holds: its manifest, log and verification, signed letters, rows of its store."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Literal, get_args, get_type_hints
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.model import ProbeReport, Repeats
-from recourse_audit.records.recourse import Compared, RecourseStatus
+from recourse_audit.records.recourse import Action, Compared, RecourseStatus, TieAction
 from recourse_audit.records.search import Counterfactual
 from recourse_audit.records.subject import Caveat, SubjectReport
 
@@ -341,6 +342,7 @@ class SummaryRow(Record):
     options: int
     cheapest_cost: float | None
     cheapest_changes: int | None
+    cheapest_kinds: str | None
     cheapest_held: int | None
     most_held: int | None
     tests: int | None
@@ -402,6 +404,7 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         options=len(options),
         cheapest_cost=cheapest.cost if cheapest else None,
         cheapest_changes=len(cheapest.actions) if cheapest else None,
+        cheapest_kinds=_kinds_of_change(cheapest.actions) if cheapest else None,
         cheapest_held=cheapest.robustness.held if cheapest and cheapest.robustness else None,
         most_held=max((test.held for test in tests), default=None),
         tests=tests[0].draws if tests else None,
@@ -411,6 +414,15 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         evaluations=recourse.evaluations if recourse else None,
         favourable_alone=alone.favourable if alone and alone.decision else None,
     )
+
+
+def _kinds_of_change(actions: Sequence[Action]) -> str:
+    """The kinds of change of an option, each once and sorted: "drop payment; set savings"."""
+    kinds = {
+        f"{action.do} {action.kind if isinstance(action, TieAction) else action.attribute}"
+        for action in actions
+    }
+    return "; ".join(sorted(kinds))
 
 
 # What tables have besides the summary: how far removing the winner's ties moves the probability of

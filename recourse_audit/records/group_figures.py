@@ -143,7 +143,9 @@ class OwnDataRates(Record):
 
     Alone, `to_favourable` of the refused would be let in, and `to_refused` of the others would be
     refused. `difference` is the share refused as decided minus the share refused alone; None where
-    there is nobody.
+    there is nobody. `no_option` counts, of the refused with a result, those who would be let in
+    alone and for whom no option exists (`certified_infeasible`): somebody whose search is
+    unfinished is in `of`, not in `count`. None where it is left out.
     """
 
     refused: Rate
@@ -151,6 +153,7 @@ class OwnDataRates(Record):
     to_favourable: int
     to_refused: int
     difference: float | None
+    no_option: Rate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

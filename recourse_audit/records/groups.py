@@ -24,7 +24,8 @@ from recourse_audit.records.model import Agreement
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
 # outcomes can be null. 4: agreement with the record. 5: refusals on own data alone. 6: tests on the
 # graph, two families, verdicts and findings. 7: tables by design, and codes in place of sentences.
-FORMAT = 7
+# 8: who would be let in on own data alone and has no option; gaps that chance alone shows.
+FORMAT = 8
 
 Do = Literal["drop", "add", "set"]
 # What a table, or the figures of everybody ("overall"), can go without.
@@ -36,6 +37,7 @@ Part = Literal[
     "grades",
     "explanations",
     "own_data",
+    "own_data_no_option",
     "approvals",
     "refusals",
     "good_refused",
@@ -234,9 +236,10 @@ class GroupReport(Record):
     """All comparisons between the groups of an audit.
 
     `ran` is None where the log of the run does not tell when. `tests` are those of two families:
-    of single attributes, and of attributes crossed. `findings` has one entry per comparison with a
-    verdict, the headline first. `left_out` lists everything that tables go without. `error_rates`
-    is None without a column of outcomes.
+    of single attributes, and of attributes crossed. Where there is no gap at all, at most the share
+    `by_chance` of such reports shows one: `alpha` for each family. `findings` has one entry per
+    comparison with a verdict, the headline first. `left_out` lists everything that tables go
+    without. `error_rates` is None without a column of outcomes.
     """
 
     format: int
@@ -255,6 +258,7 @@ class GroupReport(Record):
     tables: tuple[GroupTable, ...]
     tests: tuple[FamilyTest, ...]
     untested: int
+    by_chance: float
     findings: tuple[Finding, ...]
     left_out: tuple[LeftOut, ...]
     cut_off: tuple[CutOffTable, ...]

@@ -62,12 +62,14 @@ class Learnt:
 class Division:
     """People of a figure divided by labels, of which not all need to be counted.
 
-    `counts` has how many of a group have one of some labels, at least and at most.
+    `counts` has how many of a group have one of some labels, at least and at most, and `inside` how
+    many of another figure have the first of them.
     """
 
     part_of: str
     labels: tuple[str, ...]
     counts: dict[tuple[Cell, tuple[str, ...]], tuple[float, float]] = field(default_factory=dict)
+    inside: dict[tuple[Cell, str], int] = field(default_factory=dict)
 
     def know(self, cell: Cell, labels: Sequence[str], low: float, high: float) -> None:
         before = self.counts.get((cell, tuple(labels)), (0.0, math.inf))
@@ -113,6 +115,9 @@ def read(report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]) -> P
     for cell, rates in _rates(own_data, names):
         for name, figure in (("to_favourable", "refused"), ("to_refused", "favourable")):
             known.divide(name, figure, name).know(cell, [name], rates[name], rates[name])
+        if rates["no_option"] is not None:
+            alone = known.divisions["to_favourable"]
+            alone.inside[cell, "infeasible"] = rates["no_option"]["count"]
     for cell, rates in _rates(errors, names):
         _read_errors(known, cell, rates)
     for step, option in enumerate(report["common_options"]):
@@ -300,6 +305,8 @@ class System:
         if self.division is not None:
             for (cell, labels), (low, high) in self.division.counts.items():
                 yield self.row(cell, self.division.part_of, labels), low, high
+            for (cell, figure), count in self.division.inside.items():
+                yield self.row(cell, figure, self.division.labels[:1]), count, count
 
     def secrets(self) -> Iterator[tuple[Cell, str, Row]]:
         """What the attacker is after: of all groups, pooled ones, and crossings left out."""
@@ -316,9 +323,10 @@ class System:
             if self.division is None:
                 yield from ((cell, name, self.row(cell, name)) for name in SECRETS)
             else:
-                figure = self.division.part_of
-                for label in self._labels():
-                    yield cell, f"{figure}, {label}", self.row(cell, figure, [label])
+                inside = {figure for _, figure in self.division.inside}
+                for figure in (self.division.part_of, *inside):
+                    for label in self._labels():
+                        yield cell, f"{figure}, {label}", self.row(cell, figure, [label])
 
     def _labels(self) -> Iterator[str]:
         """The labels that are a secret of anybody, and the people without one.
@@ -400,6 +408,9 @@ class System:
                     of = counts.get((cell, self.division.part_of))
                     if of is not None and len(self.division.labels) == 1:
                         yield self.row(cell, self.division.part_of, [""]), of - low
+            for (cell, figure), count in self.division.inside.items():
+                yield self.row(cell, figure, self.division.labels[:1]), count
+                yield self.row(cell, figure, [""]), counts[cell, figure] - count
 
     def _solve(self, cost: Row) -> Row:
         found = linprog(cost, **self.limits, bounds=(0, None), method="highs")
@@ -417,6 +428,12 @@ def printed_handfuls(known: Published) -> Iterator[Learnt]:
         for (cell, labels), (low, high) in division.counts.items():
             if cell and any(labels) and low == high and 0 < low < known.smallest:
                 yield Learnt(cell, f"{name}, {labels[0]}", round(low))
+        for (
+            cell,
+            figure,
+        ), count in division.inside.items():  # said of a whole group, as options
+            if len(cell) > 1 and 0 < count < known.smallest:
+                yield Learnt(cell, f"{name}, {figure}", count)
 
 
 def attack(

@@ -12,7 +12,7 @@ from recourse_audit.records.groups import LeftOut
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.terminal.groups import show_groups
-from tests.groups.stores import FOUND, INFEASIBLE, Person, report_on, settings
+from tests.groups.stores import FOUND, INFEASIBLE, NOT_FOUND, Person, report_on, settings
 from tests.render.group_reports import notes_of, tables_of
 
 NORTH, SOUTH = ("north", 20, 30, 20, 130), ("south", 20, 60, 12, 58)
@@ -161,3 +161,56 @@ def test_where_nothing_is_known_only_that_is_said() -> None:
     assert not [caption for caption in tables_of(view) if "own data" in caption]
     assert "It is not known for everybody" in notes_of(view)
     assert view.board.cards[2].empty.startswith("Own data alone was not asked")
+
+
+def test_who_would_be_let_in_alone_and_has_no_option_is_counted_by_group() -> None:
+    people = people_of(NORTH, SOUTH)
+    report = report_on(people, settings("origin", smallest=11))
+    [table] = report.own_data.tables
+    overall = report.own_data.overall
+    assert overall is not None
+    counts = [
+        (rates.no_option.count, rates.no_option.of)
+        for rates in (*table.by_group.values(), overall)
+        if rates.no_option is not None
+    ]
+    assert counts == [(15, 50), (30, 80), (45, 130)]
+
+
+def test_an_unfinished_search_is_not_counted_as_no_option() -> None:
+    people = people_of(NORTH, SOUTH)
+    for person in people:
+        if person.status == INFEASIBLE and person.groups["origin"] == "south":
+            person.status = NOT_FOUND
+    report = report_on(people, settings("origin", smallest=11))
+    overall = report.own_data.overall
+    assert overall is not None
+    assert overall.no_option is not None
+    assert (overall.no_option.count, overall.no_option.of) == (15, 130)
+    # By group it would follow for how many of them no option exists.
+    [table] = report.own_data.tables
+    assert [rates.no_option for rates in table.by_group.values()] == [None, None]
+    assert LeftOut(table="origin", part="own_data_no_option", why="few_people") in report.left_out
+
+
+def test_few_of_a_group_are_counted_by_one_attribute_and_not_by_two() -> None:
+    people = people_of(NORTH, SOUTH)
+    few = 0
+    for number, person in enumerate(people):
+        person.groups = {**person.groups, "gender": ("man", "woman")[number // 2 % 2]}
+        if person.groups["origin"] == "north" and person.favourable_alone:
+            few += person.status == INFEASIBLE
+            if person.status == INFEASIBLE and few > 5:
+                person.status = FOUND
+    report = report_on(people, settings("origin", "gender", smallest=5))
+    tables = {table.table: table.by_group for table in report.own_data.tables}
+    rates = tables["origin"]["north"].no_option
+    assert rates is not None
+    assert rates.count == 5
+    assert {rates.no_option for rates in tables["origin x gender"].values()} == {None}
+
+
+def test_the_report_says_how_often_chance_alone_shows_a_gap() -> None:
+    people = people_of(NORTH, SOUTH)
+    assert report_on(people, settings("origin")).by_chance == 0.05
+    assert report_on(people, settings("origin"), ties=False).by_chance == 0.0

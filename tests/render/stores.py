@@ -52,6 +52,7 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         options=1,
         cheapest_cost=1.0,
         cheapest_changes=1,
+        cheapest_kinds="drop payment",
         cheapest_held=45,
         most_held=45,
         tests=50,

@@ -41,13 +41,12 @@ def _families(report: GroupReport, words: Words) -> str:
     single, both = (
         sum(one.family == family for one in report.tests) for family in ("single", "crossed")
     )
-    chance = report.alpha * 2 if both and single else report.alpha
     return words.say(
         "report.method.families",
         single=words.number(single),
         crossed=words.number(both),
         alpha=words.whole_percent(report.alpha),
-        chance=words.whole_percent(chance),
+        chance=words.whole_percent(report.by_chance),
     )
 
 

@@ -47,6 +47,7 @@ PARTS: dict[Part, str] = {
     "grades": "grades of caveats",
     "explanations": "explanations",
     "own_data": "refusals on own data alone",
+    "own_data_no_option": "who would be approved on own data alone and has no option",
     "approvals": "false approvals",
     "refusals": "false refusals",
     "good_refused": "who was refused, had a good outcome and has no option",
