@@ -54,7 +54,7 @@ def without_report(folder: Path, *, gap: float, groups: Any, ties: bool = False)
     make_store(people, ties=ties, path=folder / "store.sqlite").close()
     sample = tomllib.loads((SAMPLES / "audit.toml").read_text(encoding="utf-8"))
     document = sample | {"groups": asked}
-    (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "settings.json").write_text(json.dumps(document, default=str), encoding="utf-8")
     return folder
 
 
