@@ -17,8 +17,11 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
@@ -41,32 +44,8 @@ class OutOfTimeError(Exception):
     """A call did not end within its time limit."""
 
 
-class _Thread:
-    """Runs calls one after the other, for whoever has taken it from the idle ones."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._serve, daemon=True, name="onnxruntime").start()
-
-    def begin(self, call: Callable[[], Answer]) -> "Future[Answer]":
-        future: Future[Answer] = Future()
-
-        def act() -> None:
-            try:
-                future.set_result(call())
-            except BaseException as error:  # whoever waits gets it, whatever it is
-                # Its traceback would hold this frame, which holds the future, which holds it.
-                future.set_exception(error.with_traceback(None))
-
-        self._calls.put(act)
-        return future
-
-    def _serve(self) -> None:
-        while True:
-            self._calls.get()()
-
-
-_idle: list[_Thread] = []
+# The calls of threads that wait for the next one.
+_idle: list[SimpleQueue[Callable[[], None]]] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # a fork takes no threads along
 
@@ -79,8 +58,9 @@ def call_within(seconds: float, call: Callable[[], Answer], stop: Callable[[], N
     stop
         Tells the call to end; used when time is up, and when the wait is interrupted.
     """
-    thread = _idle.pop() if _idle else _Thread()
-    future = thread.begin(call)
+    calls = _idle.pop() if _idle else _start_thread()
+    future: Future[Answer] = Future()
+    calls.put(partial(_settle, future, call))
     in_time = False
     try:
         wait((future,), seconds)
@@ -90,13 +70,41 @@ def call_within(seconds: float, call: Callable[[], Answer], stop: Callable[[], N
             stop()
             wait((future,), SECONDS_TO_STOP)
         if future.done():
-            _idle.append(thread)
+            _idle.append(calls)
     if not in_time:
         raise OutOfTimeError
     try:
         return future.result()
     finally:
-        del future  # as above: what the call holds, memory included, goes with its error
+        del future  # what the call holds, memory included, goes with its error
+
+
+def _start_thread() -> SimpleQueue[Callable[[], None]]:
+    calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def serve() -> None:
+        while True:
+            calls.get()()
+
+    threading.Thread(target=serve, daemon=True, name="onnxruntime").start()
+    return calls
+
+
+def _settle(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:  # whoever waits gets it, whatever it is
+        # Its traceback would hold this frame, which holds the future, which holds it.
+        future.set_exception(error.with_traceback(None))
+
+
+@dataclass(slots=True)
+class _Running:
+    """A call that is watched: how often it was looked at, and whether it was told to end."""
+
+    stop: Callable[[], None]
+    looks: int = 0
+    stopped: bool = False
 
 
 class Watch:
@@ -136,15 +144,6 @@ class Watch:
                 running.stop()
             elif running.looks > LOOKS + self._patience and running is self._running:
                 os._exit(DEAF)
-
-
-class _Running:
-    """A call that is watched: how often it was looked at, and whether it was told to end."""
-
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self.stop = stop
-        self.looks = 0
-        self.stopped = False
 
 
 if sys.platform == "linux":
@@ -188,11 +187,10 @@ class MemoryLimit:
         if self._megabytes is None or sys.platform != "linux":
             return call()
         before = _data()
-        _begin(before + max(self._megabytes * MEGABYTE - self._kept, 0))
         try:
-            return call()
+            with _limited(before + max(self._megabytes * MEGABYTE - self._kept, 0)):
+                return call()
         finally:
-            _end()
             if keeps:
                 self._kept = max(self._kept + _data() - before, 0)
 
@@ -211,8 +209,10 @@ class MemoryLimit:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Whether a failure of the runtime, or of numpy, is that memory could not be had."""
-    said = str(error)
-    return isinstance(error, MemoryError) or "bad_alloc" in said or "o allocate memory" in said
+    message = str(error)
+    return isinstance(error, MemoryError) or any(
+        words in message for words in ("bad_alloc", "o allocate memory")
+    )
 
 
 def _default() -> int | None:
@@ -278,21 +278,19 @@ _before = (-1, -1)
 _highest = 0
 
 
-def _begin(limit: int) -> None:
+@contextmanager
+def _limited(limit: int) -> Iterator[None]:
     global _held, _before, _highest  # noqa: PLW0603  # as the limit itself
-    if sys.platform == "linux":
-        with _lock:
-            if not _held:
-                _before = resource.getrlimit(resource.RLIMIT_DATA)
-            _highest = max(_highest, limit) if _held else limit
-            others = [one for one in _before if one != resource.RLIM_INFINITY]
-            resource.setrlimit(resource.RLIMIT_DATA, (min((_highest, *others)), _before[1]))
-            _held += 1
-
-
-def _end() -> None:
-    global _held  # noqa: PLW0603
-    if sys.platform == "linux":
+    with _lock:
+        if not _held:
+            _before = resource.getrlimit(resource.RLIMIT_DATA)
+        _highest = max(_highest, limit) if _held else limit
+        others = [other for other in _before if other != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_DATA, (min((_highest, *others)), _before[1]))
+        _held += 1
+    try:
+        yield
+    finally:
         with _lock:
             _held -= 1
             if not _held:

@@ -24,7 +24,6 @@ from recourse_audit.errors import ModelError, SettingsError
 from recourse_audit.graph.columns import ColumnKind, Columns, near_matches
 from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Ints, Strings
-from recourse_audit.model.limits import Limits
 from recourse_audit.model.roles import InputPort, OutputPort
 from recourse_audit.model.session import Session
 from recourse_audit.records.model import PreprocessingProbes
@@ -76,7 +75,6 @@ def encoder_of(settings: GraphSettings, graph: Graph) -> Encoder | None:
     return PlainEncoder(computation, graph.feature_names) if made else None
 
 
-SETTING = "model.preprocessing"
 TEXT = "string"
 WHOLE = ("int64", "int32", "bool")
 NUMBERS = ("float32", "float64", "float16", *WHOLE)
@@ -120,7 +118,7 @@ class Intake:
         return cast
 
 
-class Pipeline:
+class Pipeline(Session):
     """A sealed pipeline in onnxruntime, one thread, ready to be asked.
 
     Parameters
@@ -130,8 +128,10 @@ class Pipeline:
     made
         Columns that follow from those of the table, whether it has them or not.
     timeout, in_worker
-        As for the model.
+        As for any session.
     """
+
+    what, setting, about = "the pipeline", "model.preprocessing", "for "
 
     def __init__(
         self,
@@ -143,14 +143,9 @@ class Pipeline:
         in_worker: bool = False,
     ) -> None:
         assert settings.preprocessing is not None
-        self.path = settings.preprocessing
+        super().__init__(settings.preprocessing, settings, timeout=timeout, in_worker=in_worker)
         self._block = tuple(block)
         self._made = {} if made is None else made
-        limits = Limits(settings, timeout=timeout, in_worker=in_worker)
-        self._session = Session(
-            self.path, limits, what="the pipeline", setting=SETTING, about="for "
-        )
-        self.inputs = self._session.inputs
         if not self.inputs:
             raise ModelError(
                 f"{self.path}: takes no input, so it says nothing about anybody; name the pipeline "
@@ -158,16 +153,7 @@ class Pipeline:
             )
         for port in self.inputs:
             self._check_port(port)
-        self.output = self._choose(self._session.outputs, settings.preprocessing_output)
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of what the runtime opened, by the name of the file."""
-        return self._session.files.digests
-
-    def digest(self) -> str:
-        """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
-        return self._session.files.digest()
+        self.output = self._choose(self.outputs, settings.preprocessing_output)
 
     def kinds(self, known: Sequence[str], origin: str) -> Mapping[str, ColumnKind]:
         """Which of the table's columns are taken, and whether as numbers or as text."""
@@ -224,7 +210,7 @@ class Pipeline:
         return np.concatenate(parts)
 
     def _ask(self, feeds: Mapping[str, NDArray[Any]], count: int) -> Floats:
-        (raw,) = self._session.run([self.output.name], feeds, _rows(count))
+        (raw,) = self.run([self.output.name], feeds, _rows(count))
         shape = np.shape(raw)  # () of what is no tensor at all
         if len(shape) != 2 or shape[0] != count or raw.dtype.kind not in "biuf":
             raise ModelError(

@@ -40,7 +40,10 @@ RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
     if isinstance(kind, type) and issubclass(kind, Exception)
 )
 # pybind11 raises these as well, for example for a message that is not text.
-FAILURES: tuple[type[Exception], ...] = (*RUNTIME_ERRORS, ValueError, RuntimeError, MemoryError)
+FAILURES: tuple[type[Exception], ...] = (
+    *RUNTIME_ERRORS,
+    *(ValueError, RuntimeError, MemoryError, OutOfTimeError),
+)
 _TYPES = {
     "float": "float32",
     "double": "float64",
@@ -60,7 +63,6 @@ _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
 # A query with more nodes and arcs than this gets a session of its own.
 LARGE = 2**18
-LARGE_OR_HOSTILE = "if it is only large, allow more; otherwise ask for another export"
 
 
 class Session:
@@ -68,31 +70,52 @@ class Session:
 
     For messages, `what` and `setting` name the file, and `about` leads from *answer* to what was
     asked.
+
+    Parameters
+    ----------
+    timeout
+        Replaces that of the settings: how many seconds opening the file may take, and each answer.
+    in_worker
+        Whether this process works for a pool, which replaces it if the file cannot be stopped.
     """
+
+    what, setting, about = "the model", "model.path", ""
 
     def __init__(
         self,
         path: Path,
-        limits: Limits,
+        settings: ModelSettings,
         *,
-        what: str = "the model",
-        setting: str = "model.path",
-        about: str = "",
+        timeout: float | None = None,
+        in_worker: bool = False,
     ) -> None:
         self.path = path
-        self.files = ModelFiles(path, setting=setting)
-        self.limits = limits
-        self._what = what
-        self._about = about
-        self._session: onnxruntime.InferenceSession | None = self._open()
+        self._files = ModelFiles(path, setting=self.setting)
+        self._limits = Limits(settings, timeout=timeout, in_worker=in_worker)
+        session = self._open()
+        self._session: onnxruntime.InferenceSession | None = session
         self.inputs = tuple(
             InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
-            for p in self._session.get_inputs()
+            for p in session.get_inputs()
         )
         self.outputs = tuple(
             OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
-            for p in self._session.get_outputs()
+            for p in session.get_outputs()
         )
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file, and the data files that belong to it."""
+        return self._files.paths
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of what the runtime opened, by the name of the file."""
+        return self._files.digests
+
+    def digest(self) -> str:
+        """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
+        return self._files.digest()
 
     def run(
         self,
@@ -121,29 +144,16 @@ class Session:
             options.terminate = True
 
         try:
-            return self.limits.run(run, stop, keeps=not alone)
-        except OutOfTimeError:
-            raise LimitError(
-                f"{self.path}: {self._what} did not answer {self._about}{asked} within "
-                f"{self.limits.seconds:g} seconds; if it is only slow, allow more with "
-                "model.timeout or --timeout; otherwise ask for another export"
-            ) from None
+            return self._limits.run(run, stop, keeps=not alone)
         except FAILURES as error:
             if is_out_of_memory(error):
-                self._close()
-                raise LimitError(
-                    f"{self.path}: {self._what} needs more memory for {asked} "
-                    f"{self.limits.memory}; {LARGE_OR_HOSTILE}"
-                ) from None
+                self._session = None  # gives back what it holds; the next query opens another
+                self._limits.memory.forget()
+            self._check_limits(error, f"answer {self.about}{asked}", f"for {asked}")
             raise ModelError(
-                f"{self.path}: onnxruntime could not answer {self._about}{asked}: "
+                f"{self.path}: onnxruntime could not answer {self.about}{asked}: "
                 f"{first_line(error)}"
             ) from None
-
-    def _close(self) -> None:
-        """Give back what the session holds; the next query opens another."""
-        self._session = None
-        self.limits.memory.forget()
 
     def _open(self, *, keeps_memory: bool = True) -> onnxruntime.InferenceSession:
         """Open a session from bytes that were hashed, and from data files that were."""
@@ -151,31 +161,34 @@ class Session:
         options.enable_cpu_mem_arena = keeps_memory
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
-        with self.files.open_private() as (content, folder):
+        with self._files.open_private() as (content, folder):
             options.add_session_config_entry(_DATA_FOLDER, str(folder))
             try:
-                return self.limits.open(
+                return self._limits.open(
                     lambda: _session(content, options),
                     lambda: options.set_load_cancellation_flag(True),
                     keeps=keeps_memory,
                 )
-            except OutOfTimeError:
-                raise LimitError(
-                    f"{self.path}: {self._what} did not open within {self.limits.seconds:g} "
-                    "seconds; if it is only large, allow more with model.timeout or --timeout; "
-                    "otherwise ask for another export"
-                ) from None
             except FAILURES as error:
-                raise self._refusal(error, str(folder)) from None
+                self._check_limits(error, "open", "to be opened")
+                raise self._refusal(first_line(error), str(folder)) from None
 
-    def _refusal(self, error: Exception, folder: str) -> ModelError:
-        """Why the runtime did not open the file."""
+    def _check_limits(self, error: Exception, act: str, need: str) -> None:
+        """Say of a call that failed if it took too long or too much."""
+        if isinstance(error, OutOfTimeError):
+            raise LimitError(
+                f"{self.path}: {self.what} did not {act} within {self._limits.seconds:g} seconds; "
+                f"if it is only {'large' if act == 'open' else 'slow'}, allow more with "
+                "model.timeout or --timeout; otherwise ask for another export"
+            ) from None
         if is_out_of_memory(error):
-            return LimitError(
-                f"{self.path}: {self._what} needs more memory to be opened {self.limits.memory}; "
-                f"{LARGE_OR_HOSTILE}"
-            )
-        message = first_line(error)
+            raise LimitError(
+                f"{self.path}: {self.what} needs more memory {need} {self._limits.memory}; if it "
+                "is only large, allow more; otherwise ask for another export"
+            ) from None
+
+    def _refusal(self, message: str, folder: str) -> ModelError:
+        """Why the runtime did not open the file."""
         if folder in message:
             return ModelError(
                 f"{self.path}: refers to data in another file in a way that cannot be accounted "
@@ -223,17 +236,15 @@ def first_line(error: Exception) -> str:
     return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")
 
 
-class OnnxModel:
-    """A sealed model in onnxruntime, one thread, ready to be asked.
+class OnnxModel(Session):
+    """A sealed model in onnxruntime, ready to be asked.
 
     Parameters
     ----------
     complete
         Whether an input without a role is refused.
-    timeout
-        Replaces that of the settings: how many seconds opening the file may take, and each answer.
-    in_worker
-        Whether this process works for a pool, which replaces it if the model cannot be stopped.
+    timeout, in_worker
+        As for any session.
     """
 
     def __init__(
@@ -244,17 +255,17 @@ class OnnxModel:
         timeout: float | None = None,
         in_worker: bool = False,
     ) -> None:
-        self.path = settings.path
-        limits = Limits(settings, timeout=timeout, in_worker=in_worker)
-        self._session = Session(settings.path, limits)
-        outputs = self._session.outputs
+        super().__init__(settings.path, settings, timeout=timeout, in_worker=in_worker)
         self.signature = Signature(
-            inputs=assign_roles(self._session.inputs, settings, complete=complete),
-            output=self._first_guess(outputs, settings),
-            outputs=outputs,
+            inputs=assign_roles(self.inputs, settings, complete=complete),
+            output=self._first_guess(self.outputs, settings),
+            outputs=self.outputs,
         )
         self._feeder = Feeder(self.signature, settings)
         self._target = self.signature.port("target")
+        self.weighs_ties = self._feeder.weighs_ties
+        self.node_room = self._feeder.node_room
+        self.arc_room = self._feeder.arc_room
 
     @property
     def feature_type(self) -> type:
@@ -262,46 +273,20 @@ class OnnxModel:
         return np.dtype(port.dtype).type if port else np.float32
 
     @property
-    def weighs_ties(self) -> bool:
-        return self._feeder.weighs_ties
-
-    @property
-    def node_room(self) -> int | None:
-        return self._feeder.node_room
-
-    @property
-    def arc_room(self) -> int | None:
-        return self._feeder.arc_room
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The model file, and the data files that belong to it."""
-        return self._session.files.paths
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of what the runtime opened, by the name of the file."""
-        return self._session.files.digests
-
-    def digest(self) -> str:
-        """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
-        return self._session.files.digest()
-
-    @property
     def free_memory(self) -> int | None:
         """How many bytes a query may take now; None where nobody knows."""
-        return self._session.limits.memory.free
+        return self._limits.memory.free
 
     def begin_work(self) -> None:
         """Limit the memory of a worker from now on, as everything else has been opened."""
-        self._session.limits.hold_from_now_on()
+        self._limits.hold_from_now_on()
 
     def with_output(self, output: OutputPort) -> None:
         """Read this output from now on; what has been found out about it is recorded."""
-        listed = tuple(
+        ports = tuple(
             output if port.name == output.name else port for port in self.signature.outputs
         )
-        self.signature = replace(self.signature, output=output, outputs=listed)
+        self.signature = replace(self.signature, output=output, outputs=ports)
 
     def with_outputs(self, outputs: tuple[OutputPort, ...]) -> None:
         """Record what has been found out about all outputs; the one that is read stays the same."""
@@ -344,7 +329,7 @@ class OnnxModel:
     def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
         asked = f"a query of {len(query.nodes):,} nodes and {query.arc_count:,} arcs"
         alone = len(query.nodes) + query.arc_count > LARGE
-        return self._session.run(names, self._feeder.fill(query), asked, alone=alone)
+        return self.run(names, self._feeder.fill(query), asked, alone=alone)
 
     def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
         """The output that the settings name; else the first with scores, until one is chosen."""
