@@ -23,7 +23,7 @@ from scipy.special import log_expit
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.model.queries import Pool, Query, Union, listed
+from recourse_audit.model.queries import Pool, Query, Union, list_once
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_states import Form, share_union
 from recourse_audit.records.model import ProbeReport, Repeats
@@ -376,7 +376,7 @@ class QueryBatcher:
                 sharing.form,
                 ties_alike=not self.needs_ties,
             )
-            read, back = listed(places, len(shared.nodes))
+            read, back = list_once(places, len(shared.nodes))
             answers.append(self.ask_raw(shared, read, stands_for=len(part))[back])
             first = last
         return np.concatenate(answers)

@@ -35,7 +35,7 @@ from recourse_audit.model.edits import (
     join_edits,
     receptive_field,
 )
-from recourse_audit.model.queries import Pool, Union, listed, side_by_side
+from recourse_audit.model.queries import Pool, Union, list_once, side_by_side
 from recourse_audit.model.shared_states import Form
 from recourse_audit.model.state_sharing import share_states
 from recourse_audit.records.model import ProbeReport
@@ -117,7 +117,7 @@ class StateSharing:
         if query.replaced.shape[1]:
             features = self._batcher.features_of(union.nodes)
             features[query.replaced[0]] = _replacing(edits, features)[query.replaced[1]]
-        rows, back = listed(query.rows, len(union.nodes))
+        rows, back = list_once(query.rows, len(union.nodes))
         answers = self._batcher.ask(union, rows, features=features, stands_for=edits.count)
         return answers[back], len(union.sources) - len(field.arcs)
 
@@ -239,7 +239,7 @@ class EditedGraph:
                 at = first + part.replaced[0, there] * len(field.nodes) + place[there]
                 features[at] = replacing[part.replaced[2, there]]
                 first += part.count * len(field.nodes)
-        order, back = listed(rows, len(union.nodes))
+        order, back = list_once(rows, len(union.nodes))
         return self.batcher.ask(union, order, features=features)[back]
 
     def _with_fields(self, edits: Edits, way: Way) -> Iterator[tuple[Field, Edits]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, reach, spans
-from recourse_audit.model.queries import Union, whole
+from recourse_audit.model.queries import Union, single_graph, whole
 
 NO_ARCS = np.empty((2, 0), np.int64)
 
@@ -143,14 +143,7 @@ class Field:
     @property
     def union(self) -> Union:
         """The field as a query of one graph."""
-        return Union(
-            nodes=self.nodes,
-            node_starts=np.array([0, len(self.nodes)]),
-            sources=self.sources,
-            targets=self.targets,
-            ties=self.ties,
-            arc_starts=np.array([0, len(self.sources)]),
-        )
+        return single_graph(self.nodes, self.sources, self.targets, self.ties)
 
 
 def whole_field(graph: Graph) -> Field:

@@ -22,14 +22,13 @@ from recourse_audit.graph.graph import Floats
 from recourse_audit.model.batching import QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import (
     is_constant,
-    joined,
     path,
     ring,
     room_for,
     varied_pools,
     with_other_features,
 )
-from recourse_audit.model.queries import Pool, Query
+from recourse_audit.model.queries import Pool, Query, join_graphs
 from recourse_audit.model.roles import OutputPort, Rows
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings, OutputKind
@@ -105,7 +104,7 @@ class OutputSurvey:
             batcher = QueryBatcher(listener, pool)
             for sizes in SIZES:
                 graphs = [ring(generator, pool, room_for(model, size)) for size in sizes]
-                union = joined(graphs)
+                union = join_graphs(graphs)
                 batcher.ask_raw(union, np.arange(len(union.nodes)))
         self._heard = listener.heard
 
@@ -121,7 +120,7 @@ class OutputSurvey:
         """Whether the same question gets different answers."""
         listener = _Listener(self._model)
         for pool in self._pools:
-            union = joined([ring(self._generator, pool, room_for(self._model, 6))])
+            union = join_graphs([ring(self._generator, pool, room_for(self._model, 6))])
             for _ in range(4):
                 QueryBatcher(listener, pool).ask_raw(union, np.arange(len(union.nodes)))
         rounds = np.array_split(np.arange(len(listener.heard)), len(self._pools))
@@ -151,7 +150,7 @@ class OutputSurvey:
     def responses(self, names: list[str]) -> dict[str, Floats]:
         """How one node's row of each output answers to small random changes of all features."""
         pool = self._varied()[0]
-        union = joined([ring(self._generator, pool, room_for(self._model, 7))])
+        union = join_graphs([ring(self._generator, pool, room_for(self._model, 7))])
         own = np.asarray(pool.features, np.float64)[union.nodes]
         scale = STEP * np.maximum(np.asarray(pool.features, np.float64).std(axis=0), 1e-6)
         listener = _Listener(self._model)
@@ -184,7 +183,7 @@ class OutputSurvey:
                 for position in range(farthest + 2)
             ]
             listener = _Listener(self._model)
-            union = joined([base, *changed])
+            union = join_graphs([base, *changed])
             batcher = QueryBatcher(listener, pool, graphs_per_query=1)
             batcher.ask_raw(union, union.node_starts[:-1])
             for name in names:

@@ -1,78 +1,54 @@
 """The small graphs that probes ask about: drawn from a pool, put side by side, or disturbed."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
-from recourse_audit.errors import ModelError
+from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.model.queries import Pool, Union
+from recourse_audit.model.queries import Pool, Union, single_graph
 from recourse_audit.model.session import OnnxModel
 
 MADE_UP_ROWS = 64
 ROWS_AT_ONCE = 4096
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeGraph:
-    """One small graph of a probe."""
-
-    nodes: Ints
-    sources: Ints
-    targets: Ints
-    ties: Ints
+Result = TypeVar("Result")
 
 
-def ring(generator: np.random.Generator, pool: Pool, size: int) -> ProbeGraph:
+def ring(generator: np.random.Generator, pool: Pool, size: int) -> Union:
     """A ring of nodes with one chord, whose ends have a higher degree; drawn from the pool."""
     ends = [(k, (k + 1) % size) for k in range(size if size > 2 else size - 1)]
     ends += [(0, size // 2)] if size > 3 else []
     return _probe_graph(generator, pool, size, ends)
 
 
-def path(generator: np.random.Generator, pool: Pool, length: int) -> ProbeGraph:
+def path(generator: np.random.Generator, pool: Pool, length: int) -> Union:
     """A path of `length` ties from node 0, and one more node that no tie leads to."""
     return _probe_graph(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
 
 
-def joined(graphs: Iterable[ProbeGraph]) -> Union:
-    """Put graphs side by side."""
-    parts = list(graphs)
-    node_starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
-    shift = node_starts[:-1]
-    return Union(
-        nodes=np.concatenate([part.nodes for part in parts]),
-        node_starts=node_starts,
-        sources=np.concatenate([p.sources + s for p, s in zip(parts, shift, strict=True)]),
-        targets=np.concatenate([p.targets + s for p, s in zip(parts, shift, strict=True)]),
-        ties=np.concatenate([part.ties for part in parts]),
-        arc_starts=np.cumsum([0, *(len(part.sources) for part in parts)]),
-    )
-
-
-def relabelled(graph: ProbeGraph, order: Ints) -> ProbeGraph:
+def relabel(graph: Union, order: Ints) -> Union:
     """Give node k the place `order[k]`; arcs keep their order."""
     nodes = np.empty_like(graph.nodes)
     nodes[order] = graph.nodes
     return replace(graph, nodes=nodes, sources=order[graph.sources], targets=order[graph.targets])
 
 
-def with_arcs(graph: ProbeGraph, arcs: Ints) -> ProbeGraph:
+def with_arcs(graph: Union, arcs: Ints) -> Union:
     """Keep some arcs, in the order given."""
-    return replace(
-        graph, sources=graph.sources[arcs], targets=graph.targets[arcs], ties=graph.ties[arcs]
-    )
+    return single_graph(graph.nodes, graph.sources[arcs], graph.targets[arcs], graph.ties[arcs])
 
 
 def with_other_features(
-    generator: np.random.Generator, pool: Pool, graph: ProbeGraph, position: int
-) -> ProbeGraph:
+    generator: np.random.Generator, pool: Pool, graph: Union, position: int
+) -> Union:
     """Give one node the features of another row of the pool, one that differs if there is any.
 
     A row is drawn at random; if it is equal to the node's own, the next one that is not is taken.
     """
-    size, own = size_of(pool), int(graph.nodes[position])
+    size, own = len(pool.features), int(graph.nodes[position])
     first = own + int(generator.integers(1, max(size, 2)))
     nodes = graph.nodes.copy()
     nodes[position] = first % size
@@ -87,18 +63,18 @@ def with_other_features(
 
 def _probe_graph(
     generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
-) -> ProbeGraph:
-    rows = size_of(pool)
+) -> Union:
+    rows = len(pool.features)
     nodes = generator.choice(rows, size=size, replace=size > rows)
     low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
     columns = (pool.weight, pool.attributes, pool.kind)
     ties = min((len(column) for column in columns if column is not None), default=1)
     tie = generator.integers(0, max(ties, 1), size=len(low))
-    return ProbeGraph(
-        nodes=nodes.astype(np.int64),
-        sources=np.stack((low, high), axis=1).ravel(),
-        targets=np.stack((high, low), axis=1).ravel(),
-        ties=np.repeat(tie, 2),
+    return single_graph(
+        nodes.astype(np.int64),
+        np.stack((low, high), axis=1).ravel(),
+        np.stack((high, low), axis=1).ravel(),
+        np.repeat(tie, 2),
     )
 
 
@@ -110,11 +86,6 @@ def room_for(model: OnnxModel, wanted: int) -> int:
     nodes = wanted if model.node_room is None else model.node_room
     ties = wanted if model.arc_room is None else model.arc_room // 2 - 1
     return max(1, min(wanted, nodes, ties))
-
-
-def size_of(pool: Pool) -> int:
-    """How many nodes may be drawn from a pool."""
-    return len(pool.features)
 
 
 def is_constant(pool: Pool) -> bool:
@@ -131,6 +102,19 @@ def varied_pools(generator: np.random.Generator, pool: Pool) -> Iterator[Pool]:
     constant = pool.features[:1].astype(np.float64)
     for amounts in _made_up_features(generator, constant.shape[1]):
         yield replace(pool, features=constant + amounts)
+
+
+def ask_varied(
+    generator: np.random.Generator, pool: Pool, ask: Callable[[Pool], Iterable[Result]]
+) -> Iterator[Result]:
+    """What asking with each of these pools gives; a model may refuse features of some scale."""
+    for varied in varied_pools(generator, pool):
+        try:
+            yield from ask(varied)
+        except LimitError:
+            raise
+        except ModelError:
+            continue
 
 
 def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:

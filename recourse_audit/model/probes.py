@@ -9,33 +9,34 @@ A model that answers at random (exported with active dropout) is asked many time
 compared by their standard errors, so that one defect does not look like five.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import LimitError, ModelError
-from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.model.batching import QueryBatcher, guess_kind
-from recourse_audit.model.form_probe import form_of, takes_shared_fields
+from recourse_audit.errors import ModelError
+from recourse_audit.graph.columns import as_strings
+from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
+from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing, guess_kind
+from recourse_audit.model.edited_graph import StateSharing, write_copies
+from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
-    ProbeGraph,
+    ask_varied,
     is_constant,
-    joined,
     made_up_pools,
     path,
-    relabelled,
+    relabel,
     ring,
     room_for,
-    varied_pools,
     with_arcs,
     with_other_features,
 )
-from recourse_audit.model.queries import Pool, Union
+from recourse_audit.model.queries import Pool, Union, join_graphs, pool_of, whole, with_pairs
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
+from recourse_audit.model.shared_states import Form
 from recourse_audit.records.model import NO_ROOM, NOTES, ProbeReport
 from recourse_audit.settings import ModelSettings
 
@@ -58,6 +59,9 @@ class Answers:
 
     mean: Floats
     error: Floats
+
+    def at(self, rows: Ints | slice) -> "Answers":
+        return Answers(mean=self.mean[rows], error=self.error[rows])
 
 
 def probe(
@@ -95,7 +99,7 @@ def identify_output(
     for pool in pools:
         batcher = QueryBatcher(model, pool, graphs_per_query=1)
         graphs = [ring(generator, pool, room_for(model, 6)) for _ in range(TRIALS)]
-        union = joined(graphs)
+        union = join_graphs(graphs)
         asked.append((pool, batcher.ask_raw(union, np.arange(len(union.nodes)))))
     usable = [(pool, raw) for pool, raw in asked if np.isfinite(raw).all()]
     usable = usable or [(pool, raw) for pool, raw in asked if np.isfinite(raw).all(axis=1).any()]
@@ -168,7 +172,7 @@ class Prober:
         one query in ten may go unseen.
         """
         for batcher, graphs in self._trials():
-            union = joined(graphs)
+            union = join_graphs(graphs)
             rows = np.arange(len(union.nodes))
             first, *others = (batcher.ask_raw(union, rows) for _ in range(TIMES_ASKED))
             if any(not np.array_equal(first, other, equal_nan=True) for other in others):
@@ -180,7 +184,7 @@ class Prober:
         for alone, pool in zip(self._alone, self._pools, strict=True):
             sizes = self._generator.integers(1, room_for(self._model, 7) + 1, size=self._rounds + 1)
             graphs = [ring(self._generator, pool, int(size)) for size in sizes]
-            union = joined(graphs)
+            union = join_graphs(graphs)
             rows = np.arange(len(union.nodes))
             together = QueryBatcher(self._model, pool, graphs_per_query=len(union))
             if self._differ(self._ask(alone, union, rows), self._ask(together, union, rows)):
@@ -191,42 +195,44 @@ class Prober:
         """Whether relabelled nodes keep their answers; ties stay in the same order."""
         for batcher, graphs in self._trials():
             orders = [self._generator.permutation(len(graph.nodes)) for graph in graphs]
-            union = joined(graphs)
+            union = join_graphs(graphs)
             rows = np.arange(len(union.nodes))
-            shuffled = joined(
-                relabelled(graph, order) for graph, order in zip(graphs, orders, strict=True)
+            shuffled = join_graphs(
+                [relabel(graph, order) for graph, order in zip(graphs, orders, strict=True)]
             )
             back = np.concatenate(
                 [start + order for start, order in zip(union.node_starts, orders, strict=False)]
             )
-            after = self._ask(batcher, shuffled, rows)
-            after = Answers(mean=after.mean[back], error=after.error[back])
+            after = self._ask(batcher, shuffled, rows).at(back)
             if self._differ(self._ask(batcher, union, rows), after):
                 return False
         return True
 
     def tie_order(self) -> bool:
         """Whether the order of arcs makes no difference."""
-        for batcher, graphs in self._trials():
-            union = joined(graphs)
-            rows = np.arange(len(union.nodes))
-            shuffled = joined(
-                with_arcs(graph, self._generator.permutation(len(graph.sources)))
-                for graph in graphs
-            )
-            if self._differ(self._ask(batcher, union, rows), self._ask(batcher, shuffled, rows)):
-                return False
-        return True
+
+        def shuffle(graph: Union) -> Union:
+            return with_arcs(graph, self._generator.permutation(len(graph.sources)))
+
+        return not any(self._differ(*both) for both in self._before_and_after(shuffle))
 
     def ties_matter(self) -> bool:
         """Whether any answer moves when all ties are taken away."""
-        for batcher, graphs in self._trials(self._exact):
-            union = joined(graphs)
+
+        def empty(graph: Union) -> Union:
+            return with_arcs(graph, np.arange(0))
+
+        both = self._before_and_after(empty, self._exact)
+        return any(self._differs(before, after).any() for before, after in both)
+
+    def _before_and_after(
+        self, change: Callable[[Union], Union], batchers: list[QueryBatcher] | None = None
+    ) -> Iterator[tuple[Answers, Answers]]:
+        """Answers about graphs as they are, and about the same graphs after a change."""
+        for batcher, graphs in self._trials(batchers):
+            union, other = join_graphs(graphs), join_graphs([change(graph) for graph in graphs])
             rows = np.arange(len(union.nodes))
-            bare = joined(with_arcs(graph, np.arange(0)) for graph in graphs)
-            if self._differs(self._ask(batcher, union, rows), self._ask(batcher, bare, rows)).any():
-                return True
-        return False
+            yield self._ask(batcher, union, rows), self._ask(batcher, other, rows)
 
     def depth(self) -> int | None:
         """How many hops away a node's features still move the subject's answer.
@@ -237,13 +243,15 @@ class Prober:
         farthest, reach = self._farthest, 0
         for batcher, pool in zip(self._exact, self._pools, strict=True):
             if is_constant(pool):
-                reach = max(reach, *self._reaches_made_up(pool))
+                # No node of this pool differs from another.
+                varied = ask_varied(self._generator, pool, self._reaches_alone)
+                reach = max(reach, *varied, 0)
             else:
                 reach = max(reach, *self._reaches(batcher, pool))
         return reach if reach < farthest else None
 
     def sender_degree(self, found: ProbeReport) -> bool | None:
-        """Whether a sender's own number of ties weighs its message; see `form_probe`.
+        """Whether a sender's own number of ties weighs its message.
 
         None if shared receptive fields cannot be used, because of this or any other probe.
         """
@@ -262,24 +270,13 @@ class Prober:
                 with_other_features(self._generator, pool, base, position)
                 for position in range(1, farthest + 2)
             )
-            union = joined([base, *changed])
+            union = join_graphs([base, *changed])
             answers = self._ask(batcher, union, union.node_starts[:-1])
-            first = Answers(mean=answers.mean[:1], error=answers.error[:1])
-            rest = Answers(mean=answers.mean[1:], error=answers.error[1:])
-            moved = np.flatnonzero(self._differs(first, rest)) + 1
-            yield int(moved.max()) if len(moved) else 0
+            first, rest = answers.at(slice(1)), answers.at(slice(1, None))
+            yield int((np.flatnonzero(self._differs(first, rest)) + 1).max(initial=0))
 
-    def _reaches_made_up(self, constant: Pool) -> Iterator[int]:
-        """The same with made-up features, since no node of this pool differs from another."""
-        yield 0
-        for pool in varied_pools(self._generator, constant):
-            batcher = QueryBatcher(self._model, pool, graphs_per_query=1)
-            try:
-                yield from self._reaches(batcher, pool)
-            except LimitError:
-                raise
-            except ModelError:
-                continue  # the model refuses features of this scale
+    def _reaches_alone(self, pool: Pool) -> Iterator[int]:
+        return self._reaches(QueryBatcher(self._model, pool, graphs_per_query=1), pool)
 
     @property
     def _exact(self) -> list[QueryBatcher]:
@@ -297,7 +294,7 @@ class Prober:
 
     def _trials(
         self, batchers: list[QueryBatcher] | None = None
-    ) -> Iterable[tuple[QueryBatcher, list[ProbeGraph]]]:
+    ) -> Iterable[tuple[QueryBatcher, list[Union]]]:
         for batcher, pool in zip(batchers or self._batchers, self._pools, strict=True):
             size = room_for(self._model, 7)
             yield batcher, [ring(self._generator, pool, size) for _ in range(self._rounds)]
@@ -356,3 +353,239 @@ def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
             f"The settings declare a depth of {declared} hops; the probe measured {measured}."
         )
     return replace(report, depth=max(declared, measured or 0), notes=notes)
+
+
+# ---------------------------------------------------------------- state sharing
+#
+# Whether state sharing gives a model's answers, and in which form. Small graphs are edited in every
+# way that an audit edits a graph, and the model is asked about each edited graph by itself. A form
+# may be used if it gives these answers. The plain form, which is leaner, gives them unless a
+# sender's own number of ties weighs its message. Neither form does where a message is weighed by
+# how many others its sender has (by its leaving arcs), or where an answer depends on the whole
+# query.
+#
+# The degree form is right wherever the plain form is. So the plain form must show that it is as
+# near to the model's answers as the other, in logarithms, where answers near 0 and 1 still differ.
+# And enough answers must tell: those that no edit moves, and probabilities of exactly 0 and 1, say
+# nothing of any form.
+
+
+GRAPHS = 3
+MOST_GRAPHS = 12
+NODES = 14
+CHORDS = 9
+EDITS = 10
+TREES = 20
+ASKED = 0.4
+FEWEST_TELLING = 10
+AS_NEAR = 16
+ENDS = (0.0, float(np.log(SMALLEST_PROBABILITY)))
+FORMS: tuple[Form, Form] = ("plain", "degree")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Answers on edited graphs, on the graph as it was, and in each form.
+
+    After these come answers about small graphs, which no edit moves.
+    """
+
+    right: Floats
+    before: Floats
+    found: dict[Form, Floats]
+
+    def fits(self, form: Form, tolerance: float) -> bool:
+        return _same(self.found[form], self.right, tolerance)
+
+    def apart(self, form: Form) -> float:
+        """How far answers in a form are from the right ones."""
+        return float(_apart(self.found[form], self.right).max(initial=0.0))
+
+    def telling(self, depth: int, rounding: float) -> int:
+        """How many answers tell forms apart; where no tie matters, none has to move."""
+        between = ~np.isin(self.right, ENDS).all(axis=1)
+        moved = _apart(self.before, self.right) > AS_NEAR * rounding
+        return int(np.count_nonzero(between & (moved | (depth == 0))))
+
+
+def form_of(
+    model: OnnxModel,
+    pools: Sequence[Pool],
+    depth: int,
+    generator: np.random.Generator,
+    tolerance: float,
+) -> Form | None:
+    """The leaner form that gives the model's answers; None if none does."""
+    rounding = _rounding(model.signature.output.dtype)
+    trials: list[Trial] = []
+
+    def ask(pool: Pool) -> list[Trial]:
+        return _trials(model, pool, depth, generator, rounding)
+
+    for pool in pools:
+        trials += ask(pool)
+        if is_constant(pool):  # a mean of equal features hides how they are weighed
+            trials += ask_varied(generator, pool, ask)
+    forms = [form for form in FORMS if all(trial.fits(form, tolerance) for trial in trials)]
+    if sum(trial.telling(depth, rounding) for trial in trials) < FEWEST_TELLING or not forms:
+        return None
+    plain, degree = (max(trial.apart(form) for trial in trials) for form in FORMS)
+    alike = plain <= AS_NEAR * max(degree, rounding)
+    return forms[0] if alike else forms[-1]
+
+
+def takes_shared_fields(batcher: QueryBatcher) -> bool:
+    """Whether a model has room for any number of nodes and arcs, and answers for all of them."""
+    model = batcher.model
+    free = model.node_room is None and model.arc_room is None
+    return free and not batcher.one_row_per_query and model.signature.port("adjacency") is None
+
+
+def _trials(
+    model: OnnxModel, pool: Pool, depth: int, generator: np.random.Generator, rounding: float
+) -> list[Trial]:
+    """Some graphs; more of them as long as few answers tell."""
+    trials: list[Trial] = []
+    telling = 0
+    while len(trials) < GRAPHS or (telling < FEWEST_TELLING and len(trials) < MOST_GRAPHS):
+        graph = _graph(pool, _pairs(generator), generator)
+        trials.append(_trial(graph, QueryBatcher(model, pool_of(graph)), depth, generator))
+        telling += trials[-1].telling(depth, rounding)
+    return trials
+
+
+def _trial(
+    graph: Graph, batcher: QueryBatcher, depth: int, generator: np.random.Generator
+) -> Trial:
+    trees = _trees(graph, generator)
+    rows = np.flatnonzero(generator.random(len(trees.nodes)) < ASKED)
+    alone = batcher.ask(trees, rows)
+    edits = _edits(graph, batcher, generator)
+    before = batcher.ask(whole(graph), np.arange(NODES))
+    edited = [_answer_after(graph, batcher, edits, edit) for edit in range(edits.count)]
+    return Trial(
+        right=np.concatenate((*edited, alone)),
+        before=np.concatenate((before[edits.asked[1]], alone)),
+        found={
+            form: np.concatenate(
+                (
+                    StateSharing(graph, batcher, depth, form).answers(edits),
+                    _sharing(graph, batcher, depth, form).ask(trees, rows),
+                )
+            )
+            for form in FORMS
+        },
+    )
+
+
+def _sharing(graph: Graph, batcher: QueryBatcher, depth: int, form: Form) -> QueryBatcher:
+    """A batcher whose small graphs share states."""
+    sharing = Sharing(depth=depth, form=form) if depth else None
+    return QueryBatcher(batcher.model, pool_of(graph), sharing=sharing)
+
+
+def _trees(graph: Graph, generator: np.random.Generator) -> Union:
+    """Small parts of a graph side by side: some of its pairs each, with their nodes."""
+    parts = []
+    for _ in range(TREES):
+        pairs = np.unique(generator.integers(0, graph.pair_count, 3))
+        nodes = np.unique(np.concatenate((graph.pair_low[pairs], graph.pair_high[pairs])))
+        parts.append(with_pairs(graph, nodes, pairs))
+    return join_graphs(parts)
+
+
+def _pairs(generator: np.random.Generator) -> Ints:
+    """The ties of a random tree with some chords."""
+    child = np.arange(1, NODES)
+    parent = (generator.random(NODES - 1) * child).astype(np.int64)
+    chords = np.sort(generator.integers(0, NODES, (2, CHORDS)), axis=0)
+    pairs = np.concatenate((np.stack((parent, child)), chords), axis=1)
+    return np.unique(pairs[:, pairs[0] != pairs[1]], axis=1)
+
+
+def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
+    """A graph with these ties, people and what is known of ties drawn from the pool."""
+    people = generator.integers(0, len(pool.features), NODES)
+    columns = [column for column in (pool.weight, pool.attributes, pool.kind) if column is not None]
+    rows = min(map(len, columns), default=0)
+    row = generator.integers(0, max(rows, 1), pairs.shape[1])
+    kind = np.zeros(pairs.shape[1], np.int16)
+    return build_graph(
+        ids=as_strings(np.arange(NODES).astype(str)),
+        features=pool.features[people],
+        feature_names=tuple(str(place) for place in range(pool.features.shape[1])),
+        attributes={},
+        ties=Ties(
+            source=pairs[0].astype(np.int32),
+            target=pairs[1].astype(np.int32),
+            kind=pool.kind[row] if pool.kind is not None and rows else kind,
+            kinds=("",),
+            weight=pool.weight[row] if pool.weight is not None and rows else None,
+            attributes=pool.attributes[row] if pool.attributes is not None and rows else None,
+        ),
+        directed=False,
+    )
+
+
+def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) -> Edits:
+    """Dropped and added ties and replaced features, of the node asked about and of others."""
+    dropped, added, replaced = [], [], []
+    asked = generator.integers(0, NODES, EDITS)
+    ties = len(graph.ties)
+    for edit, node in enumerate(asked.tolist()):
+        own = np.flatnonzero(graph.arc_source == node) // 2
+        gone = {int(own[0]), *generator.integers(0, ties, edit % 3).tolist()}
+        dropped += [(edit, 2 * tie + way) for tie in sorted(gone) for way in (0, 1)]
+        near, far = node if edit % 2 else int(generator.integers(NODES)), (node + 5) % NODES
+        if edit % 4 > 1 and near != far:
+            row = int(generator.integers(ties))
+            added += [(edit, near, far, row), (edit, far, near, row)]
+        if edit % 4 == 1:
+            replaced.append((edit, int(graph.arc_target[2 * own[0]]), edit))
+    features = batcher.features_of(generator.integers(0, NODES, EDITS))
+    return edits_of(
+        EDITS,
+        np.stack((np.arange(EDITS), asked)),
+        dropped=np.array(dropped).T,
+        added=np.array(added).T,
+        replaced=np.array(replaced).T,
+        features=features,
+    )
+
+
+def _answer_after(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) -> Floats:
+    """The answer for the node that an edit asks about, on the edited graph by itself."""
+    part = edits.part(edit, edit + 1)
+    union = write_copies(whole_field(graph), part)
+    features = batcher.features_of(union.nodes)
+    features[part.replaced[1]] = part.features[part.replaced[2]]
+    return batcher.ask(union, part.asked[1], features=features)
+
+
+def _same(found: Floats, right: Floats, tolerance: float) -> bool:
+    """Whether answers differ by no more than rounding; one that is no number must be none in both.
+
+    Probabilities are compared, because the logarithm of one near 0 moves a lot with its last bit.
+    """
+    usable = np.isfinite(right).all(axis=1)
+    if not np.array_equal(usable, np.isfinite(found).all(axis=1)):
+        return False
+    found, right = found[usable], right[usable]
+    if right.shape[1] > 1:
+        found, right = np.exp(found), np.exp(right)
+    scale = max(1.0, float(np.abs(right).max(initial=0.0)))
+    return bool((np.abs(found - right) <= tolerance * scale).all())
+
+
+def _apart(found: Floats, right: Floats) -> Floats:
+    """The largest difference of each answer compared with its size; numbers only."""
+    usable = np.isfinite(right) & np.isfinite(found)
+    away = np.subtract(found, right, out=np.zeros_like(right), where=usable)
+    size = np.maximum(1.0, np.abs(right, out=np.ones_like(right), where=usable))
+    apart: Floats = (np.abs(away) / size).max(axis=1, initial=0.0)
+    return apart
+
+
+def _rounding(dtype: str) -> float:
+    """The precision of a model's answers; whole numbers come from single precision."""
+    return float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)

@@ -85,7 +85,24 @@ class Query:
         return int(self.ends.shape[1])
 
 
-def listed(places: Ints, nodes: int) -> tuple[Ints, Ints]:
+def single_graph(
+    nodes: Ints,
+    sources: NDArray[np.integer],
+    targets: NDArray[np.integer],
+    ties: NDArray[np.integer],
+) -> Union:
+    """A union of one graph."""
+    return Union(
+        nodes=nodes,
+        node_starts=np.array([0, len(nodes)]),
+        sources=sources,
+        targets=targets,
+        ties=ties,
+        arc_starts=np.array([0, len(sources)]),
+    )
+
+
+def list_once(places: Ints, nodes: int) -> tuple[Ints, Ints]:
     """Places among some nodes, each once and ascending; and where each of them is in that list."""
     rank = np.zeros(nodes, np.int64)
     rank[places] = 1
@@ -107,14 +124,11 @@ def whole(graph: Graph) -> Union:
 
     It shares the graph's arrays where it can, because most of the memory is in them.
     """
-    sources = _join_loops(graph.arc_source, graph.loop_node)
-    return Union(
-        nodes=np.arange(graph.node_count),
-        node_starts=np.array([0, graph.node_count]),
-        sources=sources,
-        targets=_join_loops(graph.arc_target, graph.loop_node),
-        ties=_join_loops(graph.arc_tie, graph.loop_tie),
-        arc_starts=np.array([0, len(sources)]),
+    return single_graph(
+        np.arange(graph.node_count),
+        _join_loops(graph.arc_source, graph.loop_node),
+        _join_loops(graph.arc_target, graph.loop_node),
+        _join_loops(graph.arc_tie, graph.loop_tie),
     )
 
 
@@ -128,13 +142,11 @@ def with_pairs(graph: Graph, nodes: NDArray[np.integer], pairs: NDArray[np.integ
     loops = np.flatnonzero(np.isin(graph.loop_node, nodes))
     sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
     targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
-    return Union(
-        nodes=nodes.astype(np.int64),
-        node_starts=np.array([0, len(nodes)]),
-        sources=np.searchsorted(nodes, sources),
-        targets=np.searchsorted(nodes, targets),
-        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
-        arc_starts=np.array([0, len(sources)]),
+    return single_graph(
+        nodes.astype(np.int64),
+        np.searchsorted(nodes, sources),
+        np.searchsorted(nodes, targets),
+        np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
     )
 
 
@@ -143,8 +155,14 @@ def side_by_side(unions: Sequence[Union], rows: Sequence[Ints]) -> tuple[Union, 
     if len(unions) == 1:
         return unions[0], rows[0]
     nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])[:-1]
+    return join_graphs(unions), _shift(rows, nodes)
+
+
+def join_graphs(unions: Sequence[Union]) -> Union:
+    """The graphs of several unions in one."""
+    nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])[:-1]
     arcs = np.cumsum([0, *(len(union.sources) for union in unions)])[:-1]
-    union = Union(
+    return Union(
         nodes=np.concatenate([union.nodes for union in unions]),
         node_starts=_chain([union.node_starts for union in unions], nodes),
         sources=_shift([union.sources for union in unions], nodes),
@@ -152,7 +170,6 @@ def side_by_side(unions: Sequence[Union], rows: Sequence[Ints]) -> tuple[Union, 
         ties=np.concatenate([union.ties for union in unions]),
         arc_starts=_chain([union.arc_starts for union in unions], arcs),
     )
-    return union, _shift(rows, nodes)
 
 
 def _shift(parts: Sequence[NDArray[np.integer]], shifts: Ints) -> Ints:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Ints
-from recourse_audit.model.queries import Union
+from recourse_audit.model.queries import Union, single_graph
 
 Form = Literal["plain", "degree"]
 Mask = NDArray[np.bool_]
@@ -77,15 +77,7 @@ def share_union(
         total += len(states.examples)
     sources, targets, ties = (np.concatenate(column) for column in zip(*parts, strict=True))
     nodes = union.nodes[np.concatenate([states.examples for states in layers])]
-    shared = Union(
-        nodes=nodes,
-        node_starts=np.array([0, total]),
-        sources=sources,
-        targets=targets,
-        ties=ties,
-        arc_starts=np.array([0, len(sources)]),
-    )
-    return shared, layers[-1].number[rows]
+    return single_graph(nodes, sources, targets, ties), layers[-1].number[rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

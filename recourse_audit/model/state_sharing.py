@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from recourse_audit.graph.graph import Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
 from recourse_audit.model.edits import ArrivingField, Edits
-from recourse_audit.model.queries import Union
+from recourse_audit.model.queries import Union, single_graph
 from recourse_audit.model.shared_states import (
     Form,
     Mask,
@@ -515,12 +515,10 @@ class Copies:
         maybe = np.flatnonzero(self._changes.asked[1] != OUTSIDE)
         copy = self._number[self._changes.asked[1, maybe]]
         rows[maybe] = np.where(copy == OUTSIDE, rows[maybe], copy)
-        union = Union(
-            nodes=nodes,
-            node_starts=np.array([0, len(nodes)]),
-            sources=np.concatenate((field.sources, sources)),
-            targets=np.concatenate((field.targets, targets)),
-            ties=NOTHING if self._ties_alike else np.concatenate((field.ties, ties)),
-            arc_starts=np.array([0, len(field.sources) + len(sources)]),
+        union = single_graph(
+            nodes,
+            np.concatenate((field.sources, sources)),
+            np.concatenate((field.targets, targets)),
+            NOTHING if self._ties_alike else np.concatenate((field.ties, ties)),
         )
         return SharedQuery(union, rows, replaced)
