@@ -1,39 +1,58 @@
-"""Own data alone: what the model answers about somebody all of whose ties are removed."""
+"""A subject's own data: the answer without any tie, and with one own column at a reference."""
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
 
 from recourse_audit.audit.load import LoadedAudit
-from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.edited_graph import EditedGraph
-from recourse_audit.records.subject import (
-    DEPENDS_ON_OTHERS,
-    RANDOM_ANSWERS,
-    AnswerAlone,
-    OwnData,
+from recourse_audit.errors import LimitError, ModelError
+from recourse_audit.graph.computed import Computation
+from recourse_audit.graph.graph import Floats, Graph, Ints
+from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
+from recourse_audit.model.edits import edits_of
+from recourse_audit.records.subject import AnswerAlone, NoColumns, NotAlone, OwnColumn, OwnData
+from recourse_audit.recourse.action_edits import columns_of
+from recourse_audit.recourse.attributes import (
+    SAME,
+    Attribute,
+    Population,
+    Value,
+    column_of,
+    is_category,
+    is_missing,
 )
+from recourse_audit.search.influential_ties import AnswerEffects
 from recourse_audit.search.results import Naming, round_figure
 
 # A query about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000
 PEOPLE_TOGETHER = 2**16
+# Of so many columns (the words of a text) none says much.
+MOST_COLUMNS = 64
+# Without shared states every column is a graph of its own; so many arcs in total are asked about.
+MOST_ARCS_IN_COLUMNS = 2**20
+# References and percentiles are those of at most so many people, evenly spaced in the node table.
+MOST_PEOPLE = 2**20
 
 
 class OwnDataReports:
-    """Finds, for each subject, what the model decides on own data alone."""
+    """Finds, for each subject, what the model decides on own data alone, and column by column."""
 
-    def __init__(self, audit: LoadedAudit, edited: EditedGraph) -> None:
+    def __init__(self, audit: LoadedAudit, edited: EditedGraph, *, complete: bool = True) -> None:
+        """`complete`: the answers that `edited` knows are about everybody."""
         self._edited = edited
         self._decisions = edited.decisions
         self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
-        self._reason = ""
+        self._reason: NotAlone = ""
         if not audit.probes.deterministic:
-            self._reason = RANDOM_ANSWERS
+            self._reason = "random_answers"
         elif not edited.can_stand_alone and _size(edited) > MOST_ARCS:
-            self._reason = DEPENDS_ON_OTHERS
+            self._reason = "depends_on_others"
+        self._columns = OwnColumns(audit, edited, self._naming, complete=complete)
 
     @property
     def queries(self) -> int:
@@ -41,7 +60,7 @@ class OwnDataReports:
         return int(not self._reason)
 
     def reports_on(self, subjects: Ints) -> dict[int, OwnData]:
-        """The records of several subjects, who are asked about together."""
+        """The records of several subjects, who are asked about together; without columns."""
         order = np.sort(subjects)
         if self._reason:
             return dict.fromkeys(order.tolist(), OwnData(reason=self._reason))
@@ -50,6 +69,11 @@ class OwnDataReports:
             subject: OwnData(alone=self._alone(subject, answers[[place]]))
             for place, subject in enumerate(order.tolist())
         }
+
+    def with_columns(self, own_data: OwnData, asked: SubjectAnswers) -> OwnData:
+        """The record of one subject with what is found about the columns."""
+        columns, reason = self._columns.of(asked)
+        return replace(own_data, columns=columns, columns_reason=reason)
 
     def _alone(self, subject: int, answer: Floats) -> AnswerAlone:
         [decision] = self._decisions.names_of(answer, subject)
@@ -61,6 +85,211 @@ class OwnDataReports:
             probabilities=self._naming.probabilities(answer)[0] if usable else {},
             value=round_figure(float(value[0])) if usable else None,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnReference:
+    """A column of the node table, and what the people decided on favourably have in it.
+
+    `stored` is the reference as the table holds it; None if nobody with a favourable decision has a
+    value. A category has neither `units` nor a `population`.
+    """
+
+    name: str
+    stored: Value | None
+    units: Attribute | None = None
+    population: Population | None = None
+
+    def read(self, graph: Graph, subject: int) -> Value | None:
+        """The subject's value as the table holds it; None for an empty cell."""
+        value = column_of(graph, self.name)[subject]
+        plain = str(value) if self.units is None else float(value)
+        return None if is_missing(plain) else plain
+
+    def in_user_units(self, stored: Value | None, graph: Graph) -> Value | None:
+        """A value as the user knows it."""
+        if stored is None or self.units is None:
+            return stored
+        return self.units.user_value(column_of(graph, self.name).dtype.type(stored))
+
+    def percentile(self, stored: Value | None) -> float | None:
+        """The percentage of people with a lower value, in the user's units."""
+        if stored is None or self.population is None or not len(self.population.numbers):
+            return None
+        assert self.units is not None
+        share = float(self.population.percentiles(np.array([stored], np.float64))[0])
+        return round_figure(share if self.units.scale > 0 else 100 - share)
+
+
+class OwnColumns:
+    """Asks what the model answers with one own column at its reference, column by column."""
+
+    def __init__(
+        self, audit: LoadedAudit, edited: EditedGraph, naming: Naming, *, complete: bool
+    ) -> None:
+        self._graph = audit.graph
+        self._encoder = audit.encoder
+        self._naming = naming
+        names = audit.graph.feature_names if self._encoder is None else self._encoder.columns
+        self._reason: NoColumns = ""
+        if len(names) > MOST_COLUMNS:
+            self._reason, names = "too_many_columns", ()
+        elif not complete:
+            self._reason = "other_answers_not_known"
+        elif not audit.probes.deterministic:
+            self._reason = "random_answers"
+        self._columns = _references(audit, edited, names, complete=complete) if names else []
+        by = audit.settings.decision.cut_off_by
+        self._moves_cut_off = frozenset(
+            () if by is None else Computation(audit.settings.graph).base((by.column,))
+        )
+
+    def of(self, asked: SubjectAnswers) -> tuple[tuple[OwnColumn, ...], NoColumns]:
+        """The columns of one subject, and why none of them has an answer."""
+        graph, subject = self._graph, asked.subject
+        stored = [column.read(graph, subject) for column in self._columns]
+        records = [
+            OwnColumn(
+                name=column.name,
+                value=column.in_user_units(value, graph),
+                unit="" if column.units is None else column.units.unit,
+                reference=column.in_user_units(column.stored, graph),
+                percentile=column.percentile(value),
+            )
+            for column, value in zip(self._columns, stored, strict=True)
+        ]
+        if self._reason:
+            return tuple(records), self._reason
+        askable = []
+        for place, column in enumerate(self._columns):
+            if column.stored is None:
+                records[place] = replace(records[place], reason="no_reference")
+            elif column.name in self._moves_cut_off:
+                records[place] = replace(records[place], reason="moves_cut_off")
+            else:
+                askable.append(place)
+        features = self._features(asked, askable)
+        if features is None:
+            for place in askable:
+                records[place] = replace(records[place], reason="no_features")
+            return tuple(records), ""
+        effects = AnswerEffects(asked, self._naming)
+        finite: Mask = np.asarray(np.isfinite(features).all(axis=1))
+        differs = np.array(
+            [stored[place] != self._columns[place].stored for place in askable], bool
+        )
+        answers = np.repeat(effects.own, len(askable), axis=0)
+        rows = np.flatnonzero(finite & differs)
+        known = _ask(asked, features[rows])
+        if known is None:
+            return tuple(records), "too_large"
+        answers[rows] = known
+        for place, ok, answer in zip(askable, finite, effects.records(answers), strict=True):
+            if not ok:
+                records[place] = replace(records[place], reason="no_features")
+            elif answer is None:
+                records[place] = replace(records[place], reason="not_a_number")
+            else:
+                records[place] = replace(records[place], answer=answer)
+        return tuple(records), ""
+
+    def _features(self, asked: SubjectAnswers, places: list[int]) -> Floats | None:
+        """The subject's features, one row for each column, which is at its reference there.
+
+        None if the pipeline refuses such a row.
+        """
+        subject = np.full(len(places), asked.subject)
+        features = asked.edited.batcher.features_of(subject)
+        if self._encoder is None:
+            # Without an encoder, the columns are the features.
+            features[np.arange(len(places)), places] = [self._columns[p].stored for p in places]
+            return features
+        if not places:
+            return features
+        columns = columns_of(self._graph, self._encoder.columns, subject)
+        for row, place in enumerate(places):
+            column = self._columns[place]
+            assert column.stored is not None
+            columns[column.name][row] = column.stored
+        try:
+            with np.errstate(over="ignore"):
+                features[:] = self._encoder.encode(columns)
+        except LimitError:
+            raise
+        except ModelError:
+            return None
+        return features
+
+
+def _ask(asked: SubjectAnswers, features: Floats) -> Floats | None:
+    """The answers about a subject with one row of features or another; None if they cost too much.
+
+    In another way of asking than the one that was tried first, a query may be far larger.
+    """
+    count, way = len(features), None
+    own = np.full(count, asked.subject)
+    edits = edits_of(
+        count,
+        np.stack((np.arange(count), own)),
+        replaced=np.stack((np.arange(count), own, np.arange(count))),
+        features=features,
+    )
+    answers: Floats = np.empty((0, asked.edited.batcher.answer_width))
+    while count and way != asked.way:
+        way = asked.way
+        if way != "shared" and asked.edited.size(edits, way) * count > MOST_ARCS_IN_COLUMNS:
+            return None
+        answers, _ = asked.answers(edits, needed=0)
+    return answers
+
+
+def _references(
+    audit: LoadedAudit, edited: EditedGraph, names: tuple[str, ...], *, complete: bool
+) -> list[ColumnReference]:
+    """What the people whom the model decides on favourably have in some columns.
+
+    If not everybody's answer is known, nobody counts as decided on favourably.
+    """
+    graph, decisions = audit.graph, edited.decisions
+    people = np.arange(0, graph.node_count, -(-graph.node_count // MOST_PEOPLE))
+    answers = edited.everybody[people]
+    decided = decisions.usable(answers) | (not complete)
+    favourable = decisions.favourable(answers, people) & complete
+    rules = {rule.name: rule for rule in audit.settings.recourse.attributes}
+    references = []
+    for name in names:
+        values = column_of(graph, name)[people]
+        if is_category(graph, name):
+            counts = Counter(
+                label for label in values[favourable].tolist() if not is_missing(label)
+            )
+            mode = min(counts, key=lambda label: (-counts[label], label), default=None)
+            references.append(ColumnReference(name=name, stored=mode))
+            continue
+        there = np.isfinite(values)
+        approved = np.sort(values[favourable & there])
+        units = Attribute(name=name)
+        if name in rules:
+            rule = rules[name]
+            units = replace(
+                units,
+                unit=rule.unit,
+                scale=rule.scale,
+                shift=rule.shift,
+                transform=rule.transform,
+            )
+        references.append(
+            ColumnReference(
+                name=name,
+                stored=float(approved[(len(approved) - 1) // 2]) if len(approved) else None,
+                units=units,
+                population=Population(
+                    numbers=np.sort(values[decided & there].astype(np.float64)),
+                    same=SAME.get(values.dtype.name, 1e-9),
+                ),
+            )
+        )
+    return references
 
 
 def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Iterator[bool | None]:

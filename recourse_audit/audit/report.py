@@ -140,7 +140,7 @@ class Reporter:
         self._caveats = Caveats(
             audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
         )
-        self._own_data = OwnDataReports(audit, self._edited)
+        self._own_data = OwnDataReports(audit, self._edited, complete=complete)
         self._ego_networks = EgoNetworks(
             audit.graph,
             audit.batcher,
@@ -200,6 +200,7 @@ class Reporter:
         disagreement = self._disagreement(subject)
         with batcher.repeater.working_on(subject):
             with_ties = begun if found is None else self._with_whole_graph(asked, begun, found)
+            own_data = self._own_data.with_columns(own_data, asked)
             caveats = () if found is None else self._caveats_on(found, begun.subject)
             options = None if disagreement else self._recourse.find(asked, found)
             report = replace(

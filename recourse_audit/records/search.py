@@ -46,6 +46,7 @@ class WholeGraph(Record):
     score: float | None = None
     effect: float
     decision: str
+    favourable: bool
     flips: bool
 
 
@@ -93,6 +94,7 @@ class CarryingSet(Record):
     score: float | None = None
     effect: float
     decision: str
+    favourable: bool
     flips: bool
 
 

@@ -23,12 +23,18 @@ from recourse_audit.records.search import (
     WholeGraph,
 )
 
-# Why something was not asked; a page says it in its own language.
-RANDOM_ANSWERS = "the model's answers are random"
-DEPENDS_ON_OTHERS = (
-    "the model's answer for a person depends on who else is asked about, and the graph is too "
-    "large to ask about the whole of it for each person"
-)
+# Why something was not asked: the model's answers are random; an answer depends on who else is
+# asked about, and the graph is too large to ask about the whole of it for each person.
+NotAlone = Literal["", "random_answers", "depends_on_others"]
+# The same for own columns: the graph is too large to be asked about for each column; there are so
+# many columns that none says much; the model answers for one person per query, so that it is not
+# known who else is decided on favourably.
+NoColumns = Literal[
+    "", "random_answers", "too_large", "too_many_columns", "other_answers_not_known"
+]
+# Why one column has no answer: nobody with a favourable decision has a value; the column decides
+# which cut-off applies; what follows from the columns has no value; the answer is not a number.
+NoColumnAnswer = Literal["", "no_reference", "moves_cut_off", "no_features", "not_a_number"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -47,11 +53,40 @@ class AnswerAlone(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnColumn(Record):
+    """One of the subject's own columns, as the user knows it, and what another value would do.
+
+    `value` is a number in the user's `unit` or a category; None for an empty cell. `reference` is
+    the median, or the most frequent category, of the people whom the model decides on favourably:
+    of two middle values the lower one in the table, so that it is a value that somebody has.
+    `percentile` is the percentage of all people decided on with a lower value, those with an equal
+    one counting half; None for a category. `answer` is the model's on the whole graph with this
+    column at the reference and everything else as it is; where there is none, `reason` says why,
+    or `columns_reason` for all columns.
+    """
+
+    name: str
+    value: float | str | None
+    unit: str = ""
+    reference: float | str | None = None
+    percentile: float | None = None
+    answer: WholeGraph | None = None
+    reason: NoColumnAnswer = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OwnData(Record):
-    """The answer on own data alone; where it was not asked, it is None and `reason` says why."""
+    """The subject's own data: the answer on them alone, and column by column.
+
+    Where the answer alone was not asked, it is None and `reason` says why. `columns` are those that
+    the model's features are made from, in their order; `columns_reason` says why none of them has
+    an answer, or why none is listed.
+    """
 
     alone: AnswerAlone | None = None
-    reason: str = ""
+    reason: NotAlone = ""
+    columns: tuple[OwnColumn, ...] = ()
+    columns_reason: NoColumns = ""
 
 
 # ---------------------------------------------------------------- caveats and stability
@@ -162,7 +197,7 @@ FIRST_MOVES_NOTHING = (
 TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
 
 
-FORMAT = 7
+FORMAT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -328,7 +363,7 @@ def _problems(report: SubjectReport) -> Iterator[str]:
         yield from _grid_problems(report.objective_grid)
     yield from _answer_problems(report)
     if report.own_data is not None:
-        yield from _own_data_problems(report.own_data)
+        yield from _own_data_problems(report.own_data, report)
 
 
 def _answer_problems(report: SubjectReport) -> Iterator[str]:
@@ -347,11 +382,17 @@ def _answer_problems(report: SubjectReport) -> Iterator[str]:
             yield f"there is no score behind {decision!r}"
 
 
-def _own_data_problems(own_data: OwnData) -> Iterator[str]:
+def _own_data_problems(own_data: OwnData, report: SubjectReport) -> Iterator[str]:
     if own_data.alone is not None and bool(own_data.alone.decision) != (
         own_data.alone.value is not None
     ):
         yield "the decision on own data alone has no value, or a value no decision"
+    for column in own_data.columns:
+        if column.answer is None:
+            continue
+        if column.reference is None:
+            yield f"the column {column.name!r} has an answer and no reference"
+        yield from _whole_graph_problems(column.answer, report)
 
 
 def _ego_network_problems(network: EgoNetwork, listed: set[str], subject: str) -> Iterator[str]:

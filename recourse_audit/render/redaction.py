@@ -36,6 +36,7 @@ from recourse_audit.records.subject import (
     EgoNetwork,
     EgoNode,
     EgoTie,
+    OwnColumn,
     OwnData,
     SubjectReport,
 )
@@ -60,12 +61,13 @@ SHOWN: Table = {
     Counterfactual: "explanation removed kept simulatability relevance signed_relevance ranks "
     "layer dominates dominates_baselines probabilities score whole_graph",
     Carriers: "front smallest_flip own own_ties ties_in_reach max_ties coverage tried",
-    CarryingSet: "removed size probabilities score effect decision flips",
+    CarryingSet: "removed size probabilities score effect decision favourable flips",
     FrontPair: "edges removed simulatability relevance",
     EgoNetwork: "nodes ties shown total hops limit",
     EgoNode: "id hops decision favourable",
     EgoTie: "ends kind count",
-    OwnData: "alone reason",
+    OwnData: "alone reason columns columns_reason",
+    OwnColumn: "name value unit reference percentile answer reason",
     AnswerAlone: "decision favourable probabilities value",
     Recourse: "status certificate margin options evaluations evaluated_on compared reason "
     "droppable common_actions",
@@ -87,12 +89,14 @@ NOT_FOR_THE_SUBJECT: Table = {
     SubjectReport: "search explanation counterfactuals front front_size baselines objective_grid "
     "ego_network caveats",
     Carriers: "front smallest_flip own tried",
-    OwnData: "reason",
+    OwnData: "reason columns_reason",
+    OwnColumn: "reason",
 }
 # Nor, under a quota, where the cut-off is somebody else's value.
 NOT_UNDER_A_QUOTA: Table = {
     DecisionLine: "cut_off margin",
     AnswerAlone: "value",
+    OwnColumn: "answer",
     Recourse: "margin",
     Option: "score",
 }
@@ -174,13 +178,16 @@ class _Redaction:
         return replace(record, **changes)  # type: ignore[type-var]
 
     def _without_quotes(self, record: Record) -> Record:
-        """A record without texts that may quote anybody."""
+        """A record without texts that may quote anybody, and without protected columns."""
         if isinstance(record, SubjectReport) and record.error:
             return replace(record, error=LEFT_TO_THE_AUDITOR)
         if isinstance(record, Recourse) and record.status == "error":
             return replace(record, reason=LEFT_TO_THE_AUDITOR)
         if isinstance(record, Caveat) and (record.counterfactual or record.variables):
             return replace(record, text=record.letter)
+        if isinstance(record, OwnData):
+            columns = [column for column in record.columns if column.name not in self._protected]
+            return replace(record, columns=tuple(columns))
         return record
 
     def _name(self, person: str) -> str:

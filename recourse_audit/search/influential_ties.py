@@ -51,6 +51,73 @@ MOST_ARCS_GIVEN = 1_000_000
 NEAR = 2
 
 
+class AnswerEffects:
+    """What answers about one subject after an edit do to the decision: figures and records."""
+
+    def __init__(self, asked: SubjectAnswers, naming: Naming) -> None:
+        self.subject = asked.subject
+        self.decisions = asked.edited.decisions
+        self.naming = naming
+        self.own = asked.edited.everybody[[asked.subject]]
+        self._decided = int(self.decisions.classes_of(self.own, asked.subject)[0])
+
+    def away(self, answers: Floats) -> Floats:
+        """How far each answer is from the subject's, away from the decision; NaN stays NaN.
+
+        In what effects are measured on, at the resolution at which they are shown.
+        """
+        rule = self.decisions.rule
+        sign = -1.0
+        if rule.scores and not rule.favourable_classes[self._decided]:
+            sign = 1.0
+        if rule.scores:
+            sign *= rule.sign
+        return round_figures(sign * self._effects(answers))
+
+    def flips(self, answers: Floats) -> Mask:
+        """Which answers change the decision on the subject."""
+        after = self.decisions.classes_of(answers, self.subject)
+        flips: Mask = (after != self._decided) & (after >= 0)
+        return flips
+
+    def records(self, answers: Floats) -> list[WholeGraph | None]:
+        """Answers as records; None for an answer that is not a number."""
+        decisions = self.decisions
+        usable = decisions.usable(answers)
+        numbers = np.where(usable[:, None], answers, 0.0)
+        after = decisions.classes_of(numbers, self.subject)
+        rows = zip(
+            self.naming.probabilities(numbers),
+            self.naming.scores(numbers),
+            self._effects(numbers).tolist(),
+            after.tolist(),
+            decisions.rule.favourable_classes[after].tolist(),
+            usable.tolist(),
+            strict=True,
+        )
+        return [
+            WholeGraph(
+                probabilities=probabilities,
+                score=score,
+                effect=effect,
+                decision=decisions.classes[decision],
+                favourable=favourable,
+                flips=decision != self._decided,
+            )
+            if there
+            else None
+            for probabilities, score, effect, decision, favourable, there in rows
+        ]
+
+    def _effects(self, answers: Floats) -> Floats:
+        """How far what effects are measured on moves, each value as it is shown."""
+        rule = self.decisions.rule
+        before, after = (
+            round_figures(rule.watched(rows, self._decided)) for rows in (self.own, answers)
+        )
+        return round_figures(after - before)
+
+
 class TieRemovals:
     """Asks about one subject without one set of ties or another.
 
@@ -60,12 +127,9 @@ class TieRemovals:
     def __init__(self, asked: SubjectAnswers, naming: Naming, given: int = 0) -> None:
         self._asked = asked
         self._graph = asked.edited.graph
-        self._decisions = asked.edited.decisions
-        self.naming = naming
+        self.effects = AnswerEffects(asked, naming)
         self._given = given
         self._used = 0
-        self._own = asked.edited.everybody[[asked.subject]]
-        self._decided = int(self._decisions.classes_of(self._own, asked.subject)[0])
 
     @property
     def room(self) -> int | None:
@@ -124,59 +188,6 @@ class TieRemovals:
         own: Mask = (low == self._asked.subject) | (high == self._asked.subject)
         return own
 
-    def away(self, answers: Floats) -> Floats:
-        """How far each answer is from the subject's, away from the decision; NaN stays NaN.
-
-        In what effects are measured on, at the resolution at which they are shown.
-        """
-        rule = self._decisions.rule
-        sign = -1.0
-        if rule.scores and not rule.favourable_classes[self._decided]:
-            sign = 1.0
-        if rule.scores:
-            sign *= rule.sign
-        return round_figures(sign * self._effects(answers))
-
-    def flips(self, answers: Floats) -> Mask:
-        """Which answers change the decision on the subject."""
-        after = self._decisions.classes_of(answers, self._asked.subject)
-        flips: Mask = (after != self._decided) & (after >= 0)
-        return flips
-
-    def records(self, answers: Floats) -> list[WholeGraph | None]:
-        """Answers as records; None for an answer that is not a number."""
-        usable = self._decisions.usable(answers)
-        numbers = np.where(usable[:, None], answers, 0.0)
-        decided = self._decisions.classes[self._decided]
-        rows = zip(
-            self.naming.probabilities(numbers),
-            self.naming.scores(numbers),
-            self._effects(numbers).tolist(),
-            self._decisions.names_of(numbers, self._asked.subject),
-            usable.tolist(),
-            strict=True,
-        )
-        return [
-            WholeGraph(
-                probabilities=probabilities,
-                score=score,
-                effect=effect,
-                decision=decision,
-                flips=decision != decided,
-            )
-            if there
-            else None
-            for probabilities, score, effect, decision, there in rows
-        ]
-
-    def _effects(self, answers: Floats) -> Floats:
-        """How far what effects are measured on moves, each value as it is shown."""
-        rule = self._decisions.rule
-        before, after = (
-            round_figures(rule.watched(rows, self._decided)) for rows in (self._own, answers)
-        )
-        return round_figures(after - before)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
@@ -217,7 +228,7 @@ def on_whole_graph(
     if not found and not len(singles):
         return (), None
     answers = removals.answers(_pad([*removed, *singles.tolist()]))
-    known = removals.records(answers[: len(found)])
+    known = removals.effects.records(answers[: len(found)])
     known += [None] * (len(found) - len(known))
     counterfactuals = tuple(
         replace(shown, whole_graph=there) for shown, there in zip(found, known, strict=True)
@@ -285,13 +296,13 @@ class _CarrierSearch:
 
     def _measure(self, sets: Ints, answers: Floats) -> Tried:
         order = np.lexsort(sets.T[::-1])
-        away = self._removals.away(answers)
+        away = self._removals.effects.away(answers)
         away = np.where(np.isfinite(answers).all(axis=1), away, -np.inf)
         return Tried(
             sets=sets[order],
             answers=answers[order],
             away=away[order],
-            flips=self._removals.flips(answers)[order],
+            flips=self._removals.effects.flips(answers)[order],
         )
 
     def _candidates(self, size: int, found: list[Tried]) -> Ints:
@@ -406,7 +417,7 @@ def _name_sets(removals: TieRemovals, chosen: Sequence[tuple[Tried, int]]) -> li
     if not chosen:
         return []
     pairs = [tuple(tried.sets[place].tolist()) for tried, place in chosen]
-    answers = removals.records(np.array([tried.answers[place] for tried, place in chosen]))
+    answers = removals.effects.records(np.array([tried.answers[place] for tried, place in chosen]))
     return [
         CarryingSet(
             removed=ties,
@@ -415,8 +426,9 @@ def _name_sets(removals: TieRemovals, chosen: Sequence[tuple[Tried, int]]) -> li
             score=answer.score,
             effect=answer.effect,
             decision=answer.decision,
+            favourable=answer.favourable,
             flips=answer.flips,
         )
-        for ties, answer in zip(removals.naming.ties(pairs), answers, strict=True)
+        for ties, answer in zip(removals.effects.naming.ties(pairs), answers, strict=True)
         if answer is not None  # an answer that is not a number moves nothing
     ]

@@ -21,6 +21,7 @@ from recourse_audit.records.subject import OwnData
 from recourse_audit.settings import parse_settings
 from tests.audits import IDS, small_audit
 from tests.onnx_models import degree_network, sum_network
+from tests.pipeline_audits import SETTINGS, expected, people, pipeline_audit
 
 TIES = [[0, 1], [0, 1], [1, 2], [2, 3], [3, 0], [3, 4], [4, 5], [5, 1], [6, 6], [2, 2]]
 PEOPLE = 9
@@ -153,7 +154,7 @@ def test_a_large_graph_is_not_asked_about_again_and_again(
     order = audit_of(graph, sum_network(tmp_path / "order.onnx", trap="node_order"))
     [found] = found_by(order, [0]).values()
     assert found.alone is None
-    assert "too large" in found.reason
+    assert found.reason == "depends_on_others"
     dense = audit_of(graph, sum_network(tmp_path / "dense.onnx", form="dense"))
     [found] = found_by(dense, [0]).values()
     assert found.alone is not None
@@ -167,7 +168,7 @@ def test_a_random_model_is_not_asked(tmp_path: Path) -> None:
     )
     [found] = found_by(audit, [0]).values()
     assert found.alone is None
-    assert found.reason == "the model's answers are random"
+    assert found.reason == "random_answers"
 
 
 def test_everybodys_decisions_alone_are_those_of_the_subjects(
@@ -199,3 +200,161 @@ def test_reports_carry_it(tmp_path: Path) -> None:
     [report] = explain(audit, [IDS[0]])
     assert report.own_data is not None
     assert report.own_data.alone is not None
+
+
+def columns_by(audit: LoadedAudit, subject: int, *, complete: bool = True) -> OwnData:
+    """What is found about one subject's columns."""
+    answers = whole_answers(audit, np.arange(audit.graph.node_count))
+    edited = EditedGraph(audit.graph, audit.batcher, audit.probes, audit.rule.over(answers))
+    reports = OwnDataReports(audit, edited, complete=complete)
+    return reports.with_columns(OwnData(), edited.about(subject))
+
+
+def approved(audit: LoadedAudit) -> list[int]:
+    everybody = np.arange(audit.graph.node_count)
+    answers = whole_answers(audit, everybody)
+    return np.flatnonzero(audit.rule.over(answers).favourable(answers, everybody)).tolist()
+
+
+def check_columns(audit: LoadedAudit, subject: int, rows: dict[str, Floats]) -> OwnData:
+    """Every answer is that of the whole graph with the subject's features written by hand.
+
+    `rows` has the subject's features with each column at its reference.
+    """
+    graph = audit.graph
+    found = columns_by(audit, subject)
+    assert [column.name for column in found.columns] == [*rows]
+    everybody = whole_answers(audit, np.arange(graph.node_count))
+    decisions = audit.rule.over(everybody)
+    [before] = decisions.names_of(everybody[[subject]], subject)
+    for column in found.columns:
+        features = audit.batcher.features_of(np.arange(graph.node_count))
+        features[subject] = rows[column.name]
+        answer = audit.batcher.ask(whole(graph), np.array([subject]), features=features)
+        assert column.answer is not None
+        chances = np.exp(answer[0]).tolist() if column.answer.probabilities else []
+        assert [*column.answer.probabilities.values()] == pytest.approx(chances, abs=1e-5)
+        assert [column.answer.decision] == decisions.names_of(answer, subject)
+        assert column.answer.favourable == decisions.favourable(answer, subject)[0]
+        assert column.answer.flips == (column.answer.decision != before)
+        if audit.rule.name != "argmax":
+            assert column.answer.score == pytest.approx(audit.rule.values(answer)[0], abs=1e-5)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "decision"),
+    [
+        ({}, {}),
+        ({"trap": "node_order"}, {}),
+        ({"form": "dense"}, {"cut_off": 0.6}),
+        ({"nodes": 14, "arcs": 60}, {"quota": 3}),
+        ({"head": "score"}, {"classes": ["no", "yes"], "cut_off": 0.0, "better": "lower"}),
+    ],
+)
+def test_a_column_at_its_reference_is_asked_about_on_the_whole_graph(
+    options: dict[str, Any], decision: dict[str, Any], tmp_path: Path
+) -> None:
+    graph = random_graph(directed=False)
+    favourable = {"favourable": ["yes"]} if "better" in decision else {}
+    audit = audit_of(
+        graph,
+        sum_network(tmp_path / "model.onnx", seed=11, **options),
+        **{**decision, **favourable},
+    )
+    good = approved(audit)
+    assert 0 < len(good) < PEOPLE
+    for subject in (0, 6):
+        own = graph.features[subject]
+        middle = {
+            name: float(sorted(graph.features[good, place])[(len(good) - 1) // 2])
+            for place, name in enumerate(graph.feature_names)
+        }
+        rows = {name: own.copy() for name in middle}
+        for place, name in enumerate(middle):
+            rows[name][place] = middle[name]
+        found = check_columns(audit, subject, rows)
+        for place, column in enumerate(found.columns):
+            values = graph.features[:, place]
+            below = (values < own[place]).sum() + (values == own[place]).sum() / 2
+            assert column.value == pytest.approx(own[place])
+            assert column.reference == pytest.approx(middle[column.name])
+            assert column.percentile == pytest.approx(100 * below / PEOPLE)
+            assert column.reason == ""
+
+
+def test_columns_behind_a_pipeline_are_raw_and_in_the_users_units(tmp_path: Path) -> None:
+    """Numbers in the units of their rule, categories by their most frequent value."""
+    rule = """
+[[recourse.attributes]]
+name = "debt"
+step = 1
+unit = "hundreds below 10"
+scale = -0.01
+shift = 10
+"""
+    audit = load_audit(pipeline_audit(tmp_path, settings=SETTINGS + rule))
+    rows, good = people(), approved(audit)
+    subject = next(place for place in range(len(rows)) if place not in good)
+    names = audit.encoder.columns if audit.encoder else ()
+    middle: dict[str, Any] = {}
+    for name in names:
+        values = sorted(rows[place][name] for place in good if rows[place][name] is not None)
+        middle[name] = values[(len(values) - 1) // 2]
+        if isinstance(values[0], str):
+            middle[name] = max(sorted(set(values)), key=values.count)
+    changed = [{**rows[subject], name: middle[name]} for name in names]
+    features = dict(zip(names, expected(tmp_path, changed), strict=True))
+    found = check_columns(audit, subject, features)
+    columns = {column.name: column for column in found.columns}
+    assert columns["housing"].value == rows[subject]["housing"]
+    assert columns["housing"].reference == middle["housing"]
+    assert columns["housing"].percentile is None
+    debts = np.array([row["debt"] for row in rows])
+    own = debts[subject]
+    assert columns["debt"].unit == "hundreds below 10"
+    assert columns["debt"].value == pytest.approx(10 - own / 100)
+    assert columns["debt"].reference == pytest.approx(10 - middle["debt"] / 100)
+    higher = (debts > own).sum() + (debts == own).sum() / 2
+    assert columns["debt"].percentile == pytest.approx(100 * higher / len(debts))
+    empty = next(place for place, row in enumerate(rows) if row["income"] is None)
+    [income] = [c for c in columns_by(audit, empty).columns if c.name == "income"]
+    assert (income.value, income.percentile) == (None, None)
+    assert income.answer is not None
+
+
+def test_why_a_column_has_no_answer_is_a_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = random_graph(directed=False)
+    model = sum_network(tmp_path / "model.onnx", seed=11)
+    nobody = columns_by(audit_of(graph, model, cut_off=0.9), 0)
+    assert {(c.reference, c.answer, c.reason) for c in nobody.columns} == {
+        (None, None, "no_reference")
+    }
+    audit = audit_of(graph, model)
+    unknown = columns_by(audit, 0, complete=False)
+    assert unknown.columns_reason == "other_answers_not_known"
+    assert {column.reference for column in unknown.columns} == {None}
+    assert all(column.percentile is not None for column in unknown.columns)
+    monkeypatch.setattr(own_data, "MOST_ARCS_IN_COLUMNS", 10)
+    order = audit_of(graph, sum_network(tmp_path / "order.onnx", trap="node_order"))
+    large = columns_by(order, 0)
+    assert large.columns_reason == "too_large"
+    assert {column.answer for column in large.columns} == {None}
+    assert columns_by(audit, 0).columns_reason == ""
+    monkeypatch.setattr(own_data, "MOST_COLUMNS", 4)
+    assert columns_by(audit, 0) == OwnData(columns_reason="too_many_columns")
+    dropout = audit_of(graph, sum_network(tmp_path / "dropout.onnx", trap="dropout"))
+    monkeypatch.undo()
+    assert columns_by(dropout, 0).columns_reason == "random_answers"
+
+
+def test_a_column_that_decides_which_cut_off_applies_is_not_moved(tmp_path: Path) -> None:
+    graph = random_graph(directed=False)
+    graph = replace(graph, features=np.column_stack((np.tile([1, 2, 1], 3), graph.features[:, 1:])))
+    by = {"column": "x0", "values": {"1": 0.1, "2": 0.2}}
+    audit = audit_of(graph, sum_network(tmp_path / "model.onnx"), cut_off_by=by)
+    first, *rest = columns_by(audit, 0).columns
+    assert (first.answer, first.reason) == (None, "moves_cut_off")
+    assert all(column.answer is not None for column in rest)

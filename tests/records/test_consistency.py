@@ -13,7 +13,11 @@ from tests.render.subject_reports import made_report
 
 REPORT = made_report()
 WHOLE = WholeGraph(
-    probabilities={"denied": 0.7, "approved": 0.3}, effect=-0.2, decision="denied", flips=False
+    probabilities={"denied": 0.7, "approved": 0.3},
+    effect=-0.2,
+    decision="denied",
+    favourable=False,
+    flips=False,
 )
 
 
@@ -48,6 +52,7 @@ def carrying(**changes: Any) -> CarryingSet:
         probabilities=chances,
         effect=-0.2,
         decision="denied",
+        favourable=False,
         flips=False,
     )
     return replace(made, **changes)

@@ -290,6 +290,7 @@ def whole_graph(after: float, before: float = 0.9) -> WholeGraph:
         probabilities=probabilities(after),
         effect=round(after - before, 6),
         decision=decision,
+        favourable=decision == CLASSES[1],
         flips=decision != CLASSES[0],
     )
 
@@ -303,6 +304,7 @@ def carrying(ties: tuple[Tie, ...], after: float) -> CarryingSet:
         probabilities=found.probabilities,
         effect=found.effect,
         decision=found.decision,
+        favourable=found.favourable,
         flips=found.flips,
     )
 

@@ -104,6 +104,7 @@ def own_ties(report: SubjectReport, count: int, spread: float = 0.4) -> SubjectR
             score=0.1 + spread / (place + 1) if scored else None,
             effect=-spread / (place + 1),
             decision=report.subject.decision,
+            favourable=report.subject.favourable,
             flips=False,
         )
         for place in range(count)

@@ -113,6 +113,7 @@ def scored(inside: tuple[float, float], after: float, **changes: Any) -> Subject
             score=after,
             effect=after - 500.0,
             decision="approved" if flips else "denied",
+            favourable=flips,
             flips=flips,
         ),
     )

@@ -27,11 +27,9 @@ from recourse_audit.records.search import (
     Tie,
 )
 from recourse_audit.records.subject import (
-    DEPENDS_ON_OTHERS,
     FIRST_MOVES_NOTHING,
     NO_TIE_MOVES,
     NO_TIES,
-    RANDOM_ANSWERS,
     TIES_DO_NOT_MATTER,
     AdjustedEffect,
     Caveat,
@@ -58,7 +56,6 @@ SMALL = 150.0
 NOTHING = 0.01
 MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
 LEAST_SHOWN = 0.0005  # smaller moves would be +0.000
-REASONS = {RANDOM_ANSWERS: "random", DEPENDS_ON_OTHERS: "depends"}
 NOTE_KEYS = {
     NO_TIES: "no_ties",
     NO_TIE_MOVES: "no_tie_moves",
@@ -106,8 +103,6 @@ class SubjectPage:
         self.groups = [plain(value) for value in (members or {}).values() if value]
         self.shows_others = level != "subject"
         self.note = NOTE_KEYS.get(report.note, "")
-        reason = report.own_data.reason if report.own_data is not None else ""
-        self.own_data_reason = REASONS.get(reason, "")
         self.without_ties = report.note == NO_TIES
         self.left_to_the_auditor = LEFT_TO_THE_AUDITOR
         self.probe_names = tuple(PROBE_MEANINGS)
