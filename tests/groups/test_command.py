@@ -64,7 +64,7 @@ def test_a_gap_ends_with_3_only_if_asked(tmp_path: Path) -> None:
     failed = command("groups", folder, "--fail-on", "gap")
     assert failed.code == 3
     assert "error: " in failed.err
-    assert "shown: Of the refused, south (origin) has an option less often than north" in failed.err
+    assert "shown: Of those refused, people with origin " in failed.err
     assert "gap shown" in failed.out  # the view is printed before
 
 
@@ -92,7 +92,7 @@ def test_what_could_not_be_tested_is_not_clean(groups: Any, why: str, tmp_path: 
 def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Path) -> None:
     folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
     out = " ".join(command("groups", folder, "--full", columns=160).out.split())
-    assert out.startswith("Of the refused, south (origin) has an option less often than north: ")
+    assert out.startswith("Of those refused, people with origin ")
     for words in (
         "1,200 people: ",
         "3 tests (refusals, having an option, effort of the cheapest option; ",
@@ -263,7 +263,7 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     checked = command("groups", asked.out, "--json", "--fail-on", "gap")
     assert checked.code == 3  # who was refused is known of everybody
     assert checked.document == document  # the figures are printed before
-    assert "shown: south (origin) was refused more often than north" in checked.err.splitlines()[-1]
+    assert "shown: People with origin " in checked.err.splitlines()[-1]
     assert contents(asked.out) == before  # it is only read
 
 

@@ -32,7 +32,7 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import NO_TIES, AnswerAlone, DecisionLine, SubjectReport
-from recourse_audit.render.findings import speak
+from recourse_audit.render.gaps import Gaps
 from recourse_audit.render.i18n import status_name
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import show_groups_briefly
@@ -358,7 +358,7 @@ def test_every_group_report_fits_a_terminal(name: str) -> None:
 def test_the_groups_lead_with_the_headline_and_give_gaps_with_intervals() -> None:
     report = gap_report()
     text = printed(show_groups_briefly, report)
-    assert " ".join(text.split()).startswith(speak(report).headline())
+    assert " ".join(text.split()).startswith(Gaps(report).say("summary"))
     first = next(one for one in report.findings if one.family == "single")
     assert first.interval is not None
     between = f"{points(first.interval.low)} to {points(first.interval.high)}"

@@ -21,7 +21,7 @@ from recourse_audit.records.groups import (
     GroupTable,
 )
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.findings import speak
+from recourse_audit.render.gaps import Gaps
 from recourse_audit.render.terminal.comparison_rows import comparison_rows, heading
 from recourse_audit.render.terminal.error_rates import show_error_rates
 from recourse_audit.render.terminal.figures import percent, points, points_with_interval, rate, tidy
@@ -141,10 +141,10 @@ def _show_table(console: Console, report: GroupReport, table: GroupTable) -> Non
     if table.not_compared is not None:
         console.print(Padding(Text(NOT_COMPARED[table.not_compared], style="yellow"), (0, 2)))
     single = len(table.attributes) == 1
-    said = speak(report)
+    gaps = Gaps(report)
     for found in report.findings:
         if found.table == table.name and (single or found.verdict == "gap shown"):
-            words = f"  {tidy(said.sentence(found))}"
+            words = f"  {tidy(gaps.say('finding', found))}"
             line = Text.assemble((found.verdict, STYLES[found.verdict]), words)
             console.print(Padding(line, (0, 2)))
     others = [] if single else _others(report, table)

@@ -14,7 +14,7 @@ from recourse_audit.records.group_figures import DecisionCounts, Outcomes
 from recourse_audit.records.groups import Finding, GroupReport
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.findings import speak
+from recourse_audit.render.gaps import Gaps
 from recourse_audit.render.i18n import status_name
 from recourse_audit.render.terminal.comparison_rows import (
     LONGEST_NAME,
@@ -140,7 +140,7 @@ def headline_of(report: GroupReport) -> str:
     decisions = report.overall.decisions
     if decisions is not None and decisions.favourable == decisions.people > 0:
         return f"All {decisions.people:,} decisions were favourable; there is nothing to audit."
-    return tidy(plain(speak(report).headline()))
+    return tidy(Gaps(report).say("summary"))
 
 
 def _decided(found: DecisionCounts) -> str:
