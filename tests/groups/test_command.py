@@ -103,7 +103,7 @@ def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Pat
     ):
         assert words in out
     assert out.count("A corrected p value allows for all tests of its family") == 1
-    assert re.search(r"\d+\.\d% against \d+\.\d%, a gap of \+\d+ points \(95% interval \+", out)
+    assert re.search(r"\d+ percentage points fewer \(95% interval: \d+ to \d+ fewer\)", out)
     assert re.search(r"chance of more minus less \N{MINUS SIGN}\d+ points, p ", out)
     assert not re.search(r"[-+][\d.]+%", out)
 
@@ -148,7 +148,7 @@ def test_the_days_of_the_audit_are_those_of_its_log(
     assert command("groups", folder, "--json").document["ran"] == ran
     if len(times) > 1:
         out = " ".join(command("groups", folder, "--full").out.split())
-        assert "The audit ran from May 1, 2026 to May 2, 2026 (UTC, " in out
+        assert "The audit ran from 1 May 2026 to 2 May 2026 (UTC, " in out
 
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:

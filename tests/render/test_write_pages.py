@@ -93,11 +93,11 @@ def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Pat
     log.write_text(text.replace('"at":"now"', '"at":"2026-05-01T23:00:00+00:00"'), "utf-8")
     write_pages(bundle)
     page = (bundle / "pages" / "groups.html").read_text(encoding="utf-8")
-    assert "May 1, 2026 (UTC, according to run.jsonl of the bundle)" in page
+    assert "1 May 2026 (UTC, according to run.jsonl of the bundle)" in page
     document = json.loads((bundle / "pages" / "groups.json").read_text(encoding="utf-8"))
     assert document["ran"] == {"first": "2026-05-01", "last": "2026-05-01"}
     paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
-    assert "May 1, 2026 (UTC" in " ".join(one.text for one in paper.elements)
+    assert "1 May 2026 (UTC" in " ".join(one.text for one in paper.elements)
     before = contents(bundle)
     write_pages(bundle)
     assert contents(bundle) == before
