@@ -12,6 +12,7 @@ decision in two forms (scores and their softmax) count as one.
 
 import json
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from recourse_audit.model.probe_graphs import (
     varied_pools,
     with_other_features,
 )
-from recourse_audit.model.queries import Pool, Query, join_graphs
+from recourse_audit.model.queries import Pool, Query, Union, join_graphs
 from recourse_audit.model.roles import OutputPort, Rows
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings, OutputKind
@@ -73,13 +74,18 @@ class _Listener(OnnxModel):
 
     def __init__(self, model: OnnxModel) -> None:
         vars(self).update(vars(model))
-        self.heard: list[Asked] = []
+        self._heard: list[Asked] = []
+
+    def take(self) -> list[Asked]:
+        """What was said since this was last called."""
+        heard, self._heard = self._heard, []
+        return heard
 
     def ask(self, query: Query) -> Floats:
         nodes, arcs = self.sizes(query)
         graphs = len(query.node_starts) - 1 + (nodes > len(query.nodes))
         answers = self.ask_every(query)
-        self.heard.append(
+        self._heard.append(
             Asked(
                 nodes=nodes,
                 arcs=arcs,
@@ -97,41 +103,44 @@ class OutputSurvey:
 
     def __init__(self, model: OnnxModel, pools: list[Pool], generator: np.random.Generator) -> None:
         self._model = model
+        self._listener = _Listener(model)
         self._pools = pools
         self._generator = generator
-        listener = _Listener(model)
+        self._heard: list[Asked] = []
         for pool in pools:
-            batcher = QueryBatcher(listener, pool)
+            batcher = QueryBatcher(self._listener, pool)
             for sizes in SIZES:
-                graphs = [ring(generator, pool, room_for(model, size)) for size in sizes]
-                union = join_graphs(graphs)
-                batcher.ask_raw(union, np.arange(len(union.nodes)))
-        self._heard = listener.heard
+                self._heard += self._hear(batcher, [self._ring(pool, size) for size in sizes])
 
-    def listed(self) -> tuple[OutputPort, ...]:
+    def _hear(self, batcher: QueryBatcher, graphs: list[Union]) -> list[Asked]:
+        """What all outputs say about every node of some graphs."""
+        union = join_graphs(graphs)
+        batcher.ask_raw(union, np.arange(len(union.nodes)))
+        return self._listener.take()
+
+    def _ring(self, pool: Pool, size: int) -> Union:
+        return ring(self._generator, pool, room_for(self._model, size))
+
+    def list_outputs(self) -> tuple[OutputPort, ...]:
         """Every output, with what was found out about it."""
-        return tuple(self._described(port) for port in self._model.signature.outputs)
+        return tuple(self._describe(port) for port in self._model.signature.outputs)
 
     def answers(self, name: str) -> Floats:
         """What an output with one row per node said, without the rows of padding."""
-        return np.concatenate([_own_rows(asked, name) for asked in self._heard])
+        tables = ((asked, asked.tables[name]) for asked in self._heard)
+        own = [t if len(t) == asked.rows else t[: asked.own_nodes] for asked, t in tables]
+        return np.concatenate(own)
 
-    def random(self) -> bool:
+    def is_random(self) -> bool:
         """Whether the same question gets different answers."""
-        listener = _Listener(self._model)
         for pool in self._pools:
-            union = join_graphs([ring(self._generator, pool, room_for(self._model, 6))])
-            for _ in range(4):
-                QueryBatcher(listener, pool).ask_raw(union, np.arange(len(union.nodes)))
-        rounds = np.array_split(np.arange(len(listener.heard)), len(self._pools))
-        return any(
-            not np.array_equal(
-                listener.heard[first].tables[name], listener.heard[other].tables[name], True
-            )
-            for first, *others in rounds
-            for other in others
-            for name in listener.heard[first].tables
-        )
+            batcher, graph = QueryBatcher(self._listener, pool), self._ring(pool, 6)
+            first, *others = (self._hear(batcher, [graph]) for _ in range(4))
+            for asked, again in chain.from_iterable(zip(first, r, strict=True) for r in others):
+                for name, table in asked.tables.items():
+                    if not np.array_equal(table, again.tables[name], equal_nan=True):
+                        return True
+        return False
 
     def reaches(self, names: list[str]) -> dict[str, Reach]:
         """How far each of some outputs with one row per node sees.
@@ -141,31 +150,27 @@ class OutputSurvey:
         """
         farthest = min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
         best = {name: np.zeros(max(farthest, 0) + 2) for name in names}
-        for pool in self._varied():
-            moved = self._shares_that_move(pool, names, farthest)
-            for name in names:
-                best[name] = np.maximum(best[name], moved[name])
+        for pool in self._varied_pools():
+            shares = self._shares_that_move(pool, names, max(farthest, 0))
+            best = {name: np.maximum(best[name], shares[name]) for name in names}
         return {name: _reach(shares, farthest) for name, shares in best.items()}
 
     def responses(self, names: list[str]) -> dict[str, Floats]:
         """How one node's row of each output answers to small random changes of all features."""
-        pool = self._varied()[0]
-        union = join_graphs([ring(self._generator, pool, room_for(self._model, 7))])
-        own = np.asarray(pool.features, np.float64)[union.nodes]
-        scale = STEP * np.maximum(np.asarray(pool.features, np.float64).std(axis=0), 1e-6)
-        listener = _Listener(self._model)
-        batcher = QueryBatcher(listener, pool)
+        pool = self._varied_pools()[0]
+        union = self._ring(pool, 7)
+        features = np.asarray(pool.features, np.float64)
+        own, scale = features[union.nodes], STEP * np.maximum(features.std(axis=0), 1e-6)
+        batcher = QueryBatcher(self._listener, pool)
         for step in range(STEPS + 1):
             noise = self._generator.normal(size=own.shape) * scale * (step > 0)
-            features = (own + noise).astype(self._model.feature_type)
-            batcher.ask_raw(union, np.arange(1), features=features)
-        rows = {
-            name: np.array([_first_row(asked, name) for asked in listener.heard], np.float64)
-            for name in names
-        }
+            changed = (own + noise).astype(self._model.feature_type)
+            batcher.ask_raw(union, np.arange(1), features=changed)
+        heard = self._listener.take()
+        rows = {n: np.array([asked.tables[n][0] for asked in heard], np.float64) for n in names}
         return {name: table[1:] - table[0] for name, table in rows.items()}
 
-    def _varied(self) -> list[Pool]:
+    def _varied_pools(self) -> list[Pool]:
         """Pools in which nodes differ, since exchanging equal nodes shows nothing."""
         pools = []
         for pool in self._pools:
@@ -174,29 +179,27 @@ class OutputSurvey:
 
     def _shares_that_move(self, pool: Pool, names: list[str], farthest: int) -> dict[str, Floats]:
         """The share of paths on which a node at each distance moves each output; 0 is its own."""
-        farthest = max(farthest, 0)
-        counts = {name: np.zeros(farthest + 2) for name in names}
+        shares = {name: np.zeros(farthest + 2) for name in names}
+        batcher = QueryBatcher(self._listener, pool, graphs_per_query=1)
         for _ in range(PATHS):
             base = path(self._generator, pool, farthest)
             changed = [
                 with_other_features(self._generator, pool, base, position)
                 for position in range(farthest + 2)
             ]
-            listener = _Listener(self._model)
             union = join_graphs([base, *changed])
-            batcher = QueryBatcher(listener, pool, graphs_per_query=1)
             batcher.ask_raw(union, union.node_starts[:-1])
+            heard = self._listener.take()
             for name in names:
-                first, *rest = (_first_row(asked, name) for asked in listener.heard)
-                counts[name] += [not np.array_equal(first, row, equal_nan=True) for row in rest]
-        return {name: count / PATHS for name, count in counts.items()}
+                first, *rest = (np.asarray(asked.tables[name][0]) for asked in heard)
+                shares[name] += [not np.array_equal(first, row, equal_nan=True) for row in rest]
+        return {name: count / PATHS for name, count in shares.items()}
 
-    def _described(self, port: OutputPort) -> OutputPort:
+    def _describe(self, port: OutputPort) -> OutputPort:
         if not port.numeric:
             kind = "text" if port.dtype == "string" else "a sequence, a map or another container"
             return replace(port, looks=f"{kind}, which is not read")
-        tables = [asked.tables[port.name] for asked in self._heard]
-        widths = {table.shape[1] for table in tables}
+        widths = {asked.tables[port.name].shape[1] for asked in self._heard}
         rows = self._rows(port.name)
         columns = widths.pop() if len(widths) == 1 else None
         return replace(port, rows=rows, columns=columns, looks=self._looks(port, rows, columns))
@@ -229,16 +232,6 @@ class OutputSurvey:
         return guess_kind(finite)[1] if len(finite) else "no answer is a number"
 
 
-def _own_rows(asked: Asked, name: str) -> NDArray[Any]:
-    """The rows of the nodes that were asked about, and not those of padding."""
-    table = asked.tables[name]
-    return table if len(table) == asked.rows else table[: asked.own_nodes]
-
-
-def _first_row(asked: Asked, name: str) -> NDArray[Any]:
-    return np.asarray(asked.tables[name][0])
-
-
 def _reach(shares: Floats, farthest: int) -> Reach:
     """The farthest distance that moves an answer; the last share is that of a node without ties."""
     hops = int(np.flatnonzero(shares).max(initial=0))
@@ -264,7 +257,6 @@ UNLIMITED = 1_000
 LITTLE = 0.02
 # Of the forms of one decision, the one that loses least to rounding.
 _PREFERRED: tuple[OutputKind, ...] = ("logits", "log_probabilities", "probabilities")
-_NAMED = "named in the settings"
 
 
 def choose_output(
@@ -283,13 +275,8 @@ def choose_output(
         No output has one row per node, or several could hold the decision.
     """
     survey = OutputSurvey(model, pools, np.random.default_rng([seed, 1]))
-    model.with_outputs(survey.listed())
-    choice = _Choice(model, settings, survey, classes)
-    if settings.output_name is not None:
-        chosen = choice.named(settings.output_name)
-    else:
-        chosen = choice.beyond_doubt()
-    model.with_output(chosen)
+    model.with_outputs(survey.list_outputs())
+    model.with_output(_Choice(model, settings, survey, classes).choose())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,11 +288,9 @@ class _Candidate:
     answers: Floats
     others: tuple[str, ...] = ()
 
-    def fits(self, classes: int | None, *, score: bool = False) -> bool:
-        """Whether it has the declared number of classes; a single column is that of two."""
-        if score:
-            return self.port.columns == 1
-        return classes is None or classes == max(self.port.columns or 0, 2)
+    @property
+    def distance(self) -> int:
+        return UNLIMITED if self.port.hops is None else self.port.hops
 
     @property
     def certain(self) -> bool:
@@ -329,19 +314,15 @@ class _Choice:
         self._classes = classes
         self._outputs = model.signature.outputs
 
-    def named(self, name: str) -> OutputPort:
-        """The output that the settings name, if its rows are nodes."""
-        port = next(port for port in self._outputs if port.name == name)
-        if port.rows != "node":
-            raise ModelError(f"{self._model.path}: {self._not_nodes([port])}")
-        return replace(port, taken=_NAMED)
-
-    def beyond_doubt(self) -> OutputPort:
-        """The only output that can hold the decision."""
-        scores = [port for port in self._outputs if port.floating]
+    def choose(self) -> OutputPort:
+        """The output that the settings name, or the only one that can hold the decision."""
+        name = self._settings.output_name
+        scores = [port for port in self._outputs if name in (None, port.name) and port.floating]
         by_node = [port for port in scores if port.rows == "node"]
         if not by_node:
             raise ModelError(f"{self._model.path}: {self._not_nodes(scores)}")
+        if name is not None:
+            return replace(by_node[0], taken="named in the settings")
         candidates = self._candidates(by_node)
         self._check_other_subjects(scores, candidates)
         if len(candidates) == 1:
@@ -349,22 +330,27 @@ class _Choice:
         return self._deepest(candidates)
 
     def _fits(self, candidate: _Candidate) -> bool:
-        return candidate.fits(self._classes, score=self._settings.output == "score")
+        """Whether it has the declared number of classes; a single column is that of two."""
+        columns = candidate.port.columns or 0
+        if self._settings.output == "score":
+            return columns == 1
+        return self._classes in (None, max(columns, 2))
 
     def _candidates(self, ports: list[OutputPort]) -> list[_Candidate]:
         """Outputs with one row per node; those that hold the same decision become one."""
-        found: list[_Candidate] = []
+        candidates: list[_Candidate] = []
         for port in ports:
             answers = self._survey.answers(port.name)
             finite = answers[np.isfinite(answers).all(axis=1)]
             kind = guess_kind(finite)[0] if len(finite) else "logits"
             new = _Candidate(port=port, kind=kind, answers=answers)
-            same = next((candidate for candidate in found if _same_decision(candidate, new)), None)
+            alike = (n for n, known in enumerate(candidates) if _same_decision(known, new))
+            same = next(alike, None)
             if same is None:
-                found.append(new)
+                candidates.append(new)
             else:
-                found[found.index(same)] = self._merge(same, new)
-        return found
+                candidates[same] = self._merge(candidates[same], new)
+        return candidates
 
     def _merge(self, candidate: _Candidate, other: _Candidate) -> _Candidate:
         order = [self._settings.output, *_PREFERRED]
@@ -392,20 +378,25 @@ class _Choice:
             )
 
     def _deepest(self, candidates: list[_Candidate]) -> OutputPort:
-        if self._survey.random():
+        if self._survey.is_random():
             raise self._doubt(
                 candidates,
                 "the model answers at random, so that what comes last cannot be measured",
             )
-        candidates, reaches = self._measure_reach(candidates)
-        far = {
-            candidate.port.name: _distance(reaches[candidate.port.name]) for candidate in candidates
-        }
-        farthest = max(far.values())
+        reaches = self._survey.reaches([candidate.port.name for candidate in candidates])
+        hops = {name: reach.hops for name, reach in reaches.items()}
+        self._model.with_outputs(
+            tuple(replace(port, hops=hops.get(port.name)) for port in self._outputs)
+        )
+        candidates = [
+            replace(candidate, port=replace(candidate.port, hops=hops[candidate.port.name]))
+            for candidate in candidates
+        ]
+        farthest = max(candidate.distance for candidate in candidates)
         last = [
             candidate
             for candidate in candidates
-            if self._fits(candidate) and far[candidate.port.name] == farthest
+            if self._fits(candidate) and candidate.distance == farthest
         ]
         if len(last) != 1:
             raise self._doubt(candidates, "none comes demonstrably after all others")
@@ -413,7 +404,7 @@ class _Choice:
         for candidate in candidates:
             if candidate is chosen:
                 continue
-            if far[candidate.port.name] < farthest:
+            if candidate.distance < farthest:
                 later = not reaches[candidate.port.name].steady
             else:
                 later = self._may_follow(chosen, candidate)
@@ -423,7 +414,9 @@ class _Choice:
                     candidates,
                     f"{_quote(candidate.port.name)} may come after {_quote(chosen.port.name)}",
                 )
-        return self._take(chosen, self._reason(chosen))
+        near = "every node" if chosen.port.hops is None else f"nodes {_hops(chosen.port.hops)} away"
+        others = "output" if self._classes is None else f"output for {self._classes} classes"
+        return self._take(chosen, f"{near} can move it, and no other {others} sees as far")
 
     def _may_follow(self, chosen: _Candidate, other: _Candidate) -> bool:
         """Whether an output that sees just as far may be computed from the chosen one.
@@ -440,27 +433,6 @@ class _Choice:
         wider = (other.port.columns or 0) > (chosen.port.columns or 0)
         return wider or not from_other <= LITTLE
 
-    def _measure_reach(
-        self, candidates: list[_Candidate]
-    ) -> tuple[list[_Candidate], dict[str, Reach]]:
-        """The candidates with the hops that reach them, which are recorded in the listing too."""
-        reaches = self._survey.reaches([candidate.port.name for candidate in candidates])
-        hops = {name: reach.hops for name, reach in reaches.items()}
-        self._model.with_outputs(
-            tuple(replace(port, hops=hops.get(port.name)) for port in self._outputs)
-        )
-        seen = [
-            replace(candidate, port=replace(candidate.port, hops=hops[candidate.port.name]))
-            for candidate in candidates
-        ]
-        return seen, reaches
-
-    def _reason(self, chosen: _Candidate) -> str:
-        hops = chosen.port.hops
-        seen = "every node" if hops is None else f"nodes {_hops(hops)} away"
-        others = "output" if self._classes is None else f"output for {self._classes} classes"
-        return f"{seen} can move it, and no other {others} sees as far"
-
     def _take(self, chosen: _Candidate, why: str) -> OutputPort:
         if chosen.others:
             names = " and ".join(_quote(name) for name in chosen.others)
@@ -474,12 +446,12 @@ class _Choice:
         )
 
     def _choices(self, candidates: list[_Candidate]) -> str:
-        listed = ", ".join(_described(candidate.port) for candidate in candidates)
+        known = ", ".join(_describe(candidate.port) for candidate in candidates)
         lines = " or ".join(
             f"output_name = {_quote(candidate.port.name)}" for candidate in candidates
         )
         return (
-            f"ask whoever exported the model which output the decision is read from ({listed}), "
+            f"ask whoever exported the model which output the decision is read from ({known}), "
             f"and write into [model]: {lines}"
         )
 
@@ -520,14 +492,10 @@ def _same_decision(candidate: _Candidate, other: _Candidate) -> bool:
     return bool(between.sum() >= max(3, 0.1 * len(first)) and close.all())
 
 
-def _distance(reach: Reach) -> int:
-    return UNLIMITED if reach.hops is None else reach.hops
-
-
-def _described(port: OutputPort) -> str:
+def _describe(port: OutputPort) -> str:
     columns = f"{port.columns} column{'' if port.columns == 1 else 's'}"
-    seen = "" if port.hops is None else f", {_hops(port.hops)}"
-    return f"{_quote(port.name)}: {columns}{seen}"
+    hops = "" if port.hops is None else f", {_hops(port.hops)}"
+    return f"{_quote(port.name)}: {columns}{hops}"
 
 
 def _hops(count: int) -> str:

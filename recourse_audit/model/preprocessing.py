@@ -93,7 +93,7 @@ class Intake:
     def kind(self) -> ColumnKind:
         return "text" if self.port.dtype == TEXT else "numbers"
 
-    def filled(self, columns: Columns, path: object) -> NDArray[Any]:
+    def fill(self, columns: Columns, path: object) -> NDArray[Any]:
         """What the input gets for some rows."""
         if self.kind == "text":
             parts = [columns[name].astype(object) for name in self.columns]
@@ -112,7 +112,7 @@ class Intake:
         if wrong.any():
             index = int(np.flatnonzero(wrong)[0])
             raise ModelError(
-                f"{path}: its input {self.port.described()} cannot take {values[index]:g} from "
+                f"{path}: its input {self.port.describe()} cannot take {values[index]:g} from "
                 f"the column {name!r}; correct the value, or ask for an export that takes it"
             )
         return cast
@@ -163,7 +163,7 @@ class Pipeline(Session):
                 kind = kinds.setdefault(name, self._made.get(name, intake.kind))
                 if kind != intake.kind:
                     raise ModelError(
-                        f"{self.path}: its input {intake.port.described()} takes {intake.kind} "
+                        f"{self.path}: its input {intake.port.describe()} takes {intake.kind} "
                         f"from the column {name!r}, which gives {kind}; ask for another export, or "
                         "correct the settings of the column"
                     )
@@ -181,7 +181,7 @@ class Pipeline(Session):
         for port in rest:
             if _takes_one(port, surely=True) and (len(self.inputs) > 1 or len(self._block) != 1):
                 raise ModelError(
-                    f"{self.path}: its input {port.described()} takes the column {port.name!r}, "
+                    f"{self.path}: its input {port.describe()} takes the column {port.name!r}, "
                     f"which {origin} does not have; {near_matches(port.name, able)}"
                 )
         left = [name for name in self._block or known if name not in named]
@@ -200,7 +200,7 @@ class Pipeline(Session):
     def features(self, intakes: Sequence[Intake], columns: Columns) -> Floats:
         """The features [n, F] for n rows of raw columns, in one call (or more, for very many)."""
         count = len(columns[intakes[0].columns[0]])
-        feeds = {one.port.name: one.filled(columns, self.path) for one in intakes}
+        feeds = {intake.port.name: intake.fill(columns, self.path) for intake in intakes}
         if count <= MOST_ROWS:
             return self._ask(feeds, count)
         parts = []
@@ -230,12 +230,12 @@ class Pipeline(Session):
             return {}
         fits = wanted == len(able) if not open_ended else wanted < len(able)
         if not fits or open_ended > 1:
-            names = " and ".join(port.described() for port in ports)
+            names = " and ".join(port.describe() for port in ports)
             source = "graph.features names" if self._block else f"{origin} has, besides the id,"
-            listed = ", ".join(repr(name) for name in able[:12])
+            columns = ", ".join(repr(name) for name in able[:12])
             raise ModelError(
                 f"{self.path}: takes columns by position ({names}), and {source} {len(able)} for "
-                f"that ({listed}{', …' if len(able) > 12 else ''}); list in graph.features the "
+                f"that ({columns}{', …' if len(able) > 12 else ''}); list in graph.features the "
                 "columns that it was made from, in its order"
             )
         shares, first = {}, 0
@@ -248,33 +248,30 @@ class Pipeline(Session):
     def _check_port(self, port: InputPort) -> None:
         if port.dtype != TEXT and port.dtype not in NUMBERS:
             raise ModelError(
-                f"{self.path}: its input {port.described()} takes neither numbers nor text; ask "
+                f"{self.path}: its input {port.describe()} takes neither numbers nor text; ask "
                 "for an export that takes the columns of the node table"
             )
         if len(port.shape) not in (1, 2):
             raise ModelError(
-                f"{self.path}: its input {port.described()} is neither [N, 1], [N] nor [N, k]; ask "
+                f"{self.path}: its input {port.describe()} is neither [N, 1], [N] nor [N, k]; ask "
                 "for an export with one row per person"
             )
         if isinstance(port.shape[0], int):
             raise ModelError(
-                f"{self.path}: its input {port.described()} takes exactly {port.shape[0]} "
+                f"{self.path}: its input {port.describe()} takes exactly {port.shape[0]} "
                 f"{'row' if port.shape[0] == 1 else 'rows'}; ask for an export whose first axis "
                 "is dynamic"
             )
 
     def _choose(self, ports: Sequence[OutputPort], wanted: str | None) -> OutputPort:
         """The output with the features: the one that is named, or the only one that can be."""
-        listed = ", ".join(
-            InputPort(name=port.name, dtype=port.dtype, shape=port.shape).described()
-            for port in ports
-        )
+        names = ", ".join(port.describe() for port in ports)
         if wanted is not None:
             named = [port for port in ports if port.name == wanted and port.dtype in NUMBERS]
             if not named:
                 raise SettingsError(
                     f"model.preprocessing_output: {self.path} has no output {wanted!r} that holds "
-                    f"numbers; choose from {listed}"
+                    f"numbers; choose from {names}"
                 )
             return named[0]
         tables = [port for port in ports if len(port.shape) == 2 and port.dtype in NUMBERS]
@@ -283,11 +280,11 @@ class Pipeline(Session):
         if not able:
             raise ModelError(
                 f"{self.path}: no output is a table of numbers with one row per person (outputs: "
-                f"{listed}); ask for an export of the features that the model takes"
+                f"{names}); ask for an export of the features that the model takes"
             )
         if len(able) > 1:
             raise ModelError(
-                f"{self.path}: more than one output could hold the features ({listed}); name one: "
+                f"{self.path}: more than one output could hold the features ({names}); name one: "
                 f'preprocessing_output = "{able[0].name}"'
             )
         return able[0]
@@ -318,9 +315,9 @@ class PipelineEncoder:
         self.pipeline = pipeline
         self.intakes = intakes
         self.computation = computation
-        self.columns = computation.base(tuple(name for one in intakes for name in one.columns))
+        self.columns = computation.base(tuple(n for intake in intakes for n in intake.columns))
         self.whole = frozenset(
-            name for one in intakes if one.port.dtype in WHOLE for name in one.columns
+            name for intake in intakes if intake.port.dtype in WHOLE for name in intake.columns
         )
 
     def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
@@ -342,7 +339,7 @@ class PipelineEncoder:
             ) from None
         broken = ~np.isfinite(features)
         if broken.any():
-            row, place = (int(found[0]) for found in np.nonzero(broken))
+            row, place = (int(places[0]) for places in np.nonzero(broken))
             raise ModelError(
                 f"{self.pipeline.path}: gives no finite number ({features[row, place]}) as "
                 f"{self.feature_names(features.shape[1])[place]} for {str(ids[row])!r} in {origin} "
@@ -373,8 +370,8 @@ class PipelineEncoder:
         return False
 
     def _describe_row(self, columns: Columns, row: int) -> str:
-        shown = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
-        return ", ".join(shown) + (", …" if len(columns) > 8 else "")
+        cells = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
+        return ", ".join(cells) + (", …" if len(columns) > 8 else "")
 
 
 Encode = Callable[[Columns], Floats]

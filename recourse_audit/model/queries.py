@@ -367,7 +367,7 @@ class Feeder:
     ) -> np.ndarray:
         if values is None:
             raise ModelError(
-                f"{self._path}: the input {port.described()} takes {port.role}, which the graph "
+                f"{self._path}: the input {port.describe()} takes {port.role}, which the graph "
                 "does not have; name the columns with graph.edge_attributes, or correct model.roles"
             )
         return _pad(values, prepared.ends.shape[1])

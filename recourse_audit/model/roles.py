@@ -35,12 +35,35 @@ _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputPort:
-    """One input as the file declares it, and its role."""
+class Port:
+    """One input or output as the file declares it."""
 
     name: str
     dtype: str
     shape: tuple[Dimension, ...]
+
+    @property
+    def integer(self) -> bool:
+        return self.dtype in _INTEGERS
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype in _FLOATS
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is a tensor of numbers, and neither text nor a sequence nor a map."""
+        return self.floating or self.integer or self.dtype == "bool"
+
+    def describe(self) -> str:
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"{self.name!r} ({self.dtype} [{sizes}])"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPort(Port):
+    """One input, and its role."""
+
     role: Role | None = None
     why: str = ""
 
@@ -61,31 +84,16 @@ class InputPort:
         """Whether pairs come as [E, 2] instead of [2, E]."""
         return self.inner[1] == 2 and self.inner[0] != 2
 
-    @property
-    def integer(self) -> bool:
-        return self.dtype in _INTEGERS
-
-    @property
-    def floating(self) -> bool:
-        return self.dtype in _FLOATS
-
-    def described(self) -> str:
-        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
-        return f"{self.name!r} ({self.dtype} [{sizes}])"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputPort:
-    """One output as the file declares it, and what asking showed about its rows and numbers.
+class OutputPort(Port):
+    """One output, and what asking showed about its rows and numbers.
 
     `why` is about `kind`. `looks` describes the rows; `hops` is how far away a node can be and
     still move them: None where that was not measured or has no limit. `taken` says why decisions
     are read from this output, and is empty for every other.
     """
 
-    name: str
-    dtype: str
-    shape: tuple[Dimension, ...]
     kind: OutputKind | None = None
     why: str = ""
     classes: int | None = None
@@ -94,15 +102,6 @@ class OutputPort:
     looks: str = ""
     hops: int | None = None
     taken: str = ""
-
-    @property
-    def floating(self) -> bool:
-        return self.dtype in _FLOATS
-
-    @property
-    def numeric(self) -> bool:
-        """Whether it is a tensor of numbers, and neither text nor a sequence nor a map."""
-        return self.floating or self.dtype in _INTEGERS or self.dtype == "bool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,16 +325,16 @@ def _check_form(port: InputPort, settings: ModelSettings) -> None:
     """Refuse a declared role that does not fit the input's type or rank."""
     if port.role is None:
         return
-    if not (port.floating or port.integer or port.dtype == "bool"):
+    if not port.numeric:
         raise ModelError(
-            f"{settings.path}: the input {port.described()} does not take numbers, so no role fits "
+            f"{settings.path}: the input {port.describe()} does not take numbers, so no role fits "
             "it; export the model without it"
         )
     rank, axes = len(port.shape), RANKS[port.role]
     led = rank == max(axes) + 1 and _may_be_one(port.shape[0])
     if rank not in axes and not led:
         raise ModelError(
-            f"{settings.path}: the input {port.described()} cannot be {port.role}, which has at "
+            f"{settings.path}: the input {port.describe()} cannot be {port.role}, which has at "
             f"most {max(axes)} axes; correct model.roles"
         )
 
@@ -344,7 +343,7 @@ def _check_complete(ports: tuple[InputPort, ...], settings: ModelSettings) -> No
     for port in ports:
         if port.role is None:
             raise ModelError(
-                f"{settings.path}: the input {port.described()} fits no role ({port.why}); declare "
+                f"{settings.path}: the input {port.describe()} fits no role ({port.why}); declare "
                 f'one with model.roles = {{ "{port.name}" = "…" }} (one of '
                 f"{', '.join(get_args(Role))}), or export the model without it"
             )
