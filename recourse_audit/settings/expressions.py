@@ -93,14 +93,14 @@ def parse_formula(text: str) -> Expression:
         It is not arithmetic on columns; the message says where it stops being that.
     """
     tokens = _tokens(text)
-    _Order(tokens).check_formula()
+    _check_order(tokens, prefix="-", joints=ARITHMETIC, compares=False)
     return _parse(tokens)
 
 
 def parse_condition(text: str) -> Expression:
     """Read comparisons of columns, joined by and, or, not; errors as for a formula."""
     tokens = _tokens(text)
-    _Order(tokens).check_condition()
+    _check_order(tokens, prefix="not", joints=("and", "or"), compares=True)
     condition = _parse(tokens)
     for _, *sides in condition.comparisons:
         if not any(isinstance(side, ColumnName) for side in sides):
@@ -166,96 +166,59 @@ def _parse(tokens: Sequence[_Token]) -> Expression:
     return Expression(tree, tuple(operands))
 
 
-class _Order:
-    """Checks that operands and signs alternate as they must, and says what does not.
+def _check_order(
+    tokens: Sequence[_Token], *, prefix: str, joints: Sequence[str], compares: bool
+) -> None:
+    """Check that operands and signs alternate as they must, and say what does not.
 
     Python would refuse the same texts, with messages about a language that the user does not write.
+    `prefix` may stand before a part, and `joints` join parts: operands, or comparisons of two.
     """
+    rest = [_END, *tokens[::-1]]
+    wanted = "a column, a number or a text in quotes" if compares else "a column or a number"
 
-    def __init__(self, tokens: Sequence[_Token]) -> None:
-        self._rest = [*tokens[::-1]]
-        self._open: list[int] = []
-        self._depth = 0
+    def take() -> _Token:
+        return rest.pop() if len(rest) > 1 else _END
 
-    def check_formula(self) -> None:
-        while True:
-            self._skip_prefixes("-")
-            token = self._next("a column or a number")
-            if token.kind == "text":
-                raise ValueError(f"has the text {token.text}, but arithmetic needs numbers")
-            self._check_operand(token)
-            self._close()
-            if not self._joined_by(ARITHMETIC):
-                return
+    def check_operand() -> None:
+        minus = compares and rest[-1].text == "-" and bool(take())
+        token = take()
+        if token is _END:
+            raise ValueError(f"ends where {wanted} is needed")
+        if minus and token.kind != "number":
+            raise ValueError(f"has {token.text!r} after a minus sign, where a number is needed")
+        if token.kind == "text" and not compares:
+            raise ValueError(f"has the text {token.text}, but arithmetic needs numbers")
+        if not token.is_operand:
+            raise ValueError(f"has {token.text!r} where a column or a value is needed")
+        if token.kind == "name" and rest[-1].text == "(":
+            raise ValueError(f"calls {token.text!r}, and nothing can be called here")
 
-    def check_condition(self) -> None:
-        while True:
-            self._skip_prefixes("not")
-            self._check_side()
-            sign = self._take()
-            if sign.text not in COMPARISONS or sign.kind != "sign":
+    opened = 0
+    while True:
+        prefixes = 0
+        while rest[-1].text in (prefix, "("):
+            inside = take().text == "("
+            opened, prefixes = opened + inside, prefixes + (not inside)
+            if opened + prefixes > DEEPEST:
+                raise ValueError(f"is nested more than {DEEPEST} deep")
+        check_operand()
+        if compares:
+            sign = take()
+            if sign.text not in COMPARISONS:
                 raise ValueError(
                     f"has {sign.text!r} where a comparison is needed: one of "
                     f"{', '.join(COMPARISONS)}"
                 )
-            self._check_side()
-            self._close()
-            if not self._joined_by(("and", "or")):
-                return
-
-    def _check_side(self) -> None:
-        """One side of a comparison: a column, a text or a number, which may have a minus sign."""
-        minus = self._ahead.text == "-" and bool(self._take())
-        token = self._next("a column, a number or a text in quotes")
-        if minus and token.kind != "number":
-            raise ValueError(f"has {token.text!r} after a minus sign, where a number is needed")
-        self._check_operand(token)
-
-    def _check_operand(self, token: _Token) -> None:
-        if not token.is_operand:
-            raise ValueError(f"has {token.text!r} where a column or a value is needed")
-        if token.kind == "name" and self._ahead.text == "(":
-            raise ValueError(f"calls {token.text!r}, and nothing can be called here")
-
-    def _skip_prefixes(self, prefix: str) -> None:
-        while self._ahead.text in (prefix, "(") and self._ahead.kind in ("sign", "name"):
-            if self._take().text == "(":
-                self._open.append(self._depth)
-            self._deepen()
-
-    def _close(self) -> None:
-        while self._open and self._ahead.text == ")":
-            self._take()
-            self._depth = self._open.pop()
-
-    def _joined_by(self, signs: Sequence[str]) -> bool:
-        """Whether another part follows; False at the end."""
-        token = self._take()
-        if token.text in signs and token.kind in ("sign", "name"):
-            if token.text == "**":
-                self._deepen()
-            else:
-                self._depth = self._open[-1] + 1 if self._open else 0
-            return True
-        if self._open:
-            raise ValueError(f"has {token.text!r} where a parenthesis should close")
-        if token is not _END:
-            raise ValueError(f"goes on with {token.text!r} where it should end")
-        return False
-
-    def _deepen(self) -> None:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise ValueError(f"is nested more than {DEEPEST} deep")
-
-    @property
-    def _ahead(self) -> _Token:
-        return self._rest[-1] if self._rest else _END
-
-    def _take(self) -> _Token:
-        return self._rest.pop() if self._rest else _END
-
-    def _next(self, wanted: str) -> _Token:
-        if not self._rest:
-            raise ValueError(f"ends where {wanted} is needed")
-        return self._rest.pop()
+            check_operand()
+        while opened and rest[-1].text == ")":
+            take()
+            opened -= 1
+        joint = take()
+        if joint.text in joints:
+            continue
+        if opened:
+            raise ValueError(f"has {joint.text!r} where a parenthesis should close")
+        if joint is not _END:
+            raise ValueError(f"goes on with {joint.text!r} where it should end")
+        return

@@ -1,8 +1,8 @@
 """How far the search for explanations goes, and how effects are adjusted for confounders."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from recourse_audit.settings.section import Section
 
@@ -11,8 +11,6 @@ LARGEST_EXPLANATION = 8
 LARGEST_SEED = 2**63 - 1
 # Of the features of confounders; with fewer, the interval of a mean is not to be relied on.
 FIRST_DRAWS = 60
-# Of caveats: thresholds for the share of draws with the same direction, and for the mean's size.
-FORMER_KEYS = ("weakens_below", "reverses_below", "shrinks_below")
 
 
 class SearchSettings(Section):
@@ -89,17 +87,6 @@ class CaveatSettings(Section):
         default=None,
         description="Draw only from nodes with the subject's value in this column.",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_former_keys(cls, table: Any) -> Any:
-        former = [key for key in FORMER_KEYS if isinstance(table, dict) and key in table]
-        if former:
-            raise ValueError(
-                f"{former[0]} is no longer a key: grades follow from the mean effect and from "
-                "smallest_effect (docs/caveats.md); remove it"
-            )
-        return table
 
     @field_validator("draws")
     @classmethod
