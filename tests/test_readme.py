@@ -66,7 +66,7 @@ def test_the_commands_work_in_their_order(
                 shutil.copy(SAMPLES / name, tmp_path / name)
         if words[0] == "demo":
             continue  # tests/cli/test_demo.py runs it
-        more = ("--sample", "4", "--links", "2") if words[0] == "stability" else ()
+        more = ("--sample", "4", "--new-ties", "2") if words[0] == "stability" else ()
         finished = command(*("3" if word == "20" else word for word in words), *more)
         assert finished.code == 0, (words, finished.err)
         if words[0] == "init":

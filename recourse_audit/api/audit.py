@@ -182,7 +182,7 @@ class Audit:
         subjects: Sequence[str | SupportsIndex] = (),
         *,
         perturbed_models: Sequence[Path | str] = (),
-        links: int = 10,
+        new_ties: int = 10,
         sample: int = 20,
         options: bool = True,
         progress: bool = False,
@@ -195,7 +195,7 @@ class Audit:
             Ids of subjects; if there are none, `sample` people who were refused are drawn.
         perturbed_models
             Perturbed copies of the model. Without any, the graph is perturbed.
-        links
+        new_ties
             Number of new ties tried for each subject.
         options
             Whether options are compared as well as explanations.
@@ -211,8 +211,8 @@ class Audit:
             if models:
                 steps.begin("Explaining with perturbed models", len(models))
                 return by_models(audit, chosen, models, with_options=options, done=steps.advance)
-            steps.begin("Explaining with new ties", links * len(chosen))
-            return by_links(audit, chosen, links, with_options=options, done=steps.advance)
+            steps.begin("Explaining with new ties", new_ties * len(chosen))
+            return by_links(audit, chosen, new_ties, with_options=options, done=steps.advance)
 
     def run(
         self,

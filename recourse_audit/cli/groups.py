@@ -21,11 +21,11 @@ def groups(
         str | None,
         typer.Option(
             metavar="gap",
-            help="Exit with code 3 if any gap is shown, with 2 if that cannot be known.",
+            help="Exit 3 if a gap is shown, 2 if nothing could be tested.",
         ),
     ] = None,
 ) -> None:
-    """Compare the groups of an audit: gaps, their uncertainty, and whom the advice cuts off."""
+    """Compare the groups of an audit: gaps, their uncertainty, and whose ties would be ended."""
     from recourse_audit.api.bundle import Bundle
     from recourse_audit.render.groups_csv import groups_csv
     from recourse_audit.render.terminal.groups import show_groups

@@ -46,13 +46,13 @@ def letters(
         Path | None, typer.Option(help="The same: one id per line, or a CSV with a column id.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="The same: every letter that nothing speaks against.")
+        bool, typer.Option("--all", help="Sign off every letter with no open issue.")
     ] = False,
     accept: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CAUSE",
-            help="Sign off in spite of this: fragile, no-reason, unreviewed. Repeat for more.",
+            metavar="ISSUE",
+            help="Sign off despite this issue: fragile, no-reason, unreviewed. Repeat for more.",
         ),
     ] = None,
     reviewed: Annotated[
@@ -70,7 +70,10 @@ def letters(
         str | None, typer.Option(help="Replaces letters.language: en, de, fr or es.")
     ] = None,
     settings: Annotated[
-        Path | None, typer.Option(help="Take [letters] from this audit.toml, not the bundle's.")
+        Path | None,
+        typer.Option(
+            help="Take [letters], [words] and [audit] from this audit.toml, not the bundle's."
+        ),
     ] = None,
     reasons: Annotated[
         Path | None, typer.Option(help="CSV: id,reason. Reasons that a person has confirmed.")
@@ -136,7 +139,7 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
     _say_refused(made)
     for names, sentence in (
         (made.open_slots, "letters stay drafts until these are filled in"),
-        (made.unworded, "letters use these names as they are; give words for them in [letters]"),
+        (made.unworded, "letters use these names as they are; give words for them in [words]"),
         (made.unknown_ids, "these ids in your files are not subjects of this audit"),
         (made.unprintable, BOXES),
         (made.allowed, ALLOWED),

@@ -15,7 +15,7 @@ def stability(
         list[Path] | None,
         typer.Option(help="A perturbed copy of the model; can be given several times."),
     ] = None,
-    links: Annotated[int, typer.Option(min=1, help="New ties tried for each subject.")] = 10,
+    new_ties: Annotated[int, typer.Option(min=1, help="New ties tried for each subject.")] = 10,
     sample: Annotated[
         int, typer.Option(min=1, help="Size of the random sample if no id is given.")
     ] = 20,
@@ -31,7 +31,7 @@ def stability(
     report = Audit.from_toml(settings, progress=True).stability(
         ids or (),
         perturbed_models=perturbed_model or (),
-        links=links,
+        new_ties=new_ties,
         sample=sample,
         options=options,
         progress=True,

@@ -217,7 +217,7 @@ def test_copies_of_the_model_are_told_apart_by_what_they_change(tmp_path: Path) 
 
 def test_new_ties_are_tried_for_each_subject_and_repeat(tmp_path: Path) -> None:
     settings = lending_audit(tmp_path)
-    words = ("stability", settings, "P0004", "P0007", "--links", "2", "--json")
+    words = ("stability", settings, "P0004", "P0007", "--new-ties", "2", "--json")
     first = command(*words)
     assert first.code == 0, first.err
     rows = first.document["rows"]

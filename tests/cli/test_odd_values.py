@@ -139,7 +139,7 @@ OPTIONS = [
     ("run", "--fail-on"),
     ("inspect", "--timeout"),
     ("explain", "--timeout"),
-    ("stability", "--links"),
+    ("stability", "--new-ties"),
     ("stability", "--sample"),
     ("verify", "--seed"),
     ("verify", "--replay"),
@@ -168,7 +168,9 @@ def test_an_option_refuses_what_it_cannot_use(name: str, option: str, tmp_path: 
 @pytest.mark.parametrize("sample", [2**31, 2**63, 2**64])
 def test_a_sample_larger_than_the_graph_is_everybody(sample: int, tmp_path: Path) -> None:
     settings = small_audit(tmp_path)
-    done = command("stability", settings, "--sample", str(sample), "--links", "1", "--no-options")
+    done = command(
+        "stability", settings, "--sample", str(sample), "--new-ties", "1", "--no-options"
+    )
     assert done.code == 0, done.err
 
 
