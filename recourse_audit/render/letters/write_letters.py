@@ -51,8 +51,8 @@ from recourse_audit.settings import Settings, load_settings
 class LetterOptions:
     """How letters are made: with whose templates, settings and inputs, and which are signed off.
 
-    The `[letters]` of the file `settings` take the place of those of the bundle, and `language`
-    that of theirs. `reviewed` is a file that says who has read which draft.
+    `[letters]`, `[words]` and `[audit]` of the file `settings` take the place of those of the
+    bundle, and `language` that of theirs. `reviewed` is a file that says who has read which draft.
     """
 
     templates: Path | None = None
@@ -227,10 +227,12 @@ def _refuse_nothing(signing: Signing, own: str) -> None:
 
 def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
     """The settings of the audit, with the letters that were asked for."""
-    letters = own.letters if options.settings is None else load_settings(options.settings).letters
+    given = own if options.settings is None else load_settings(options.settings)
+    letters = given.letters
     if options.language is not None:
         letters = letters.model_copy(update={"language": options.language})
-    return own.model_copy(update={"letters": letters})
+    texts = {"letters": letters, "words": given.words, "audit": given.audit}
+    return own.model_copy(update=texts)
 
 
 def _writer(
