@@ -202,7 +202,7 @@ def test_the_examples_of_the_documentation_run(monkeypatch: pytest.MonkeyPatch) 
         "",
         ".api.audit",
         ".graph.graphml",
-        ".graph.npz",
+        ".graph.arrays",
         ".graph.readers",
         ".settings.reading",
     ):
